@@ -8,7 +8,7 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   testEnvironmentOptions: { customExportConditions: ['rollcall-source', 'node', 'node-addons'] },
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: { '^.+\\.ts$': ['@swc/jest', { swcrc: true, sourceMaps: 'inline', module: { type: 'es6' } }] },
+  transform: { '^.+\\.ts$': ['@swc/jest', { swcrc: true, sourceMaps: true, module: { type: 'es6' } }] },
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],

@@ -59,7 +59,7 @@ const sides = [
 ];
 try {
   for (const side of sides) await side.run(WARM_UP_S);
-  const [minimal, rollcall, ...others] = await compareRunners(sides, ROUND_S);
+  const [minimal, rollcall, ...others] = await compareRunners(sides, { seconds: ROUND_S });
   print(
     'runs with 10 tool calls, 64 concurrent',
     [minimal, rollcall, ...others].filter((score) => score !== undefined),

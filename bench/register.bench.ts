@@ -87,7 +87,7 @@ async function measureBatches(): Promise<void> {
   }
   const load = { url: rollcall.url, requestsOf: () => [batches(BATCH)] };
   const ours = { name: 'POST /v1/agents/batch', load, operations: BATCH };
-  const scores = await compare([ours, ...throughNginx(ours, nginx)], BATCH_CALLERS, BATCH_ROUND_S);
+  const scores = await compare([ours, ...throughNginx(ours, nginx)], BATCH_CALLERS, { seconds: BATCH_ROUND_S });
   print(`registrations in batches of ${BATCH}, ${BATCH_CALLERS} callers`, scores);
   requireAtLeast(BATCHED_PER_SECOND, scores[0]?.perSecond ?? 0, 'registrations per second');
 }

@@ -21,14 +21,20 @@ export interface Score extends LoadResult {
   rates: readonly number[];
 }
 
-const ROUNDS = 5;
-const MEASURE_S = 2;
+export interface Rounds {
+  rounds: number;
+  seconds: number;
+}
+
+const ROUNDS: Rounds = { rounds: 5, seconds: 2 };
+/** Each contestant runs for this long before the first round, so that its code is compiled. */
+const WARM_UP_S = 2;
 
 /** Compares the rates of the contestants with the same number of connections. */
 export async function compare(
   contestants: readonly Contestant[],
   connections: number,
-  roundSeconds = MEASURE_S,
+  rounds: Partial<Rounds> = {},
 ): Promise<Score[]> {
   const runners = contestants.map(({ name, load: what, operations = 1 }) => ({
     name,
@@ -37,19 +43,27 @@ export async function compare(
       return { ...result, perSecond: result.perSecond * operations };
     },
   }));
-  return await compareRunners(runners, roundSeconds);
+  return await compareRunners(runners, rounds);
 }
 
-/** Alternates between the contestants in short rounds, so that a disturbance of the machine affects all of them. */
-export async function compareRunners(contestants: readonly Runner[], roundSeconds = MEASURE_S): Promise<Score[]> {
-  for (const contestant of contestants) await contestant.run(roundSeconds);
-  const rounds: LoadResult[][] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const results: LoadResult[] = [];
-    for (const contestant of contestants) results.push(await contestant.run(roundSeconds));
-    rounds.push(results);
-  }
-  return contestants.map(({ name }, index) => scoreOf(name, rounds, index));
+/**
+ * Alternates between the contestants in short rounds, so that a disturbance of the machine affects all of them. Every second round
+ * has the reverse order, so that none always runs directly after another.
+ */
+export async function compareRunners(contestants: readonly Runner[], options: Partial<Rounds> = {}): Promise<Score[]> {
+  const { rounds, seconds } = { ...ROUNDS, ...options };
+  for (const contestant of contestants) await contestant.run(Math.max(seconds, WARM_UP_S));
+  const results: LoadResult[][] = [];
+  for (let round = 0; round < rounds; round++) results.push(await runRound(contestants, round % 2 === 1, seconds));
+  return contestants.map(({ name }, index) => scoreOf(name, results, index));
+}
+
+/** Returns the results in the order of the contestants. */
+async function runRound(contestants: readonly Runner[], reversed: boolean, seconds: number): Promise<LoadResult[]> {
+  const results: LoadResult[] = [];
+  for (const contestant of reversed ? contestants.toReversed() : contestants)
+    results.push(await contestant.run(seconds));
+  return reversed ? results.toReversed() : results;
 }
 
 function scoreOf(name: string, rounds: readonly (readonly LoadResult[])[], index: number): Score {
@@ -63,7 +77,12 @@ function scoreOf(name: string, rounds: readonly (readonly LoadResult[])[], index
 
 /** The rate of one contestant relative to another: the median of the ratios of the rounds. */
 export function ratioOf(one: Score, other: Score): number {
-  return median(one.rates.map((rate, round) => rate / (other.rates[round] ?? Infinity)));
+  return median(ratiosOf(one, other));
+}
+
+/** The rate of one contestant relative to another in each round. */
+export function ratiosOf(one: Score, other: Score): number[] {
+  return one.rates.map((rate, round) => rate / (other.rates[round] ?? Infinity));
 }
 
 export function print(title: string, scores: readonly Score[]): void {
@@ -75,5 +94,10 @@ export function print(title: string, scores: readonly Score[]): void {
 }
 
 export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+  return quantile(values, 0.5);
+}
+
+/** The value below which this share of the values lies. */
+export function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
 }

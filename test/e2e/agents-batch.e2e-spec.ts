@@ -102,7 +102,7 @@ describe('a batch of registrations', () => {
     expect(single).toMatchObject({ status: 403, body: { code: 'QUOTA_EXCEEDED' } });
   });
 
-  it('a batch has one effect for one Idempotency-Key, also with duplicates and invalid registrations', async () => {
+  it('a batch has one effect for one Idempotency-Key, even with duplicates and invalid registrations', async () => {
     const agents = [agent('once'), agent('once'), agent('never', { capabilities: 'x' })];
     const headers = { 'idempotency-key': 'batch-1' };
     const first = await send(agents, headers);

@@ -103,7 +103,7 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'left', leaveReason: 'shutdown' });
   });
 
-  it('D2 the documented agent is listed again at once when it starts after a crash', async () => {
+  it('D2 the documented agent is listed again immediately when it starts after a crash', async () => {
     const crashed = examples.program('agent.js');
     await nextBeat(crashed);
     crashed.child.kill('SIGKILL');

@@ -116,6 +116,17 @@ describe('/v1/definitions', () => {
         expect.objectContaining({ kind: 'agent', subject: 'explained', limit, remaining: limit }) as object,
       ]),
     );
+    const toolsOf = async (more: object): Promise<string[]> => {
+      const answer = await api.call<{ tools: { name: string; origin: string }[] }>('POST', `${PATH}/effective`, {
+        body: { name: 'lead', content: { ...CONTENT, tools: ['clock', 'spawn_subagent', 'list_agents'], ...more } },
+      });
+      return answer.body.tools.map(({ name, origin }) => `${name} of ${origin}`);
+    };
+    const delegating = ['clock of clock', 'list_agents of delegation', 'spawn_subagent of delegation'];
+    expect(await toolsOf({})).toEqual(delegating);
+    expect(await toolsOf({ disallowedTools: ['list_agents'] })).toEqual(delegating.toSpliced(1, 1));
+    expect(await toolsOf({ subagents: [] })).toEqual(['clock of clock']);
+    expect(await toolsOf({ maxDelegationDepth: 0 })).toEqual(['clock of clock']);
     const preview = { name: 'unsaved', content: { ...CONTENT, tools: [] } };
     expect((await api.call('POST', `${PATH}/effective`, { body: preview })).body).toMatchObject({ tools: [] });
     expect((await api.call('GET', `${PATH}/unsaved`)).status).toBe(404);

@@ -58,7 +58,7 @@ describe('a credential is verified before the body is read', () => {
 });
 
 describe('an Authorization header', () => {
-  it('A21 two Authorization headers are rejected, also if both are valid', async () => {
+  it('A21 two Authorization headers are rejected, even if both are valid', async () => {
     const header = `Authorization: Bearer ${api.adminKey}\r\n`;
     const send = async (headers: string): Promise<string> =>
       await rawHttp(api.url, `GET /v1/me HTTP/1.1\r\nHost: here\r\nConnection: close\r\n${headers}\r\n`);

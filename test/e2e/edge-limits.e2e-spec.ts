@@ -56,7 +56,7 @@ describe('the size of a body', () => {
     expect(await rawHttp(api.url, head + chunked)).toMatch(/^HTTP\/1\.1 411 [\s\S]*"code":"LENGTH_REQUIRED"/);
   });
 
-  it('A1 the route limits the size of a body, also when it arrives in chunks', async () => {
+  it('A1 the route limits the size of a body, even when it arrives in chunks', async () => {
     const head = `POST /v1/keys HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer ${api.adminKey}\r\n`;
     const chunk = `40001\r\n${'x'.repeat(0x40_001)}\r\n`;
     const chunked = `Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;

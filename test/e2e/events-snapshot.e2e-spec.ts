@@ -31,7 +31,7 @@ function apply(fleet: Map<string, number>, { type, subject, data }: CloudEvent):
 }
 
 describe('GET /v1/events/snapshot', () => {
-  it('B3 the snapshot and the events after it give the current fleet, also when the snapshot is read during changes', async () => {
+  it('B3 the snapshot and the events after it give the current fleet, even when the snapshot is read during changes', async () => {
     const other = await api.replica();
     const done = new AbortController();
     const writers = [api, other, api, other].map(async (at, index) => {

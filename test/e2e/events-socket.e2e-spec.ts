@@ -136,7 +136,7 @@ describe('the WebSocket of events', () => {
     client.socket.terminate();
   });
 
-  it('treats null like a missing field, and applies the last of two subscriptions that are sent at once', async () => {
+  it('treats null like a missing field, and applies the last of two subscriptions that are sent at the same time', async () => {
     await appendEvents(api, joined('a-1'), joined('a-2'));
     await until(
       'the events are in the log',

@@ -22,7 +22,7 @@ const register = async (body: object): Promise<Answer> =>
   await api.call('POST', '/v1/agents', { body: registrationBody(body) });
 
 describe('a body beyond the limits', () => {
-  it('A1 rejects a capability with 120,000 blanks, also with an unknown lease token', async () => {
+  it('A1 rejects a capability with 120,000 blanks, even with an unknown lease token', async () => {
     const body = { generation: 1, capabilities: [`a${' '.repeat(120_000)}b`] };
     const answer = await api.call('PATCH', '/v1/agents/nosuch', { key: `rl_${'x'.repeat(43)}`, body });
     expect(answer.status).toBeLessThan(500);

@@ -119,7 +119,7 @@ describe('API keys', () => {
     await other.stop();
   });
 
-  it('the last admin key cannot be revoked, also when two admins revoke each other concurrently', async () => {
+  it('the last admin key cannot be revoked, even when two admins revoke each other concurrently', async () => {
     const first = (await api.call<{ id: string }>('GET', '/v1/me')).body.id.slice(4);
     expect(await api.call('DELETE', `/v1/keys/${first}`)).toMatchObject({
       status: 409,

@@ -31,6 +31,7 @@ describe('models', () => {
 
   it.each([
     ['?model=sonnet', { rule: 'alias', preset: 'fast' }],
+    ['?model=opus', { rule: 'built-in-alias', preset: 'fast' }],
     ['?model=local', { rule: 'preset', preset: 'local' }],
     ['?model=inherit', { rule: 'default', preset: 'fast' }],
     ['', { rule: 'default', preset: 'fast' }],

@@ -95,7 +95,7 @@ describe('the namespace of a request', () => {
     expect(await me(inNamespace('no-such'))).toMatchObject({ status: 404, body: { code: 'NAMESPACE_NOT_FOUND' } });
   });
 
-  it('a new namespace can be used on another replica at once', async () => {
+  it('a new namespace can be used on another replica immediately', async () => {
     await create('fresh');
     expect((await other.call('GET', '/v1/me', { key: api.adminKey, ...inNamespace('fresh') })).status).toBe(200);
   });
@@ -231,7 +231,7 @@ describe('agents of a namespace', () => {
 });
 
 describe('limits of a namespace', () => {
-  it('the limit of live agents is exact, also when registrations arrive at the same time on two replicas', async () => {
+  it('the limit of live agents is exact, even when registrations arrive at the same time on two replicas', async () => {
     await create('small', { limits: { agents: 5 } });
     const key = await api.issueKeyIn('small', 'admin');
     const attempts = Array.from({ length: 20 }, async (_, index) => {
@@ -262,7 +262,7 @@ describe('limits of a namespace', () => {
     expect((await issue()).status).toBe(201);
   });
 
-  it('a rotated key counts once, also while its old secret is valid', async () => {
+  it('a rotated key counts once, even while its old secret is valid', async () => {
     await create('one-key', { limits: { keys: 1 } });
     const namespace = inNamespace('one-key');
     let { id } = (await api.call('POST', '/v1/keys', { body: { name: 'k', roles: ['viewer'] }, ...namespace })).body;

@@ -26,6 +26,7 @@ const responses: Record<string, Record<string, unknown>> = {};
 
 const valueOf = (operationId: string, field: string): string => String(responses[operationId]?.[field]);
 const webhook = (): Record<string, string> => ({ id: valueOf('webhooks.create', 'id') });
+const run = (): Record<string, string> => ({ id: valueOf('runs.start', 'id') });
 const delivery = (): Record<string, string> => ({
   ...webhook(),
   sequence: valueOf('webhooks.getDelivery', 'sequence'),
@@ -59,7 +60,11 @@ const STEPS: Step[] = [
   ...plain('runtime.spawn', 'runtime.listAgents', 'runtime.getAgent', 'runtime.shutdownAgent', 'runtime.shutdownAll'),
   ...plain('definitions.register', 'definitions.list', 'definitions.get', 'definitions.replace', 'definitions.diff'),
   ...plain('definitions.listRevisions', 'definitions.getRevision', 'definitions.getCapabilities'),
-  ...plain('definitions.getEffective', 'definitions.preview', 'definitions.unregister'),
+  ...plain('definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),
+  { operationId: 'runs.get', path: run },
+  { operationId: 'runs.listSteps', path: run },
+  { operationId: 'runs.cancel', path: run },
+  ...plain('definitions.unregister'),
   ...plain('namespaces.create', 'namespaces.list', 'namespaces.get', 'namespaces.update', 'namespaces.delete'),
   ...plain('keys.issue', 'keys.list'),
   { operationId: 'keys.get', path: () => ({ id: valueOf('keys.issue', 'id') }) },
@@ -123,6 +128,7 @@ beforeAll(async () => {
     ROLLCALL_SEALING_KEY: 'k'.repeat(32),
     ROLLCALL_WEBHOOK_TRIES: '1',
     ROLLCALL_SKILLS_DIR: 'examples/skills',
+    ROLLCALL_RUNS_MAX: '0', // runs stay in the queue, so that they can be cancelled
   });
   document = await documentOf(api);
   check = new ResponseCheck(document);

@@ -153,7 +153,7 @@ describe('a takeover', () => {
     expect(JSON.stringify(foreign.body)).not.toContain('takeover');
   });
 
-  it('the new registration is live at once on both replicas, and the old lease token is refused', async () => {
+  it('the new registration is live immediately on both replicas, and the old lease token is refused', async () => {
     const agentId = newId();
     const crashed = await api.given.agent({ agentId }, owner);
     const { status, body: back } = await register(owner, { agentId, takeover: true }, replica);

@@ -86,7 +86,7 @@ describe('the quota of held reservations', () => {
 });
 
 describe('the quota of webhooks', () => {
-  it('A6 rejects webhooks above the quota, also when they are created concurrently', async () => {
+  it('A6 rejects webhooks above the quota, even when they are created concurrently', async () => {
     const create = async (key: string): Promise<Answer> =>
       await api.call('POST', '/v1/webhooks', { body: { url: 'https://hooks.example.com/' }, key });
     const [key, other] = [await api.given.key('operator'), await api.given.key('operator')];

@@ -44,7 +44,7 @@ async function readPage(key: string): Promise<string> {
   return answer.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 }
 
-it(`A8 ${PAGES} concurrent pages of events do not block the liveness check until all are read`, async () => {
+it(`A8 while ${PAGES} pages of events are requested at the same time, no liveness check waits until half of them are read`, async () => {
   const keys = await Promise.all(Array.from({ length: CALLERS }, newKey));
   const callers = keys.flatMap((key) => Array.from({ length: PAGES_PER_CALLER }, () => key));
   const statuses: string[] = [];

@@ -94,7 +94,7 @@ describe('two processes on one database', () => {
     expect([await leaveReasons('silent'), await leaveReasons('active')]).toEqual([['evicted'], []]);
   });
 
-  it('S3.8 both processes exclude an agent with an open circuit and return the time to retry, also with a clock that is an hour ahead', async () => {
+  it('S3.8 both processes exclude an agent with an open circuit and return the time to retry, even with a clock that is an hour ahead', async () => {
     await Given.at(one.url, KEY).agent({ agentId: 'flaky', capabilities: ['risky'], circuit: 'open' });
     for (const at of [one, two]) {
       await until('the agent is excluded', async () => (await found(at, 'risky')).length === 0);

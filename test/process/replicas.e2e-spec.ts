@@ -40,7 +40,7 @@ const statusWith = async (at: RollcallProcess, key: string): Promise<number> =>
   (await call(at.url, 'GET', '/v1/me', { key })).status;
 
 describe('replicas on one DATABASE_URL', () => {
-  it('three replicas that start at once on an empty database become ready, migrate it once and create one key', async () => {
+  it('three replicas that start at the same time on an empty database become ready, migrate it once and create one key', async () => {
     const replicas = await Promise.all([start(), start(), start()].map(async (one) => await one.ready()));
     const history = await query<{ name: string }>('SELECT name FROM schema_migration');
     expect(new Set(history.map(({ name }) => name)).size).toBe(history.length);

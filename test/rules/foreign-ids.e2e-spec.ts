@@ -16,7 +16,8 @@ let neighbour: string;
 let ownLease: string;
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) });
+  const settings = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) };
+  api = await startApi({ ...settings, ROLLCALL_RUNS_MAX: '0' }); // runs stay in the queue
   recorder = new StatementRecorder(api);
   targets = new AccessTargets(api);
   for (const name of [OWN, OTHER]) await api.call('POST', '/v1/namespaces', { body: { name } });

@@ -8,7 +8,7 @@ const HOOK = { url: 'http://127.0.0.1:8089/hook' };
 export class AccessTargets {
   private made = 10; // all names have the same length
 
-  /** A reservation needs an agent; `agentKeyFor` is the key that registers it for a caller that cannot. */
+  /** A reservation needs an agent, and a run needs a definition; `agentKeyFor` is the key that registers it for a caller that cannot. */
   constructor(
     private readonly api: TestApi,
     private readonly agentKeyFor: (key: string) => string = (key) => key,
@@ -39,6 +39,10 @@ export class AccessTargets {
         const { id: agentId } = await this.make('agent', this.agentKeyFor(key));
         await this.post('/v1/budgets/reservations', key, { key: name, agentId, tokens: 1 });
         return { id: name };
+      }
+      case 'run': {
+        const { id: definition } = await this.make('definition', this.agentKeyFor(key));
+        return idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' }));
       }
       case 'webhook':
         return idOf(await this.post('/v1/webhooks', key, HOOK));

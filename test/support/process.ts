@@ -22,7 +22,7 @@ export class RollcallProcess {
    * in either of them.
    */
   constructor(environment: Record<string, string>, command?: string[]) {
-    const { PATH = '', HOME = '', TMPDIR = '' } = process.env;
+    const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
     const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, 'bin/rollcall.js')];
     const empty = newFolder();
     this.child = spawn(program, flags, {
@@ -31,6 +31,7 @@ export class RollcallProcess {
         PATH,
         HOME,
         ...(TMPDIR && { TMPDIR }),
+        ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
         ...NOT_SET,
         PORT: '0',
         ROLLCALL_CONFIG: '/dev/null',

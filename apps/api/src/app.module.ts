@@ -20,6 +20,7 @@ import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { RuntimeModule } from './runtime/runtime.module.js';
+import { RunsModule } from './runs/runs.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
@@ -74,6 +75,7 @@ export class AppModule {
         DefinitionsModule,
         RuntimeModule,
         ModelsModule,
+        RunsModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

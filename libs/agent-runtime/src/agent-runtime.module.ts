@@ -1,23 +1,56 @@
 import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { Keyring } from '#rollcall/providers';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
+import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
+import { DefinitionTargets } from './delegation/definition.targets.js';
+import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
+import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { DefinitionExplorer } from './deployment/definition.explorer.js';
+import { DefinitionFiles } from './deployment/definition.files.js';
+import { DefinitionSources } from './deployment/definition.sources.js';
+import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
+import { DeploymentService } from './deployment/deployment.service.js';
+import { DeploymentStore } from './deployment/deployment.store.js';
+import { SpecIntake } from './deployment/spec.intake.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
+import { RunRecorder } from './delegation/run.recorder.js';
+import { DelegatedRuns } from './runs/delegated.runs.js';
+import { RunAdmission } from './runs/run.admission.js';
+import { RunAgents } from './runs/run.agents.js';
+import { RunChannel } from './runs/run.channel.js';
+import { RunClaimStore } from './runs/run-claim.store.js';
+import { RunLogStore } from './runs/run-log.store.js';
+import { RunEvents } from './runs/run.events.js';
+import { RunExecution } from './runs/run.execution.js';
+import { RunFeed } from './runs/run.feed.js';
+import { RunLog } from './runs/run.log.js';
+import { RunReader } from './runs/run.reader.js';
+import { RunRecords } from './runs/run.records.js';
+import { RunStore } from './runs/run.store.js';
+import { RunSweeper } from './runs/run.sweeper.js';
+import { RunTargets } from './runs/run.targets.js';
+import { RunWatches } from './runs/run.watches.js';
+import { RunWorkers } from './runs/run.workers.js';
+import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
+import { RunsService } from './runs/runs.service.js';
+import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -33,7 +66,7 @@ import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, lifecycle = {} } = options;
+    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, runs, ...deployment } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -45,9 +78,13 @@ export class AgentRuntimeModule {
         library,
         ...toolProviders(tools),
         ...delegationProviders(delegation),
+        { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
+        ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
+        ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
       ],
       exports: [
         AgentBuilder,
@@ -60,6 +97,9 @@ export class AgentRuntimeModule {
         GuardedAgents,
         HostedAgents,
         LedgerSpending,
+        RunFeed,
+        RunReader,
+        RunsService,
         SkillLibrary,
         ToolCatalog,
         ToolExecutor,
@@ -71,18 +111,31 @@ export class AgentRuntimeModule {
 
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
+  DefinitionChanges,
   DefinitionContents,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
   EffectiveDefinitions,
 ];
-const NATIVE_AGENTS: Provider[] = [AgentTools, NativeAgentProvider, NativeRegistration];
+const DEPLOYMENT: Provider[] = [
+  DefinitionExplorer,
+  DefinitionFiles,
+  DefinitionSources,
+  DeploymentService,
+  DeploymentStore,
+  SpecIntake,
+];
+const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
     { provide: TOOLS_OPTIONS, useValue: options },
-    { provide: ToolExecutor, useFactory: () => new ToolExecutor(options.limits) },
+    {
+      provide: ToolExecutor,
+      inject: [Keyring],
+      useFactory: ({ redact }: Keyring) => new ToolExecutor({ ...options.limits, redact }),
+    },
     ToolExplorer,
     BuiltInToolBoxes,
     ToolCatalog,
@@ -94,5 +147,38 @@ function toolProviders(options: ToolsOptions): Provider[] {
 
 function delegationProviders(options: DelegationOptions): Provider[] {
   const settings = { provide: DELEGATION_OPTIONS, useValue: options };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, Delegation];
+  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
+  return [settings, AgentFactoryRegistry, ...targets, Delegation];
+}
+
+const RUNS: Provider[] = [
+  RunChannel,
+  RunWatches,
+  RunStore,
+  RunEvents,
+  RunTargets,
+  RunAdmission,
+  RunReader,
+  RunsService,
+];
+const RUN_EXECUTION: Provider[] = [
+  RunAgents,
+  RunClaimStore,
+  RunLogStore,
+  RunLog,
+  RunRecords,
+  RunExecution,
+  DelegatedRuns,
+  RunWorkers,
+  RunSweeper,
+];
+
+function runProviders(options: RunsOptions): Provider[] {
+  return [
+    { provide: RUNS_OPTIONS, useValue: options },
+    { provide: RunFeed, useClass: StoredRunFeed },
+    { provide: RunRecorder, useExisting: DelegatedRuns },
+    ...RUNS,
+    ...RUN_EXECUTION,
+  ];
 }

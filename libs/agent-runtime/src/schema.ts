@@ -6,10 +6,21 @@ import { RuntimeCommandEntity } from './lifecycle/runtime-command.entity.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
 import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
+import { Runs1763800000000 } from './migrations/1763800000000-runs.js';
+import { RunStepEntity } from './runs/run-step.entity.js';
+import { RunEntity } from './runs/run.entity.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {
-  entities: [ToolPinEntity, DefinitionEntity, DefinitionRevisionEntity, RuntimeAgentEntity, RuntimeCommandEntity],
-  migrations: [ToolPins1763500000000, Definitions1763600000000, Lifecycle1763700000000],
+  entities: [
+    ToolPinEntity,
+    DefinitionEntity,
+    DefinitionRevisionEntity,
+    RuntimeAgentEntity,
+    RuntimeCommandEntity,
+    RunEntity,
+    RunStepEntity,
+  ],
+  migrations: [ToolPins1763500000000, Definitions1763600000000, Lifecycle1763700000000, Runs1763800000000],
 };

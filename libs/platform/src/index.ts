@@ -7,6 +7,7 @@ export { BackgroundFaults } from './lifecycle/background.faults.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';
+export type { NamedStatement } from './postgres/statement.js';
 export {
   type DatabaseOptions,
   joinSchemas,
@@ -75,5 +76,6 @@ export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
 export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service.js';
+export { LeasedWork, type WorkClaim, type WorkEnd, type Worker } from './work/leased-work.js';
 export { GroupCommit } from './work/group-commit.js';
 export { inBatches } from './work/in-batches.js';

@@ -1,6 +1,6 @@
 import { PlatformError } from './errors.js';
 
-/** The number of objects of one kind that a credential may have at once. */
+/** The number of objects of one kind that a credential may have at the same time. */
 export interface Quota {
   /** 0 means no limit. */
   readonly limit: number;

@@ -26,8 +26,8 @@ export type {
 export { addUsage, type ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
-export { type ResolvedModel, resolveModel } from './presets/model.resolver.js';
-export { PresetCatalog, type PresetView } from './presets/preset.catalog.js';
+export { BUILT_IN_ALIASES, type ResolvedModel, resolveModel } from './presets/model.resolver.js';
+export { INHERIT, PresetCatalog, type PresetView } from './presets/preset.catalog.js';
 export { InlineChoiceSchema, type ModelsConfig, ModelsConfigSchema, type WantedModel } from './presets/preset.js';
 export { costOf, type Prices } from './presets/prices.js';
 export { priceUsage } from './presets/usage.price.js';

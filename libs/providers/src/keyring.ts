@@ -2,7 +2,7 @@ import type { McpServerConfig } from './mcp/mcp.config.js';
 import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
 import type { ModelsConfig } from './presets/preset.js';
-import type { Secret, SecretSource } from './secret.js';
+import { redactAll, type Secret, type SecretSource } from './secret.js';
 
 /**
  * Decides which key of the environment may be used for which purpose. Definitions come from many users and can name any
@@ -11,13 +11,25 @@ import type { Secret, SecretSource } from './secret.js';
 export class Keyring {
   private readonly find: SecretSource;
   private readonly agents: AgentProviderOptions;
-  private readonly modelKeys: ReadonlySet<string | undefined>;
+  private readonly modelKeys: ReadonlySet<string>;
+  private readonly all: ReadonlySet<string>;
 
-  constructor({ secrets, agents, models }: Pick<ProvidersOptions, 'secrets' | 'agents' | 'models'>) {
+  constructor(options: Pick<ProvidersOptions, 'secrets' | 'agents' | 'models' | 'mcpServers'>) {
+    const { secrets, agents, models, mcpServers = {} } = options;
     this.find = secrets;
     this.agents = agents;
     this.modelKeys = keysOf(models);
+    const programKeys = Object.values(agents.programs).flatMap(({ secretEnv = [] }) => secretEnv);
+    const mcpKeys = Object.values(mcpServers).flatMap(keysOfServer);
+    this.all = new Set([...this.modelKeys, ...Object.keys(agents.credentials), ...programKeys, ...mcpKeys]);
   }
+
+  /** Removes all keys that the operator has configured, whatever their purpose, from a text for a model. */
+  readonly redact = (text: string): string =>
+    redactAll(
+      text,
+      [...this.all].map((name) => this.find(name)),
+    );
 
   readonly forModels: SecretSource = (name) => (this.modelKeys.has(name) ? this.find(name) : undefined);
 
@@ -55,10 +67,16 @@ export class Keyring {
 }
 
 /** Returns the names of the variables that presets and vendors use. */
-function keysOf(models: ModelsConfig): Set<string | undefined> {
+function keysOf(models: ModelsConfig): Set<string> {
   const presets = new PresetCatalog(models);
   const vendors = ['anthropic', 'openai', ...Object.keys(models.vendors ?? {})];
-  return new Set(
-    [...presets.list(), ...vendors.map((vendor) => presets.connectionOf(vendor))].map(({ keyEnv }) => keyEnv),
-  );
+  const connections = [...presets.list(), ...vendors.map((vendor) => presets.connectionOf(vendor))];
+  return new Set(connections.flatMap(({ keyEnv = [] }) => keyEnv));
+}
+
+/** The keys of a program are configured with the program. */
+function keysOfServer(config: McpServerConfig): string[] {
+  if ('program' in config) return [];
+  const { credential, clientCredentials: client } = config;
+  return [...(credential ? [credential.env] : []), ...(client ? [client.clientIdEnv, client.clientSecretEnv] : [])];
 }

@@ -18,7 +18,7 @@ export interface RegistryOptions {
   flap: FlapPolicy;
   /** How long history is kept. */
   retention: Retention;
-  /** `budgets.low` defines when a budget is low. */
+  /** Without `lowBudget`: the directory uses `budgets.low`. */
   directory?: Omit<DirectoryOptions, 'lowBudget'>;
   budgets?: BudgetRules;
   follower?: Partial<FollowerOptions>;

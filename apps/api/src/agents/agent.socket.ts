@@ -10,7 +10,10 @@ import type { StreamConnection } from '../events/stream.connections.js';
 export type Control =
   { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register' | 'stop'; reason: string };
 
-/** Close codes: 1013 means "try again later"; codes from 4000 are for applications, and their last three digits are the matching HTTP status. */
+/**
+ * Close codes: 1013 means "try again later"; codes from 4000 are for applications, and their last three digits are the matching
+ * HTTP status.
+ */
 const CLOSE_CODES: Record<string, number> = {
   ...STREAM_CLOSE_CODES,
   TRY_AGAIN: TRY_AGAIN_LATER,
@@ -18,7 +21,7 @@ const CLOSE_CODES: Record<string, number> = {
   REGISTER_AGAIN: 4404,
   STALE_GENERATION: 4409,
 };
-/** An agent that sends beats without reading the results is disconnected. */
+/** An agent that sends heartbeats without reading the results is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1_024;
 
 /**

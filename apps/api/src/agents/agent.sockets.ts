@@ -33,7 +33,7 @@ export class AgentSockets implements OnApplicationBootstrap {
     return [...this.byAgent.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Call this with the result of each beat that arrived over one of the sockets. */
+  /** Call this with the result of each heartbeat that arrived over one of the sockets. */
   onBeat(result: BeatResult): void {
     this.evacuation.onBeat(result);
   }

@@ -98,8 +98,8 @@ export class AgentsController {
     operationId: 'agents.register',
     summary: 'Register an agent',
     description:
-      'Returns the lease token that every later write of the agent needs. Send a heartbeat every `intervalMs`; without ' +
-      'heartbeats the agent is evicted.',
+      'Returns the lease token with which the agent authenticates its later writes. Send a heartbeat every `intervalMs`; ' +
+      'without heartbeats the agent is evicted.',
   })
   @ApiBody({ type: RegisterBody, examples: REGISTER_EXAMPLES })
   @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })

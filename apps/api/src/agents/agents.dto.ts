@@ -232,7 +232,7 @@ export class BeatBody {
   @ApiProperty({ type: 'integer', example: 1, description: 'The generation of the registration.' }) generation: number;
   @ApiPropertyOptional({ type: 'integer', example: 3, description: 'Tasks in progress.' }) inFlight?: number;
   @ApiPropertyOptional({ example: 0.4, description: '0 is idle, 1 is full.' }) load?: number;
-  @ApiPropertyOptional({ example: 850, description: 'How long recent responses took; shown as `declaredMs`.' })
+  @ApiPropertyOptional({ example: 850, description: 'How long recent responses took, in ms; shown as `declaredMs`.' })
   latencyMs?: number;
   @ApiPropertyOptional({
     type: 'integer',
@@ -304,7 +304,7 @@ export class OutcomeBody {
     example: 850,
     minimum: 0,
     maximum: MAX_CALL_MS,
-    description: 'How long the call took. Successful calls count for `observedMs` of the agent.',
+    description: 'How long the call took, in ms. Successful calls count for `observedMs` of the agent.',
   })
   @Optional()
   @IsNumber()

@@ -19,7 +19,7 @@ const MAX_FRAME_BYTES = 4_096;
 
 /**
  * The socket of an agent. The agent sends `beat`; the server sends `welcome`, `beaten`, `control`, `error` and `end`. Frames are
- * parsed here, because the message handlers of Nest would cost more than the beat itself.
+ * parsed here, because the message handlers of Nest would cost more than the heartbeat itself.
  */
 @WebSocketGateway({ path: AGENT_SOCKET })
 @Permit('agents:self')
@@ -72,7 +72,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-/** Returns the data of a beat. The data is optional: `{"event":"beat"}` is a complete frame. */
+/** Returns the data of a heartbeat. The data is optional: `{"event":"beat"}` is a complete frame. */
 function readFrame(data: RawData | undefined): object {
   const frame = parse(data);
   if (frame?.event !== 'beat')
@@ -83,7 +83,7 @@ function readFrame(data: RawData | undefined): object {
   return frame.data ?? {};
 }
 
-/** `ws` passes a text frame as one Buffer. A beat is short, so a long frame is rejected without parsing. */
+/** `ws` passes a text frame as one Buffer. A heartbeat is short, so a long frame is rejected without parsing. */
 function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
   if (!data || (data as Buffer).length > MAX_FRAME_BYTES) return undefined;
   try {

@@ -30,7 +30,7 @@ function errorOf(value: unknown): string | undefined {
 
 function errorOfAll(claims: string[]): string | undefined {
   if (new Set(claims.map(normaliseCapability)).size < claims.length)
-    return 'capabilities must not contain the same capability twice, also with another spelling';
+    return 'capabilities must not contain the same capability twice, even with another spelling';
   const entries = capabilityKeys(claims).length;
   if (entries <= MAX_CAPABILITY_KEYS) return undefined;
   return (

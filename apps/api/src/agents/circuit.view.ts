@@ -60,7 +60,12 @@ export class OutcomeView {
   @ApiProperty({ type: 'integer', example: 1, description: 'The generation of the agent at that time.' })
   generation: number;
   @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) ok: boolean;
-  @ApiProperty({ type: Number, nullable: true, example: 850, description: 'How long the call took; null if unknown.' })
+  @ApiProperty({
+    type: Number,
+    nullable: true,
+    example: 850,
+    description: 'How long the call took, in ms; null if unknown.',
+  })
   latencyMs: number | null;
   @ApiProperty({ type: ReporterView, description: 'The caller that reported the outcome.' }) reporter: ReporterView;
 }

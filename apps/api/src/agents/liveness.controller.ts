@@ -84,7 +84,10 @@ export class LivenessController {
     return { results, nextIntervalMs: this.nextIntervalMs() };
   }
 
-  /** Checks the owner before the heartbeat is written. The owner of one generation never changes, so the write checks only the generation. */
+  /**
+   * Checks the owner before the heartbeat is written. The owner of one generation never changes, so the write checks only the
+   * generation.
+   */
   private async sendAsOwner(beat: Heartbeat, owner: string, reply: FastifyReply): Promise<void> {
     try {
       await this.agents.check({ ...beat, owner });
@@ -107,7 +110,7 @@ export class LivenessController {
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 
-  /** All beats of a batch have the same time, so the text of this time is cached. */
+  /** All heartbeats of a batch have the same time, so the text of this time is cached. */
   private isoTime(beatAt: number): string {
     if (this.lastTime.at !== beatAt) this.lastTime = { at: beatAt, text: new Date(beatAt).toISOString() };
     return this.lastTime.text;

@@ -38,7 +38,8 @@ export class HeartbeatResultView {
   @ApiPropertyOptional({ example: 'REGISTER_AGAIN', description: 'The error code of a rejected heartbeat.' })
   code?: string;
   @ApiPropertyOptional({
-    example: 'The agent "builder-01" is not registered. Register it again.',
+    example:
+      'The agent "builder-01" is not registered. Register again, and use the generation and lease token of the response.',
     description: 'What happened, and what to do.',
   })
   detail?: string;

@@ -40,7 +40,7 @@ class CandidateView implements RankedCandidate {
     type: Number,
     nullable: true,
     example: 0,
-    description: 'The score in the unit of the strategy; null when the agent does not declare the value.',
+    description: 'The score in the unit of the strategy; null if it is unknown, or if the strategy has no score.',
   })
   score: number | null;
   @ApiProperty({
@@ -113,7 +113,7 @@ export class RankingView implements Ranking {
   retryAfterMs: number | null;
   @ApiPropertyOptional({
     type: [ExcludedAgentView],
-    description: 'With `explain`: agents that are not candidates, sorted by how closely they match the query.',
+    description: 'With `explain`: agents that are not candidates, those with the fewest exclusions first.',
   })
   excluded?: ExcludedAgentView[];
   @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })

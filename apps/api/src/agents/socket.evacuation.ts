@@ -13,9 +13,9 @@ const REASON = {
 };
 
 /**
- * Closes the sockets of agents when this replica cannot record their beats: otherwise the agents would stay connected here until
- * another replica evicts them. The sockets close at random times, so that agents do not reconnect all at once. A recorded beat
- * stops the evacuation: the database works again, and reconnecting agents would only add load.
+ * Closes the sockets of agents when this replica cannot record their heartbeats: otherwise the agents would stay connected here
+ * until another replica evicts them. The sockets close at random times, so that agents do not reconnect all at the same time. A
+ * recorded heartbeat stops the evacuation: the database works again, and reconnecting agents would only add load.
  */
 export class SocketEvacuation {
   private running?: AbortController;
@@ -25,7 +25,7 @@ export class SocketEvacuation {
     private readonly lease: LeasePolicy,
   ) {}
 
-  /** Call this with the result of each beat. */
+  /** Call this with the result of each heartbeat. */
   onBeat(result: BeatResult): void {
     if (result.ok) this.stop();
     else if (result.error instanceof DatabaseUnavailableError) this.start();

@@ -21,7 +21,7 @@ class AuditQuery extends PageQuery {
   @IsString()
   @MaxLength(300)
   actorId?: string;
-  @ApiPropertyOptional({ description: 'Only actions on this key, agent, budget or webhook.' })
+  @ApiPropertyOptional({ description: 'Only actions on the object with this id or name, such as an agent or a key.' })
   @IsOptional()
   @IsString()
   @MaxLength(300)
@@ -30,9 +30,15 @@ class AuditQuery extends PageQuery {
 
 class AuditView {
   @ApiProperty({ example: '17', description: 'The position in the audit log.' }) seq: string;
-  @ApiProperty({ type: String, format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When.' })
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    example: '2026-02-24T10:30:00.000Z',
+    description: 'When the action was done.',
+  })
   at: Date;
-  @ApiProperty({ example: 'default', description: 'The namespace of the request; `*` for all.' }) namespace: string;
+  @ApiProperty({ example: 'default', description: 'The namespace that the action concerns; `*` for all.' })
+  namespace: string;
   @ApiProperty({ example: 'key.issued', description: 'What was done.' }) action: string;
   @ApiProperty({
     type: String,

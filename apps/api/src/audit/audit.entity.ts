@@ -11,7 +11,7 @@ export class AuditEntity {
   })
   seq: string;
 
-  /** The namespace of the request; `*` if the action concerns all. */
+  /** The namespace that the action concerns; `*` if it concerns all. It may differ from the namespace of the request. */
   @Column({ type: 'text', default: 'default' })
   namespace: string;
 

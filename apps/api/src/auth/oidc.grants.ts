@@ -9,9 +9,9 @@ const MAX_NAMESPACES = 100;
 type GrantSettings = Pick<Config['auth'], 'oidcRolesClaim' | 'oidcNamespaceClaim' | 'oidcGroupsClaim' | 'oidcGroups'>;
 
 /**
- * The access that a token gives: the roles of its claim in each namespace of its claim, and what the configuration grants to its
- * groups. A token without the claim and without a known group gives access to `default`. A claim without a valid namespace gives
- * access to nothing.
+ * The access that a token gives: the roles of its roles claim, in each namespace of its namespace claim, and what the configuration
+ * grants to its groups. A token without a namespace claim and without a known group gives access to `default`. A namespace claim
+ * without a valid namespace gives no access by itself.
  */
 export function grantsOf(payload: JWTPayload, settings: GrantSettings): Grant[] {
   const roles = claimAt(payload, settings.oidcRolesClaim).filter(isRole);

@@ -17,6 +17,9 @@ export const PERMISSIONS = [
   'tools:manage',
   'definitions:read',
   'definitions:write',
+  'runs:read',
+  'runs:start',
+  'runs:manage',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -38,12 +41,13 @@ const VIEWER: Permission[] = [
   'models:read',
   'tools:read',
   'definitions:read',
+  'runs:read',
   'events:read',
   'metrics:read',
 ];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
-/** For services that use agents. */
+/** For services that use agents. With `runs:start`, a principal starts runs and changes those that it started. */
 const CALLER: Permission[] = [
   ...READ,
   'agents:query',
@@ -52,6 +56,8 @@ const CALLER: Permission[] = [
   'budgets:spend-any',
   'models:read',
   'definitions:read',
+  'runs:read',
+  'runs:start',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,
@@ -62,6 +68,7 @@ const OPERATOR: Permission[] = [
   'budgets:write',
   'tools:manage',
   'definitions:write',
+  'runs:manage',
   'webhooks:manage',
   'audit:read',
 ];

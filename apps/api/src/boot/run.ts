@@ -1,5 +1,5 @@
 import type { Logger as Pino } from 'pino';
-import { UnknownToolBoxError } from '#rollcall/agent-runtime';
+import { DeploymentInvalidError, UnknownToolBoxError } from '#rollcall/agent-runtime';
 import { AdminKeyError, DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
 import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
@@ -14,6 +14,7 @@ const OPERATOR_ERRORS = [
   ConfigError,
   DataFolderError,
   DatabaseRefusedError,
+  DeploymentInvalidError,
   ListenError,
   UnknownToolBoxError,
 ];

@@ -138,7 +138,7 @@ export class ForecastQuery {
     minimum: 1,
     maximum: 2_160,
     example: 24,
-    description: 'The period that the rates are taken from.',
+    description: 'The period that the rates are taken from, in hours.',
   })
   @Optional()
   @QueryNumber()

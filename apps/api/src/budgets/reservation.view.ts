@@ -10,7 +10,11 @@ const STATES: ReservationState[] = ['held', 'settled', 'released', 'expired'];
 export class ReservationView {
   @ApiProperty({ example: 'call-1', description: 'The key that the caller chose.' }) key: string;
   @ApiProperty({ example: 'default', description: 'The namespace of the reservation.' }) namespace: string;
-  @ApiProperty({ enum: STATES, description: 'Only `held` reservations count against budgets.' })
+  @ApiProperty({
+    enum: STATES,
+    description:
+      '`held`: the amount is reserved. `settled`: the usage was charged. `released`, `expired`: the amount is free again.',
+  })
   state: ReservationState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that spends, if any.' })
   agentId: string | null;

@@ -37,6 +37,22 @@ describe('configuration', () => {
     });
   });
 
+  it('S0.7 S0.8 merges the agents of all sources by name and field', () => {
+    write('rollcall.yaml', 'agents: { a: { description: A, maxIterations: 1, tools: [x] }, b: { description: B } }\n');
+    write('.env', 'ROLLCALL_AGENTS={"a":{"maxIterations":2,"tools":["y"]},"c":{"description":"C"}}\n');
+    const environment = { ROLLCALL_AGENTS: '{"a":{"maxIterations":3}}', ROLLCALL_AGENT: '{"description":"D"}' };
+    expect(loadConfig(environment, folder)).toMatchObject({
+      agents: {
+        a: { description: 'A', maxIterations: 3, tools: ['y'] },
+        b: { description: 'B' },
+        c: { description: 'C' },
+      },
+      agent: { description: 'D' },
+    });
+    expect(loadConfig({}, folder).agent).toBeUndefined();
+    expect(errorsOf({ ROLLCALL_AGENTS: '{' })[0]).toContain('agents (ROLLCALL_AGENTS): expected contents by name');
+  });
+
   it('reads the file that ROLLCALL_CONFIG names, and reports a missing file', () => {
     write('other.yaml', 'http: { port: 1 }');
     expect(loadConfig({ ROLLCALL_CONFIG: 'other.yaml' }, folder).http.port).toBe(1);

@@ -27,9 +27,13 @@ export class ConfigError extends Error {
 /** Merges the sources in this order of precedence: defaults < rollcall.yaml < .env < environment. No other code reads them. */
 export function loadConfig(environment: Environment, folder: string): Config {
   const settings = listSettings(ConfigSchema);
-  const env = { ...readEnvFile(folder), ...environment };
+  const file = readEnvFile(folder);
+  const env = { ...file, ...environment };
   const tree = readYaml(folder, env['ROLLCALL_CONFIG']);
-  for (const entry of settings) overlay(tree, entry, env[entry.env]);
+  for (const entry of settings) {
+    const layers = entry.mergedLevels === undefined ? [env] : [file, environment];
+    for (const layer of layers) overlay(tree, entry, layer[entry.env]);
+  }
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
     const errors = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
@@ -115,7 +119,27 @@ function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): vo
     if (!isTree(branch[key])) branch[key] = {};
     branch = branch[key] as Tree;
   }
-  branch[entry.path.at(-1) ?? ''] = value;
+  const key = entry.path.at(-1) ?? '';
+  branch[key] = entry.mergedLevels === undefined ? value : merged(branch[key], parsedJson(value), entry.mergedLevels);
+}
+
+/** Text that is not JSON is kept, so that the schema reports it. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+/** The members of both values. Of members with the same key, the later one is used, or both are merged if there are levels left. */
+function merged(earlier: unknown, later: unknown, levels: number): unknown {
+  if (levels === 0 || !isTree(earlier) || !isTree(later)) return later;
+  const both = Object.entries(later).map(([key, value]) => {
+    const own = Object.hasOwn(earlier, key) ? earlier[key] : undefined;
+    return [key, merged(own, value, levels - 1)] as const;
+  });
+  return { ...earlier, ...Object.fromEntries(both) };
 }
 
 function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree): string[] {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { providers } from '../providers/providers.config.js';
+import { agent, agents } from './agents.settings.js';
 import { auth } from './auth.settings.js';
 import { budgets, langfuse } from './budget.settings.js';
 import { data, database } from './database.settings.js';
@@ -34,6 +35,8 @@ export const ConfigSchema = z.strictObject({
   egress: egress.prefault({}),
   providers: providers.prefault({}),
   runtime: runtime.prefault({}),
+  agents,
+  agent,
   webhooks: webhooksConfig.prefault({}),
   nats: natsConfig.prefault({}),
 });

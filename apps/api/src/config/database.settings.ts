@@ -24,7 +24,8 @@ export const database = z.strictObject({
   }),
   reservedPoolSize: setting(integer(1, 100, DEFAULT_RESERVED_POOL_SIZE), {
     env: 'ROLLCALL_DATABASE_RESERVED_POOL_SIZE',
-    about: 'Additional connections of each replica, reserved for heartbeats, sweeps, the event log and readiness.',
+    about:
+      'Additional connections of each replica, reserved for heartbeats, sweeps, the event feed, readiness and checks of known API keys.',
     expects: 'a whole number from 1 to 100',
   }),
   operationTimeout: setting(duration('1500ms'), {

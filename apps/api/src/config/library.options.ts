@@ -4,10 +4,15 @@ import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
+import { DEFAULT_AGENTS_FOLDER } from './agents.settings.js';
 import type { Config } from './config.schema.js';
 import { registryPolicies } from './registry.policies.js';
 import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
+type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
+
+/** The report of a shutdown must be sent before the time limit of its request. */
+const ANSWER_SHARE = 0.8;
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
@@ -44,8 +49,10 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
+  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
     skills: { folders: runtime.skills.filter(isUsed) },
     lifecycle: lifecycleOptions(config),
     tools: {
@@ -53,6 +60,8 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
       httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
+    ...runLimits(runtime),
+    ...deploymentOptions(config),
   };
 }
 
@@ -60,7 +69,28 @@ function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
   const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
   const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
   const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
-  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout, stopMs };
+  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
+}
+
+function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {
+  const { maxDepth, maxWidth, maxRuns, childTimeout, inheritTools } = delegation;
+  return {
+    execution: { timeoutMs: runTimeout, retry: { maxAttempts: modelAttempts, maxDelayMs: modelRetryDelay } },
+    delegation: {
+      maxDelegationDepth: maxDepth,
+      maxDelegationWidth: maxWidth,
+      maxDelegatedRuns: maxRuns,
+      childTimeoutMs: childTimeout,
+      inheritance: inheritTools,
+    },
+  };
+}
+
+function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntimeOptions, 'configured' | 'files'> {
+  const { agentFiles: files } = runtime;
+  const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
+  return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -4,7 +4,7 @@ import { DURATION_FORMAT, decimal, duration, integer, json, setting } from './se
 export const registry = z.strictObject({
   heartbeatEvery: setting(duration('10s'), {
     env: 'ROLLCALL_HEARTBEAT_EVERY',
-    about: 'How often agents must send a heartbeat. Every response to a heartbeat contains the interval.',
+    about: 'How often agents must send a heartbeat. Each response to a heartbeat contains the time until the next one.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
@@ -74,7 +74,7 @@ export const protection = z.strictObject({
   percent: setting(integer(0, 100, 15), {
     env: 'ROLLCALL_PROTECTION_PERCENT',
     about:
-      'Self-preservation begins when more than this percentage of the fleet is silent at once: no agent is evicted for a limited time. `100` disables it.',
+      'Self-preservation begins when more than this percentage of the fleet is silent at the same time: no agent is evicted for a limited time. `100` disables it.',
     expects: 'a whole number from 0 to 100',
   }),
   fewest: setting(integer(1, 1_000_000, 3), {
@@ -85,13 +85,13 @@ export const protection = z.strictObject({
   longest: setting(duration('10m'), {
     env: 'ROLLCALL_PROTECTION_LONGEST',
     about:
-      'Maximum duration of self-preservation. After it, agents that are still silent are evicted at a limited rate.',
+      'How long self-preservation evicts no agent. After that, agents that are still silent are evicted at a limited rate.',
     expects: DURATION_FORMAT,
     defaultText: '10m',
   }),
   evictionsPerMinute: setting(integer(1, 1_000_000, 60), {
     env: 'ROLLCALL_PROTECTION_EVICTIONS_PER_MINUTE',
-    about: 'Maximum number of evictions per minute after self-preservation.',
+    about: 'Maximum number of evictions per minute after `protection.longest`, until few enough agents are silent.',
     expects: 'a whole number from 1 to 1000000',
   }),
 });

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES } from '#rollcall/agent-runtime';
 import { McpServersSchema } from '#rollcall/providers';
+import { delegation, execution } from './execution.settings.js';
+import { agentFiles } from './agents.settings.js';
 import { skills } from './skills.settings.js';
 import { byteSize, DURATION_FORMAT, duration, integer, json, list, setting } from './setting.js';
 
@@ -71,11 +73,41 @@ const lifecycle = z.strictObject({
   }),
 });
 
+const runs = z.strictObject({
+  lease: setting(duration('15s'), {
+    env: 'ROLLCALL_RUNS_LEASE',
+    about:
+      'How long a replica may execute a run without a sign of life. When a replica dies, others continue its runs after this time.',
+    expects: DURATION_FORMAT,
+    defaultText: '15s',
+  }),
+  max: setting(integer(0, 10_000, 64), {
+    env: 'ROLLCALL_RUNS_MAX',
+    about: 'How many runs this replica executes at a time. Further runs wait. With 0, it executes none.',
+    expects: 'a number from 0 to 10000',
+  }),
+  maxPerAgent: setting(integer(1, 10_000, 32), {
+    env: 'ROLLCALL_RUNS_MAX_PER_AGENT',
+    about: 'How many runs of one agent this replica executes at a time.',
+    expects: 'a number from 1 to 10000',
+  }),
+  keep: setting(duration('30d'), {
+    env: 'ROLLCALL_RUNS_KEEP',
+    about: 'How long finished runs and their steps are kept.',
+    expects: DURATION_FORMAT,
+    defaultText: '30d',
+  }),
+});
+
 /** The agents that Rollcall runs itself. */
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
   lifecycle: lifecycle.prefault({}),
   skills,
+  ...execution,
+  delegation: delegation.prefault({}),
+  agentFiles: agentFiles.prefault({}),
+  runs: runs.prefault({}),
   mcpServers: setting(json().pipe(McpServersSchema).default({}), {
     env: 'ROLLCALL_MCP_SERVERS',
     about:

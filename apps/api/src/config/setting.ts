@@ -11,6 +11,8 @@ export interface SettingInfo {
   secret?: boolean;
   /** The default as a user writes it, when the parsed form is unclear. */
   defaultText?: string;
+  /** How many levels of the value are merged with the value of the source before it. Absent: the value replaces it. */
+  mergedLevels?: number;
 }
 
 export function setting<T extends z.ZodType>(schema: T, facts: SettingInfo): T {

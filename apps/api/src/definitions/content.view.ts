@@ -106,7 +106,7 @@ class OptionalContent {
   @ApiPropertyOptional({
     type: [String],
     example: ['tester'],
-    description: 'The definitions that the agent may delegate to. Absent: all.',
+    description: 'The agents that the agent may delegate to. Absent: all. An empty list: none.',
   })
   subagents?: readonly string[];
 
@@ -128,7 +128,7 @@ class OptionalContent {
 }
 
 const DESCRIPTION = {
-  maxLength: 1_024,
+  maxLength: 8_192,
   example: 'Reviews changes of code. Use it before a merge.',
   description: 'What the agent is for, for callers and for agents that delegate.',
 };

@@ -30,7 +30,7 @@ export interface StreamOptions {
   slowAfterMs: number;
 }
 
-/** If the log cannot be read, consumers are disconnected at random times within this period, not all at once. */
+/** If the log cannot be read, consumers are disconnected at random times within this period, not all at the same time. */
 const DISCONNECT_WITHIN_MS = 2_000;
 
 /**

@@ -7,6 +7,7 @@ import { Caller, callerOf } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { closeSignal } from '../http/close.signal.js';
 import { InFlight } from '../http/in-flight.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
@@ -48,7 +49,7 @@ export class EventsController {
     operationId: 'events.page',
     summary: 'Read a page of events in order',
     description:
-      'Send `next` as `after` to get the next page, also when `items` is empty: with a filter, a request searches a limited ' +
+      'Send `next` as `after` to get the next page, even when `items` is empty: with a filter, a request searches a limited ' +
       'number of events. With `waitMs`, a request at the end of the log waits for the next event.',
   })
   @ApiOkResponse({ type: EventsPage, description: 'A page of events.' })
@@ -125,11 +126,4 @@ function readLastEventId(id: string | undefined): string | undefined {
   if (!id || CURSOR_PATTERN.test(id)) return id || undefined;
   const message = 'last-event-id must be the id of an event, or be left out';
   throw validationFailed([{ field: 'last-event-id', message }]);
-}
-
-/** Aborts when the client closes the connection, so that the wait for events ends. */
-function closeSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
-  return controller.signal;
 }

@@ -13,6 +13,8 @@ const BUDGET = {
   agentId: 'builder-1',
 } as const;
 
+const RUN = { rootId: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f', parentId: null, agentId: 'reviewer' } as const;
+
 /** The meaning of each event, with an example. The compiler checks the example against the type of the event. */
 const EVENT_DOCS: EventDocs = {
   'agent.joined': {
@@ -61,7 +63,7 @@ const EVENT_DOCS: EventDocs = {
     data: { ...BUDGET, remaining: 0 },
   },
   'budget.replenished': {
-    about: 'A budget is no longer low or exhausted.',
+    about: 'A budget is no longer exhausted, or no longer low.',
     data: { ...BUDGET, remaining: 500_000 },
   },
   'definition.registered': {
@@ -76,12 +78,28 @@ const EVENT_DOCS: EventDocs = {
     about: 'A definition was removed. `revision` is its last one.',
     data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
+  'run.queued': {
+    about: 'A run was started, or continues after it waited. A replica executes it as soon as one has a free place.',
+    data: { ...RUN, by: 'key:4fT9sKq2Lm' },
+  },
+  'run.started': { about: 'A replica began to execute a run.', data: RUN },
+  'run.waiting': {
+    about: 'A run waits for its caller or an operator. `waitingFor`: `input`, `approval` or `needs_review`.',
+    data: { ...RUN, waitingFor: 'approval' },
+  },
+  'run.finished': {
+    about:
+      'A run ended. `state`: `completed`, `refused`, `stopped` or `failed`. `reason`: the limit that stopped it, or the code of its error.',
+    data: { ...RUN, state: 'completed', reason: null },
+  },
+  'run.cancelled': { about: 'A run was cancelled.', data: { ...RUN, by: 'key:4fT9sKq2Lm' } },
   'registry.clock_stepped_back': {
     about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
     data: { byMs: 60_000 },
   },
   'protection.entered': {
-    about: 'Self-preservation began: too many agents are silent at once, so no agent is evicted for a limited time.',
+    about:
+      'Self-preservation began: too many agents are silent at the same time, so no agent is evicted for a limited time.',
     data: { expiring: 40, fleet: 120 },
   },
   'event.expired': {

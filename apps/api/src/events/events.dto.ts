@@ -202,7 +202,7 @@ export class EventsPage {
   @ApiProperty({ type: [CloudEventView], description: 'Events in the order of the log.' }) items: CloudEventView[];
   @ApiProperty({
     example: '1042-9f3c27d1',
-    description: 'The cursor after this page. Pass it as `after` in the next request, also when the page is empty.',
+    description: 'The cursor after this page. Pass it as `after` in the next request, even when the page is empty.',
   })
   next: string;
   @ApiProperty({

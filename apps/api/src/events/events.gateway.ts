@@ -69,7 +69,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
     });
   }
 
-  /** A second subscription replaces the first one, also if the first one has not started yet. */
+  /** A second subscription replaces the first one, even if the first one has not started yet. */
   @SubscribeMessage('subscribe')
   async subscribe(@MessageBody() body: SubscribeBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
     const open = this.sockets.get(socket);

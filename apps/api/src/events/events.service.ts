@@ -40,7 +40,7 @@ export class EventsService implements OnModuleDestroy {
     return await this.log.locate(after, visible);
   }
 
-  /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances also if the page is empty. */
+  /** Searches a limited part of the log, so the cost does not depend on the filter. `next` advances even if the page is empty. */
   async page(query: EventsQuery, visible: VisibleNamespaces, closed: AbortSignal): Promise<SearchResult> {
     const filter = toFilter(query, visible);
     const result = await this.search(query, filter);

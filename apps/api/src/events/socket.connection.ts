@@ -54,8 +54,8 @@ export class SocketConnection implements StreamSink, StreamConnection {
   }
 
   /**
-   * A client that did not respond to the last ping is disconnected. Clients often cannot see pings, so each beat also sends the
-   * position, even if it has not changed: a consumer that receives nothing for several beats knows that its connection is dead.
+   * A client that did not respond to the last ping is disconnected. Clients often cannot see pings, so the position is
+   * sent too, even if it has not changed: a consumer that receives nothing for several intervals knows that its connection is dead.
    */
   beat(): void {
     if (this.socket.ping() && this.stream) this.sendPosition(this.stream.position);

@@ -8,14 +8,14 @@ export interface StreamConnection {
   readonly open: boolean;
   /** Undefined before the first subscription. */
   readonly cursor: string | undefined;
-  /** Sends a sign of life, and checks that the client is alive where the protocol allows it. */
+  /** Sends a keep-alive message and, where the protocol allows it, checks that the client responds. */
   beat(): void;
   end(reason: StreamEnd): void;
 }
 
 const BEAT_EVERY_MS = 15_000;
 
-/** The open connections: sends beats on all of them, and closes them when their credential ends or the process stops. */
+/** Sends keep-alive messages on all open connections, and closes a connection when its credential ends or the process stops. */
 @Injectable()
 export class StreamConnections implements OnModuleInit, OnModuleDestroy {
   private readonly connections = new Set<StreamConnection>();

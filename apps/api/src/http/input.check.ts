@@ -56,7 +56,7 @@ function errorInArray(values: readonly unknown[], depth: number): InputError | u
 function errorInObject(values: Record<string, unknown>, depth: number): InputError | undefined {
   const { keysOfObject } = INPUT_LIMITS;
   let count = 0;
-  // Object.keys would create an array of all names, also when there are far too many.
+  // Object.keys would create an array of all names, even when there are far too many.
   for (const name in values) {
     if (++count > keysOfObject) return { path: [], message: `must have at most ${keysOfObject} keys` };
     const error = errorInName(name) ?? errorIn(values[name], depth + 1);

@@ -30,7 +30,7 @@ export const PROBLEMS = {
   RUN_TREE_TOO_DEEP: { status: 400, title: 'The tree of runs would be too deep' },
   UNAUTHENTICATED: { status: 401, title: 'A valid credential is required' },
   BUDGET_EXHAUSTED: { status: 402, title: 'The budget does not allow this' },
-  LEASE_TOKEN_REFUSED: { status: 403, title: 'The lease token belongs to another agent' },
+  LEASE_TOKEN_REFUSED: { status: 403, title: 'The lease token is not valid for this agent' },
   NOT_THE_OWNER: { status: 403, title: 'The agent or run belongs to another owner' },
   FORBIDDEN: { status: 403, title: 'The credential does not allow this' },
   SETTLEMENT_TOO_LARGE: { status: 403, title: 'The settlement is too far above its reservation' },

@@ -18,7 +18,12 @@ export class ProblemView {
   title: string;
   @ApiProperty({ type: 'integer', example: 400, description: 'The status of the response.' }) status: number;
   @ApiProperty({ example: 'Please correct: name.', description: 'What happened, and what to do.' }) detail: string;
-  @ApiProperty({ enum: Object.keys(PROBLEMS), example: 'VALIDATION_FAILED', description: 'Stable.' }) code: ErrorCode;
+  @ApiProperty({
+    enum: Object.keys(PROBLEMS),
+    example: 'VALIDATION_FAILED',
+    description: 'The stable code, for programs.',
+  })
+  code: ErrorCode;
   @ApiProperty({
     example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e',
     description: 'Include this request id when you report the problem.',
@@ -37,17 +42,26 @@ export class ProblemView {
   snapshot?: string;
   @ApiPropertyOptional({
     example: '812',
-    description: 'CURSOR_EXPIRED: the `sequence` of the oldest event that is kept.',
+    description: 'CURSOR_EXPIRED: the earliest `sequence` that works as a cursor.',
   })
   oldest?: string;
-  @ApiPropertyOptional({ example: '1042', description: 'CURSOR_AHEAD: the `sequence` of the newest event.' })
+  @ApiPropertyOptional({ example: '1042', description: 'CURSOR_AHEAD, CURSOR_FOREIGN: the newest `sequence`.' })
   head?: string;
   @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, if known.' })
   reason?: string;
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
-    example: { id: '42', kind: 'agent', remaining: 0 },
+    example: {
+      id: '42',
+      kind: 'agent',
+      subject: 'builder-01',
+      window: 'total',
+      unit: 'tokens',
+      limit: 500,
+      used: 500,
+      reserved: 0,
+    },
     description: 'BUDGET_EXHAUSTED: the budget that does not allow the reservation.',
   })
   budget?: Record<string, unknown>;

@@ -22,7 +22,7 @@ export function holdSlot(
   if (kind === 'streams') response.on('close', onClose);
 }
 
-/** Call this when the response to a request is sent, also if the client has closed the connection. */
+/** Call this when the response to a request is sent, even if the client has closed the connection. */
 export function releaseOnAnswer(reply: FastifyReply): void {
   const response: Holder = reply.raw;
   if (response[HELD]?.kind === 'requests' || response.closed) release(response);

@@ -1,6 +1,6 @@
 import { ApiError } from './api.error.js';
 
-/** Maximum length of a path parameter; a longer one matches no route. Reservation keys have up to 200 characters. */
+/** Maximum length of a path parameter; a longer one is rejected with 400. Reservation keys have up to 200 characters. */
 export const MAX_PARAMETER_LENGTH = 300;
 
 const MAX_QUERY_LENGTH = 8_192;

@@ -1,9 +1,12 @@
 import { type ArgumentMetadata, ValidationPipe, type ValidationError } from '@nestjs/common';
-import { validateSync } from 'class-validator';
+import { getMetadataStorage, validateSync } from 'class-validator';
 import type { ApiError, FieldError } from './api.error.js';
 import { fieldMessage } from './field.message.js';
 import { checkInput } from './input.check.js';
 import { unknownField, validationFailed } from './validation.error.js';
+import { keepValidationRules } from './validation.rules.js';
+
+keepValidationRules(getMetadataStorage());
 
 /**
  * Every field of a DTO is checked, and unknown fields are rejected. Only the first error of each field is reported. In a DTO,

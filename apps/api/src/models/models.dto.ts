@@ -62,7 +62,7 @@ export class ModelList {
 export class ResolvedModelView implements ResolvedModel {
   @ApiProperty({ type: ModelChoiceView, description: 'The model.' }) choice: ResolvedModel['choice'];
   @ApiProperty({
-    enum: ['inline', 'preset', 'alias', 'inherit', 'default'],
+    enum: ['inline', 'preset', 'alias', 'built-in-alias', 'inherit', 'default'],
     example: 'alias',
     description: 'The rule that chose the model.',
   })

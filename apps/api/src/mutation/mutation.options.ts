@@ -3,7 +3,7 @@ import type { Principal } from '../auth/principal.js';
 export const MUTATION = 'rollcall:mutation';
 
 export interface MutationOptions {
-  /** The name of the action in the audit log; null for frequent actions of agents, which are not audited. */
+  /** The name of the action in the audit log; null for frequent actions of agents and callers, which are not audited. */
   audit: string | null;
   /** The handler runs before the transaction opens and returns an `Effect`, which runs in the transaction. */
   prepares?: true;

@@ -16,7 +16,7 @@ export function Mutation(options: MutationOptions): MethodDecorator {
       name: 'Idempotency-Key',
       required: false,
       description:
-        'A new UUID for each request. For 24 hours, a repetition with the same key returns the first response.',
+        'A new UUID for each request. For 24 hours by default, a repetition with the same key returns the first response.',
       schema: { type: 'string', maxLength: 255 },
     }),
     Problems('IDEMPOTENCY_KEY_INVALID', 'IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'),

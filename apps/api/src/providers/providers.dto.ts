@@ -35,7 +35,8 @@ export class ProviderItem implements ProviderView {
     description: 'For agent providers: how the agents of the provider run.',
   })
   agentType?: ProviderView['agentType'];
-  @ApiProperty({ example: "Agents that run Claude Code's loop", description: 'What the provider is.' }) about: string;
+  @ApiProperty({ example: 'Agents that run the loop of Claude Code', description: 'What the provider is.' })
+  about: string;
   @ApiProperty({ example: false, description: 'Whether all needs of the provider are met on this replica.' })
   usable: boolean;
   @ApiProperty({ type: [NeedView], description: 'What the provider needs.' }) needs: NeedView[];

@@ -1,13 +1,10 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { Delegation } from '../delegation/delegation.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
-
-/** Tools that the runtime adds to an agent. The tool catalog does not contain them. */
-export const RUNTIME_TOOLS: ReadonlySet<string> = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
+import { RUNTIME_TOOLS } from './runtime.tools.js';
 
 /** The services that agents use to call tools and other agents. */
 @Injectable()
@@ -22,9 +19,9 @@ export class AgentTools {
     return this.catalog.toolboxes;
   }
 
-  /** Throws TOOL_UNKNOWN if the filter names tools that do not exist (S4.4). */
-  checked(filter: ToolFilter | undefined): ToolFilter | undefined {
-    if (filter) this.catalog.checkFilter({ allow: known(filter.allow), deny: known(filter.deny) }, 'default');
+  /** Throws TOOL_UNKNOWN if the filter names tools that do not exist in the namespace (S4.4). */
+  checked(filter: ToolFilter | undefined, namespace: string): ToolFilter | undefined {
+    if (filter) this.catalog.checkFilter({ allow: known(filter.allow), deny: known(filter.deny) }, namespace);
     return filter;
   }
 }

@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
 import {
+  type AgentResult,
+  message,
   type ModelMessage,
   ModelCatalog,
   type ModelUsage,
@@ -10,6 +12,7 @@ import {
 import {
   type AgentScenario,
   breakAfter,
+  callTool,
   describeAgentProviderContract,
   hangAfter,
   refuse,
@@ -18,6 +21,10 @@ import {
   type Step as ScriptStep,
   using,
 } from '#rollcall/providers/testing';
+import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
+import { Delegation } from '../delegation/delegation.js';
+import { FactoryTargets } from '../delegation/factory.targets.js';
+import type { RunContext } from '../loop/run.context.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -26,18 +33,30 @@ import { ToolExecutor } from '../tools/tool.executor.js';
 import { checkToolFilter } from '../tools/tool.filter.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
 import { AgentTools } from './agent.tools.js';
+import { type ExecutionOptions, InstalledMiddleware } from './installed.middleware.js';
 import { NativeAgentProvider } from './native.agent-provider.js';
 
 const search = defineTool({ name: 'search', description: 'Finds a page.', execute: () => 'a page' });
-const box = toolBox('test', [search]);
+const seen: RunContext[] = [];
+const look = defineTool({
+  name: 'look',
+  description: 'Keeps the context.',
+  execute: (_, { run }) => void seen.push(run),
+});
+const box = toolBox('test', [search, look]);
 const catalog = {
   toolboxes: [box],
-  checkFilter: (filter: Parameters<typeof checkToolFilter>[0]) => checkToolFilter(filter, { tools: ['search'] }),
+  checkFilter: (filter: Parameters<typeof checkToolFilter>[0]) =>
+    checkToolFilter(filter, { tools: ['search', 'look'] }),
 };
 
 beforeAll(() => Logger.overrideLogger(false));
 
-function providerOf(model: ScriptedModel): NativeAgentProvider {
+function providerOf(
+  model: ScriptedModel,
+  execution: ExecutionOptions = {},
+  delegation?: Delegation,
+): NativeAgentProvider {
   const vendors = new VendorRegistry().register({ name: 'fake', needsKey: false, open: () => model });
   const prices = { usdPerMillionTokens: { input: 5, output: 5.5 } };
   const presets = new PresetCatalog({
@@ -45,8 +64,9 @@ function providerOf(model: ScriptedModel): NativeAgentProvider {
     presets: { small: { vendor: 'fake', model: 'one', ...prices } },
   });
   const models = new ModelCatalog({ vendors, secrets: () => undefined, fetch });
-  const tools = new AgentTools(new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits), catalog);
-  return new NativeAgentProvider(presets, models, tools, new SkillLibrary({ folders: [] }), new InMemorySpending());
+  const tools = new AgentTools(new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits), catalog, delegation);
+  const middleware = new InstalledMiddleware(new InMemorySpending(), execution);
+  return new NativeAgentProvider(presets, models, tools, new SkillLibrary({ folders: [] }), middleware);
 }
 
 describeAgentProviderContract('native', {
@@ -89,12 +109,55 @@ describe('the provider native', () => {
 
   it('S4.4 offers exactly the allowed tools to the model', async () => {
     const model = new ScriptedModel(() => say('hello'));
-    for (const tools of [undefined, { allow: ['search'] }, { allow: [] }, { deny: ['search'] }]) {
+    for (const tools of [undefined, { allow: ['search'] }, { allow: [] }, { deny: ['search', 'look'] }]) {
       const agent = await providerOf(model).createAgent({ name: 'ada', settings: { tools } });
       for await (const event of agent.handle({ parts: [{ type: 'text', text: 'hi' }] })) expect(event).toBeDefined();
     }
     const offered = model.calls.map(({ request }) => request.tools?.map(({ name }) => name) ?? []);
-    expect(offered).toEqual([['search'], ['search'], [], []]);
+    expect(offered).toEqual([['search', 'look'], ['search'], [], []]);
+  });
+
+  describe('with the settings of the installation', () => {
+    async function resultOf(provider: NativeAgentProvider, settings: object = {}): Promise<AgentResult | undefined> {
+      const agent = await provider.createAgent({ name: 'ada', settings });
+      for await (const event of agent.handle(message('hi'))) if (event.type === 'finished') return event.result;
+      return undefined;
+    }
+
+    it('S2.5 S4.6 limits the tree of runs; an agent can set its own depth', async () => {
+      const factories = new AgentFactoryRegistry();
+      const limits = { maxDelegationDepth: 5, maxDelegationWidth: 6, maxDelegatedRuns: 7 };
+      const spending = new InMemorySpending();
+      const delegation = new Delegation(
+        factories,
+        new FactoryTargets(factories),
+        spending,
+        DEFAULT_TOOLS_OPTIONS,
+        limits,
+      );
+      for (const settings of [{ maxDelegationDepth: undefined }, { maxDelegationDepth: 1 }])
+        await resultOf(providerOf(new ScriptedModel([callTool('look', {}), say('done')]), {}, delegation), settings);
+      expect(seen.map((run) => run.limits)).toEqual([
+        { maxDepth: 5, maxWidth: 6, maxRuns: 7 },
+        { maxDepth: 1, maxWidth: 6, maxRuns: 7 },
+      ]);
+    });
+
+    it('S2.8 limits the time of a run', async () => {
+      const hanging = new ScriptedModel([hangAfter('I begin')]);
+      expect(await resultOf(providerOf(hanging, { timeoutMs: 20 }))).toMatchObject({
+        outcome: 'stopped',
+        reason: 'deadline',
+      });
+    });
+
+    it('S2.8 limits the attempts of a model call', async () => {
+      const failing = new ScriptedModel(() => {
+        throw new ProviderError('MODEL_OVERLOADED', 'Busy.', { retryable: true });
+      });
+      await expect(resultOf(providerOf(failing, { retry: { maxAttempts: 1 } }))).rejects.toThrow('Busy.');
+      expect(failing.calls).toHaveLength(1);
+    });
   });
 });
 

@@ -1,29 +1,31 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   type AgentConfig,
   type AgentProvider,
+  INHERIT,
   InlineChoiceSchema,
   ModelCatalog,
+  type ModelProvider,
   PresetCatalog,
   type ProviderDescription,
   readSettings,
   resolveModel,
   settingsView,
+  type WantedModel,
 } from '#rollcall/providers';
-import { defaultMiddleware } from '../middleware/default.middleware.js';
-import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
+import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import type { AgentSkill } from '../skills/skill.js';
-import { LedgerSpending } from '../spending/ledger.spending.js';
-import type { Spending } from '../spending/spending.js';
 import { AgentTools } from './agent.tools.js';
+import { InstalledMiddleware } from './installed.middleware.js';
 import { ReactAgent } from './react.agent.js';
 
 const Names = z.array(z.string().min(1).max(200)).max(500);
 
 const SettingsSchema = z.strictObject({
-  description: z.string().max(1_024).default('').describe('What the agent is for.'),
+  description: z.string().max(8_192).default('').describe('What the agent is for.'),
   instructions: z.string().max(100_000).default('').describe('The system prompt.'),
   model: z
     .union([z.string(), InlineChoiceSchema])
@@ -37,7 +39,13 @@ const SettingsSchema = z.strictObject({
     .array(z.strictObject({ name: z.string(), mode: z.enum(['preload', 'catalog']).default('catalog') }))
     .default([]),
   maxIterations: z.int().min(1).max(1_000).default(20).describe('How many model replies a run may use.'),
-  maxDelegationDepth: z.int().min(0).max(32).default(3).describe('How many levels of delegation are allowed.'),
+  maxDelegationDepth: z.int().min(0).max(32).optional().describe('How many levels of delegation are allowed.'),
+  inheritTools: z
+    .enum(INHERITANCE_MODES)
+    .optional()
+    .describe('How the tools of an agent that delegates are combined with those of this agent.'),
+  subagents: Names.optional().describe('The agents that the agent may delegate to. If absent, it may delegate to all.'),
+  namespace: z.string().min(1).max(100).optional().describe('The namespace of runs whose caller specifies none.'),
   mayAsk: z.boolean().default(false).describe('Whether the agent may ask its caller a question.'),
   outputSchema: z
     .record(z.string(), z.unknown())
@@ -57,15 +65,13 @@ const SettingsSchema = z.strictObject({
 export class NativeAgentProvider implements AgentProvider {
   readonly name = 'native';
   readonly agentType = 'in-process';
-  private readonly log = new Logger('runs');
-  private readonly circuit = new ModelCircuit();
 
   constructor(
     private readonly presets: PresetCatalog,
     private readonly models: ModelCatalog,
     private readonly tools: AgentTools,
     private readonly skills: SkillLibrary,
-    @Inject(LedgerSpending) private readonly spending: Spending,
+    private readonly middleware: InstalledMiddleware,
   ) {}
 
   describe(): ProviderDescription {
@@ -77,12 +83,9 @@ export class NativeAgentProvider implements AgentProvider {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
     const { delegation } = this.tools;
-    const model = this.models.open(resolveModel(wanted, this.presets).choice);
-    const { run, model: modelMiddleware } = defaultMiddleware({
-      log: this.log,
-      circuit: this.circuit,
-      budget: { spending: this.spending, model, limit },
-    });
+    const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
+    const model = this.modelOf(wanted, config);
+    const { run, model: modelMiddleware } = this.middleware.create(model, limit);
     const agent = new ReactAgent({
       name: config.name,
       description,
@@ -90,8 +93,10 @@ export class NativeAgentProvider implements AgentProvider {
       model,
       options: {
         ...options,
+        ...delegation?.limits,
+        maxDelegationDepth,
         skills: skills.map((one) => this.skillOf(one)),
-        toolFilter: this.tools.checked(toolFilter),
+        toolFilter: this.tools.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
       },
       runMiddleware: run,
       modelMiddleware,
@@ -101,6 +106,11 @@ export class NativeAgentProvider implements AgentProvider {
     agent.addToolBoxes(...this.tools.boxes);
     if (delegation) agent.setRegistry(delegation.factories);
     return await Promise.resolve(agent);
+  }
+
+  private modelOf(wanted: WantedModel, { parentModel }: AgentConfig): ModelProvider {
+    if (wanted === INHERIT && parentModel) return parentModel;
+    return this.models.open(resolveModel(wanted, this.presets).choice);
   }
 
   private skillOf({ name, mode }: { name: string; mode: AgentSkill['mode'] }): AgentSkill {

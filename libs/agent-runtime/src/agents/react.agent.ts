@@ -6,12 +6,13 @@ import {
   choiceOf,
   type HandleOptions,
   type ModelMessage,
+  type ModelProvider,
   TrackedAgent,
 } from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import { type Heir, type Heritage, withHeritage } from '../delegation/toolbox.inheritance.js';
+import { type Heir, type Heritage, stricterMode, withHeritage } from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopParts } from '../loop/loop.parts.js';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -19,7 +20,7 @@ import { outputFormat } from '../loop/output.format.js';
 import { reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED } from '../loop/run.outcome.js';
-import { applyStep, initialState, type RunState } from '../loop/run.state.js';
+import { applyStep, initialState, nextRun, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
@@ -79,7 +80,8 @@ export class ReactAgent extends TrackedAgent implements Heir {
 
   /** Adds what the parent gives to a delegated agent (S2.6). The own tools, registry and services of this agent come first. */
   inherit(heritage: Heritage): void {
-    this.own = withHeritage(this.own, heritage);
+    const mode = stricterMode(heritage.mode, this.options.inheritTools);
+    this.own = withHeritage(this.own, { ...heritage, mode });
     this.services ??= heritage.services;
     this.setRegistry(this.registry ?? heritage.registry);
   }
@@ -88,9 +90,23 @@ export class ReactAgent extends TrackedAgent implements Heir {
     return this.options.toolFilter;
   }
 
+  get subagents(): readonly string[] | undefined {
+    return this.options.subagents;
+  }
+
+  /** An agent that this agent delegates to can inherit it (S4.7). */
+  get model(): ModelProvider {
+    return this.given.model;
+  }
+
   /** The toolboxes that were added, in order. A delegated agent can inherit them (S2.6). */
   get toolboxes(): readonly ToolBox[] {
     return this.own;
+  }
+
+  /** Adds up the usage of a run. */
+  newUsage(): UsageSum {
+    return new UsageSum(choiceOf(this.given.model)?.prices);
   }
 
   run(call: RunCall): RunEvents {
@@ -104,7 +120,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
   ): AsyncGenerator<AgentEvent> {
     const context = this.contextOf(from);
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
-    const usage = new UsageSum(choiceOf(this.given.model)?.prices);
+    const usage = this.newUsage();
     const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
     const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
@@ -134,10 +150,11 @@ export class ReactAgent extends TrackedAgent implements Heir {
   private begin(key: string, message: ModelMessage): RunState {
     const before = this.conversations.get(key);
     if (!before) return initialState([message]);
-    return { ...applyStep(before, { type: 'message-received', messages: [message] }), turn: 0 };
+    return applyStep(nextRun(before), { type: 'message-received', messages: [message] });
   }
 
-  private contextOf(from: CallContext | undefined): RunContext {
+  /** The context of a run, with the limits of this agent if it is the root of its tree. */
+  contextOf(from: CallContext | undefined): RunContext {
     const { treeLimits: limits, namespace } = this.options;
     if (from) return { limits, ...from, agentName: this.name };
     const runId = crypto.randomUUID();
@@ -162,7 +179,7 @@ export class ReactAgent extends TrackedAgent implements Heir {
       systemPrompt: systemPrompt({ name, description, instructions, skills }),
       options: { ...options, contextWindow, ...(outputSchema && { output: outputFormat(outputSchema) }) },
       tools: (context) => ToolSet.of(this.boxes, context, toolFilter),
-      memory: () => new MapRunMemory(),
+      memory: (stored) => new MapRunMemory(stored),
       now: this.options.now,
     };
   }

@@ -1,5 +1,5 @@
 import { type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
-import type { DelegationServices } from '../delegation/delegation.services.js';
+import type { DelegationServices, InheritanceMode } from '../delegation/delegation.services.js';
 import type { JsonSchema } from '../loop/output.format.js';
 import type { TreeLimits } from '../loop/run.context.js';
 import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
@@ -37,6 +37,10 @@ export interface ReactOptions {
   readonly maxDelegatedRuns?: number;
   readonly skills?: readonly AgentSkill[];
   readonly toolFilter?: ToolFilter;
+  /** How the tools of a parent are combined with the own ones (S2.6). The stricter of this mode and that of the parent is used. */
+  readonly inheritTools?: InheritanceMode;
+  /** The only agents that the agent may delegate to. Absent: all. */
+  readonly subagents?: readonly string[];
   /** If present, the final answer must be JSON of this format, and the result contains it as a data part. */
   readonly outputSchema?: StandardSchema | JsonSchema;
   /** The context window in tokens. The default is the context window in the preset of the model. */

@@ -1,23 +1,32 @@
 import { Injectable } from '@nestjs/common';
-import { type Agent, AgentProviderRegistry } from '#rollcall/providers';
+import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall/providers';
 import type { DefinitionContent } from './definition.js';
+
+export interface BuildOptions {
+  /** The namespace of the definition, and of runs whose caller specifies none. */
+  readonly namespace: string;
+  /** The model of the agent that delegates. An agent with the model `inherit` uses it (S4.7). */
+  readonly parentModel?: ModelProvider;
+}
 
 /** Builds agents from definitions with the provider that the definition names. Errors of the provider pass through unchanged. */
 @Injectable()
 export class AgentBuilder {
   constructor(private readonly providers: AgentProviderRegistry) {}
 
-  async build(name: string, content: DefinitionContent): Promise<Agent> {
+  async build(name: string, content: DefinitionContent, options: BuildOptions): Promise<Agent> {
+    const { namespace, parentModel } = options;
     const provider = this.providers.get(content.provider);
-    return await provider.createAgent({ name, settings: settingsOf(content) });
+    const settings = settingsOf(content, namespace);
+    return await provider.createAgent({ name, settings, ...(parentModel && { parentModel }) });
   }
 }
 
 /** Only agents that Rollcall runs itself use the whole content. Other providers have settings of their own. */
-function settingsOf(content: DefinitionContent): Record<string, unknown> {
+function settingsOf(content: DefinitionContent, namespace: string): Record<string, unknown> {
   if (content.provider !== 'native') return content.settings ?? {};
   const { description, instructions, model, tools, disallowedTools, skills, outputSchema, budget } = content;
-  const { maxIterations, maxDelegationDepth } = content;
+  const { maxIterations, maxDelegationDepth, inheritTools, subagents } = content;
   return {
     description,
     instructions,
@@ -26,6 +35,9 @@ function settingsOf(content: DefinitionContent): Record<string, unknown> {
     skills,
     maxIterations,
     maxDelegationDepth,
+    inheritTools,
+    subagents,
+    namespace,
     outputSchema,
     limit: budget,
   };

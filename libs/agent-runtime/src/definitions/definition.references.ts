@@ -1,5 +1,5 @@
 import { suggestion } from '../tools/closest.name.js';
-import { filterNames, type KnownTools, unknownEntries } from '../tools/tool.filter.js';
+import { filterNames, type KnownTools, unknownDenied, unknownEntries } from '../tools/tool.filter.js';
 import type { DefinitionContent } from './definition.js';
 import type { DefinitionFault } from './definition.errors.js';
 
@@ -27,7 +27,7 @@ export function unknownParts(content: DefinitionContent, { tools, skills }: Know
   const wanted = (content.skills ?? []).map(({ name }) => name);
   return [
     ...faults('tools', 'tool', unknownEntries(content.tools ?? [], tools), filterNames(tools)),
-    ...faults('disallowedTools', 'tool', unknownEntries(content.disallowedTools ?? [], tools), filterNames(tools)),
+    ...faults('disallowedTools', 'tool', unknownDenied(content.disallowedTools ?? [], tools), filterNames(tools)),
     ...faults('skills', 'skill', missing(wanted, skills), skills),
   ];
 }
@@ -50,15 +50,14 @@ export function withoutUnknown(content: DefinitionContent, known: KnownNames): D
   return {
     ...rest,
     ...(keepsModel && { model }),
-    ...(tools !== undefined && { tools: tools && knownOf(tools, known.tools) }),
-    ...(disallowedTools && { disallowedTools: knownOf(disallowedTools, known.tools) }),
+    ...(tools !== undefined && { tools: tools && without(tools, unknownEntries(tools, known.tools)) }),
+    ...(disallowedTools && { disallowedTools: without(disallowedTools, unknownDenied(disallowedTools, known.tools)) }),
     ...(skills && { skills: skills.filter(({ name }) => known.skills.includes(name)) }),
   };
 }
 
-function knownOf(entries: readonly string[], tools: KnownTools): string[] {
-  const unknown = new Set(unknownEntries(entries, tools));
-  return entries.filter((entry) => !unknown.has(entry));
+function without(entries: readonly string[], removed: readonly string[]): string[] {
+  return entries.filter((entry) => !removed.includes(entry));
 }
 
 function missing(wanted: readonly string[], known: readonly string[]): string[] {

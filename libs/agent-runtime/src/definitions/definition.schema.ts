@@ -15,7 +15,7 @@ const Amount = z.int().positive().nullable();
 const AgentName = z.string().refine(isDefinitionName, 'must be the name of a definition');
 
 const ContentSchema = z.strictObject({
-  description: z.string().min(1).max(1_024),
+  description: z.string().min(1).max(8_192),
   instructions: z.string().max(100_000).default(''),
   provider: z.string().min(1).max(100).default('native'),
   settings: Json.optional(),

@@ -3,7 +3,11 @@ import { Database } from '#rollcall/platform';
 import type { DefinitionRevisionEntity } from './definition-revision.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
+export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
 export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
+
+/** A deployment holds it alone, so that no name is registered while it compares its definitions with the registered ones. */
+export const DEPLOYMENT_LOCK = 'rollcall.definitions';
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
@@ -19,9 +23,10 @@ export class DefinitionStore {
    */
   async insert(draft: NewRevision): Promise<RevisionRow | undefined> {
     const { namespace, name } = draft;
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `rollcall.definition:${namespace}/${name}`,
-    ]);
+    await this.db.query(
+      'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
+      [DEPLOYMENT_LOCK, `rollcall.definition:${namespace}/${name}`],
+    );
     const rows = await this.db.query<{ revision: number }>(
       `INSERT INTO definition (namespace, name, revision)
        SELECT $1, $2, coalesce(max(revision), 0) + 1 FROM definition_revision WHERE namespace = $1 AND name = $2
@@ -65,6 +70,23 @@ export class DefinitionStore {
       `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name COLLATE "C" > $2
        ORDER BY name COLLATE "C" LIMIT $3`,
       [namespace, after, limit],
+    );
+  }
+
+  async summaries(namespace: string, limit: number, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    return await this.db.query<DefinitionSummary>(
+      `SELECT r.name, r.content->>'description' AS description FROM ${CURRENT}
+       WHERE namespace = $1 AND ($3::text[] IS NULL OR name = ANY($3)) ORDER BY name COLLATE "C" LIMIT $2`,
+      [namespace, limit, among ?? null],
+    );
+  }
+
+  /** Definitions without capabilities are left out. */
+  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+    return await this.db.query(
+      `SELECT r.name, r.content->'capabilities' AS capabilities FROM ${CURRENT}
+       WHERE namespace = $1 AND r.content ? 'capabilities' ORDER BY name COLLATE "C"`,
+      [namespace],
     );
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { AgentProviderRegistry, PresetCatalog, VendorRegistry } from '#rollcall/providers';
-import { RUNTIME_TOOLS } from '../agents/agent.tools.js';
+import { AgentProviderRegistry, BUILT_IN_ALIASES, PresetCatalog, VendorRegistry } from '#rollcall/providers';
+import { RUNTIME_TOOLS } from '../agents/runtime.tools.js';
 import { outputFormat } from '../loop/output.format.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { systemPrompt } from '../skills/system.prompt.js';
@@ -59,12 +59,15 @@ export class DefinitionValidator {
     return { content: kept, warnings };
   }
 
-  private known(namespace: string): KnownNames {
+  /** The names that a definition in this namespace can refer to. */
+  known(namespace: string): KnownNames {
     const { tools, mcpServers } = this.tools.known(namespace);
     return {
       tools: { tools: [...tools, ...RUNTIME_TOOLS], mcpServers },
       skills: this.skills.list().map(({ name }) => name),
-      models: this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)),
+      models: [
+        ...new Set([...this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)), ...BUILT_IN_ALIASES]),
+      ],
       vendors: this.vendors.list().map(({ name }) => name),
       providers: this.providers.list().map(({ name }) => name),
     };

@@ -109,7 +109,15 @@ describe('registration', () => {
   });
 
   it('S4.7 a model is a preset, an alias, inherit, null, or an inline choice', async () => {
-    const models = ['small', 'sonnet', 'inherit', null, { vendor: 'scripted', model: 'two' }, { preset: 'small' }];
+    const models = [
+      'small',
+      'sonnet',
+      'opus',
+      'inherit',
+      null,
+      { vendor: 'scripted', model: 'two' },
+      { preset: 'small' },
+    ];
     for (const [index, model] of models.entries())
       expect(await here.definitions.register(draft({ model }, { name: `m-${index}` }))).toMatchObject({
         content: { model },
@@ -121,10 +129,15 @@ describe('registration', () => {
   });
 
   it('S4.2 lenient validation drops unknown names with warnings, and rejects other problems', () => {
-    const foreign = { color: 'red', model: 'opus', tools: ['Read'], skills: [{ name: 'absent' }] };
+    const foreign = { color: 'red', model: 'gpt', tools: ['Read'], skills: [{ name: 'absent' }] };
     const { content, warnings } = here.validator.lenient({ ...CONTENT, ...foreign }, 'default');
     expect(content).toEqual({ ...CONTENT, provider: 'native', tools: [], skills: [] });
     expect(warnings.map(({ field }) => field)).toEqual(['color', 'model', 'tools', 'skills']);
+    const denied = { disallowedTools: ['mcp__*'] };
+    expect(here.validator.lenient({ ...CONTENT, ...denied }, 'default')).toMatchObject({
+      content: denied,
+      warnings: [],
+    });
     expect(() => here.validator.lenient({ ...CONTENT, provider: 'nativ' }, 'default')).toThrow('did you mean native?');
   });
 });

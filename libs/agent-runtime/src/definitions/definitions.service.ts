@@ -1,7 +1,14 @@
-import { Injectable } from '@nestjs/common';
-import { Database, EventOutbox, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { Inject, Injectable } from '@nestjs/common';
+import { Database, DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import {
+  DEFAULT_AGENT,
+  defaultAgentOf,
+  DEPLOYMENT_OPTIONS,
+  type DeploymentOptions,
+} from '../deployment/deployment.options.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { capabilitiesOf } from './definition.capabilities.js';
+import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
 import { diffOf, type FieldChange } from './definition.diff.js';
 import {
   DefinitionChangedError,
@@ -13,7 +20,7 @@ import {
 } from './definition.errors.js';
 import type { Definition, DefinitionSource } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
-import { DefinitionStore, type RevisionRow } from './definition.store.js';
+import { type DefinitionSummary, DefinitionStore, type RevisionRow } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
 
 /** The name of a definition in a namespace. */
@@ -29,7 +36,7 @@ export interface DefinitionDraft extends DefinitionKey {
   by: string;
 }
 
-export type ChangeListener = (namespace: string, name: string) => void;
+const MAX_SUMMARIES = 1_000;
 
 /**
  * Registers definitions. Each change adds an immutable revision and its event in one transaction. Nothing here builds an agent:
@@ -37,19 +44,18 @@ export type ChangeListener = (namespace: string, name: string) => void;
  */
 @Injectable()
 export class DefinitionsService {
-  private readonly listeners: ChangeListener[] = [];
-
   constructor(
     private readonly db: Database,
     private readonly store: DefinitionStore,
     private readonly validator: DefinitionValidator,
-    private readonly outbox: EventOutbox,
+    private readonly changes: DefinitionChanges,
     private readonly namespaces: NamespaceAdmission,
+    @Inject(DEPLOYMENT_OPTIONS) private readonly deployment: DeploymentOptions,
   ) {}
 
   /** Calls the listener after each commit on this replica that replaces or removes a definition. */
   onChanged(listener: ChangeListener): void {
-    this.listeners.push(listener);
+    this.changes.onChanged(listener);
   }
 
   async register(draft: DefinitionDraft): Promise<Definition> {
@@ -91,10 +97,21 @@ export class DefinitionsService {
     });
   }
 
+  /** The definition that a run without a name uses (S0.8). It may not exist. */
+  defaultName(namespace: string): string {
+    return namespace === DEFAULT_NAMESPACE ? defaultAgentOf(this.deployment.configured) : DEFAULT_AGENT;
+  }
+
   async get({ namespace, name }: DefinitionKey): Promise<Definition> {
     const row = await this.store.find(namespace, name);
     if (!row) throw new DefinitionNotFoundError(name);
     return toDefinition(row);
+  }
+
+  /** The name may be any text. */
+  async find({ namespace, name }: DefinitionKey): Promise<Definition | undefined> {
+    const row = isDefinitionName(name) ? await this.store.find(namespace, name) : undefined;
+    return row && toDefinition(row);
   }
 
   async has({ namespace, name }: DefinitionKey): Promise<boolean> {
@@ -104,6 +121,17 @@ export class DefinitionsService {
   /** Sorted by name; `after` is the last name of the previous page. */
   async list(namespace: string, limit: number, after?: string): Promise<Definition[]> {
     return (await this.store.page(namespace, limit, after)).map(toDefinition);
+  }
+
+  /** The names and descriptions of definitions, sorted by name: of those in `among`, if it is present, or else of the first ones. */
+  async summaries(namespace: string, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    return await this.store.summaries(namespace, MAX_SUMMARIES, among);
+  }
+
+  /** The capabilities of all definitions that claim some, sorted by name. */
+  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+    const rows = await this.store.claims(namespace);
+    return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
   }
 
   async capabilities(key: DefinitionKey): Promise<string[]> {
@@ -149,14 +177,11 @@ export class DefinitionsService {
   }
 
   private async append(
-    type: 'definition.registered' | 'definition.replaced' | 'definition.unregistered',
+    type: ChangeType,
     { namespace, name, revision, content }: RevisionRow,
     { source, by }: Pick<DefinitionDraft, 'source' | 'by'>,
   ): Promise<void> {
-    const context = { namespace, capabilities: capabilitiesOf(content) };
-    await this.outbox.append(type, name, { revision, source, by }, context);
-    if (type === 'definition.registered') return;
-    this.db.afterCommit(() => this.listeners.forEach((listener) => listener(namespace, name)));
+    await this.changes.append({ type, namespace, name, revision, content, source, by });
   }
 }
 

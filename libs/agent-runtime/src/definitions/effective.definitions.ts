@@ -1,12 +1,16 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { localIdOf, qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, type ResolvedModel, resolveModel } from '#rollcall/providers';
 import { available, type BudgetReading, BudgetsService, type Limit } from '#rollcall/registry';
 import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
+import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
+import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { SkillLibrary } from '../skills/skill.library.js';
-import { type AgentSkill, estimateTokens, type SkillMode } from '../skills/skill.js';
+import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
+import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
+import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';
 import type { DefinitionContent } from './definition.js';
 import type { DefinitionKey } from './definitions.service.js';
@@ -51,16 +55,18 @@ export class EffectiveDefinitions {
     private readonly tools: ToolCatalog,
     private readonly skills: SkillLibrary,
     private readonly budgets: BudgetsService,
+    @Inject(DELEGATION_OPTIONS) private readonly delegation: DelegationOptions,
   ) {}
 
   async of(key: DefinitionKey, content: DefinitionContent): Promise<EffectiveDefinition> {
     const { provider, maxIterations = DEFAULT_MAX_ITERATIONS, whenBusy = 'queue', maxConcurrency = null } = content;
-    const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH } = content;
+    const { maxDelegationDepth: byDefault = DEFAULT_MAX_DELEGATION_DEPTH } = this.delegation;
+    const { maxDelegationDepth = byDefault } = content;
     const isNative = provider === NATIVE;
     return {
       provider,
       ...(isNative && { model: resolveModel(content.model, this.presets) }),
-      tools: isNative ? this.toolsOf(key.namespace, content) : [],
+      tools: isNative ? this.toolsOf(key.namespace, { ...content, maxDelegationDepth }) : [],
       skills: isNative ? this.skillsOf(content) : [],
       limits: { maxIterations, maxDelegationDepth, maxConcurrency, whenBusy },
       budgets: await this.budgetsOf(key, content),
@@ -76,14 +82,16 @@ export class EffectiveDefinitions {
     const boxes = [...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
     const filter = { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }) };
     const set = ToolSet.of(boxes, rootContext(namespace), filter);
-    return set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));
+    const own = set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));
+    const delegation = delegationTools(content).filter((name) => isAllowed(name, filter) && !set.find(name));
+    return [...own, ...delegation.map((name) => ({ name, origin: 'delegation' }))];
   }
 
   private skillsOf({ skills = [] }: DefinitionContent): EffectiveDefinition['skills'] {
     return skills.map(({ name, mode }) => {
       const skill = this.skills.find(name);
       if (!skill) return { name, mode, tokens: null };
-      const tokens = mode === 'preload' ? skill.tokens : estimateTokens(`- ${name}: ${skill.description}`);
+      const tokens = mode === 'preload' ? skill.tokens : estimateText(`- ${name}: ${skill.description}`);
       return { name, mode, tokens };
     });
   }
@@ -97,6 +105,11 @@ export class EffectiveDefinitions {
       : [];
     return [...run, ...own.map(toAgentBudget), ...shared.map(toNamespaceBudget)];
   }
+}
+
+/** An agent that may delegate to nobody does not get these tools. */
+function delegationTools({ maxDelegationDepth, subagents }: DefinitionContent): string[] {
+  return maxDelegationDepth === 0 || subagents?.length === 0 ? [] : [...DELEGATION_TOOLS];
 }
 
 function toAgentBudget({ budget }: BudgetReading): EffectiveBudget {

@@ -3,16 +3,24 @@ import type { RunContext } from '../loop/run.context.js';
 
 const ID_LENGTH = 32;
 
+/** The tool call that starts a delegated run. */
+interface DelegatingCall {
+  readonly turn: number;
+  readonly callId: string;
+  readonly index: number;
+}
+
 /**
  * The context of a delegated run. Its id follows from the parent run and the tool call, so a call that is repeated after a crash
- * gets the same run. `index` numbers the agents of one call.
+ * gets the same run. The turn is part of it, because vendors may use the id of a call again in a later turn. `index` numbers the
+ * agents of one call.
  */
-export function childContext(parent: RunContext, childName: string, callId: string, index: number): RunContext {
+export function childContext(parent: RunContext, childName: string, call: DelegatingCall): RunContext {
   const { namespace, rootRunId, runId, agentName, ancestry, depth, deadline, limits } = parent;
   return {
     namespace,
     rootRunId,
-    runId: childRunId(runId, childName, callId, index),
+    runId: childRunId(runId, childName, call.turn, call.callId, call.index),
     parentRunId: runId,
     agentName: childName,
     ancestry: [...ancestry, agentName],

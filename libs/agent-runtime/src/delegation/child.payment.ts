@@ -65,7 +65,7 @@ async function holdFor(target: DelegationTarget, context: RunContext, options: P
   await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
   const agentId = target.registered?.agentId ?? null;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
-  return await spending.hold({ namespace, runId, agentId, key: `${runId}/call`, amount, atLeastTokens: 1 });
+  return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
 }
 
 /** A limit of 0 is no limit of an agent: its price is unknown. */

@@ -11,7 +11,8 @@ import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './c
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
 import { checkPath } from './delegation.guards.js';
-import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+import type { DelegatingParent, DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
   readonly wanted: WantedAgent;
@@ -28,8 +29,12 @@ export interface Child extends DelegatedTask {
 
 export interface ChildRunnerOptions {
   readonly targets: DelegationTargets;
+  /** The agent that delegates. */
+  readonly parent?: DelegatingParent;
   /** Without it, delegated runs have no budget. */
   readonly payment?: PaymentOptions;
+  /** Without it, delegated runs leave no record. */
+  readonly recorder?: RunRecorder;
   /** Gives a delegated agent the tools of its parent. */
   readonly prepare?: (target: DelegationTarget) => void;
   /** The longest time of a delegated run. */
@@ -60,13 +65,14 @@ export class ChildRunner {
 
   async run(child: Child, context: ToolContext): Promise<ChildResult> {
     const { childTimeoutMs, now } = this.options;
-    const { run, signal, callId } = context;
+    const { run, signal, turn, callId } = context;
     const remainingMs = Math.min((run.deadline ?? Infinity) - now(), childTimeoutMs);
     const scope = new ChildScope(signal, child.siblings, remainingMs);
     try {
       const target = await this.open(child.wanted, run);
       try {
-        const place = withDeadline(childContext(run, target.name, callId, child.index), now() + remainingMs);
+        const call = { turn, callId, index: child.index };
+        const place = withDeadline(childContext(run, target.name, call), now() + remainingMs);
         return await this.call({ target, context: place, scope }, child, context);
       } finally {
         await target.close().catch((error: unknown) => this.report(run, error));
@@ -80,7 +86,8 @@ export class ChildRunner {
 
   private async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget> {
     if ('name' in wanted) checkPath(wanted.name, run);
-    const target = await this.options.targets.open(wanted, run);
+    const { targets, parent } = this.options;
+    const target = await targets.open(wanted, run, parent);
     if (!target)
       throw new DelegationTargetUnknownError(
         `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
@@ -96,7 +103,8 @@ export class ChildRunner {
   }
 
   private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
-    const { name, agent } = target;
+    const { name } = target;
+    const agent = this.options.recorder?.recorded(target.agent) ?? target.agent;
     const payment = await ChildPayment.open(this.options.payment, context, target);
     const artifacts = new Set<string>();
     const { budget } = payment;

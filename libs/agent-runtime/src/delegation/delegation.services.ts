@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { PaymentOptions } from './child.payment.js';
 import type { DelegationTargets } from './delegation.targets.js';
+import type { RunRecorder } from './run.recorder.js';
 import type { TreeCounter } from './tree.counter.js';
 
 /**
@@ -16,6 +17,7 @@ export interface DelegationServices {
   readonly targets?: DelegationTargets;
   readonly counter?: TreeCounter;
   readonly payment?: PaymentOptions;
+  readonly recorder?: RunRecorder;
   /** The default is `union`. */
   readonly inheritance?: InheritanceMode;
   /** The longest time of a delegated run. The default is ten minutes. */

@@ -1,15 +1,20 @@
-import type { Agent } from '#rollcall/providers';
+import type { Agent, ModelProvider } from '#rollcall/providers';
 import type { CostModel } from '#rollcall/registry';
 import type { RunContext } from '../loop/run.context.js';
 
 /** The agent that a model asks for: one by name, or the best one with all these capabilities. */
 export type WantedAgent =
   | { readonly name: string }
-  /** `prefer` is the name of a strategy of the ranking. */
-  | { readonly capabilities: readonly string[]; readonly prefer?: string };
+  /** `prefer` is the name of a strategy of the ranking. Only the agents in `among` are considered, if it is present. */
+  | { readonly capabilities: readonly string[]; readonly prefer?: string; readonly among?: ReadonlySet<string> };
+
+/** What a target can use of the agent that delegates. */
+export interface DelegatingParent {
+  readonly model?: ModelProvider;
+}
 
 export interface ListedTarget {
-  /** Identifies the agent within its namespace: the name of its factory, or its agentId. */
+  /** Identifies the agent within its namespace: the name of its factory or definition, or its agentId. */
   readonly name: string;
   readonly description: string;
 }
@@ -26,13 +31,13 @@ export interface DelegationTarget {
 
 /** The agents that a run can delegate to. */
 export interface DelegationTargets {
-  /** The agents that can receive work now. */
-  list(context: RunContext): Promise<readonly ListedTarget[]>;
+  /** The agents that can receive work now: of those in `among`, if it is present. */
+  list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]>;
   /**
    * Returns undefined if it knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if it knows the agent, but the agent cannot
    * receive work. Agents with the capabilities that are ancestors of the run are skipped.
    */
-  open(wanted: WantedAgent, context: RunContext): Promise<DelegationTarget | undefined>;
+  open(wanted: WantedAgent, context: RunContext, parent?: DelegatingParent): Promise<DelegationTarget | undefined>;
 }
 
 /** Whether a delegation from this run to this agent would be a cycle. */
@@ -44,16 +49,20 @@ export function isOnPath(name: string, { agentName, ancestry }: RunContext): boo
 export class CombinedTargets implements DelegationTargets {
   constructor(private readonly sources: readonly DelegationTargets[]) {}
 
-  async list(context: RunContext): Promise<readonly ListedTarget[]> {
-    const lists = await Promise.all(this.sources.map(async (source) => await source.list(context)));
+  async list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
+    const lists = await Promise.all(this.sources.map(async (source) => await source.list(context, among)));
     const byName = new Map<string, ListedTarget>();
     for (const target of lists.flat()) if (!byName.has(target.name)) byName.set(target.name, target);
     return [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  async open(wanted: WantedAgent, context: RunContext): Promise<DelegationTarget | undefined> {
+  async open(
+    wanted: WantedAgent,
+    context: RunContext,
+    parent?: DelegatingParent,
+  ): Promise<DelegationTarget | undefined> {
     for (const source of this.sources) {
-      const target = await source.open(wanted, context);
+      const target = await source.open(wanted, context, parent);
       if (target) return target;
     }
     return undefined;

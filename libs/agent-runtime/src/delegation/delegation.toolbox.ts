@@ -3,17 +3,25 @@ import type { ToolFilter } from '../tools/tool.filter.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
 import type { AgentFactories } from './agent.factories.js';
 import type { DelegationServices } from './delegation.services.js';
-import { CombinedTargets, type DelegationTarget } from './delegation.targets.js';
+import {
+  CombinedTargets,
+  type DelegatingParent,
+  type DelegationTarget,
+  type DelegationTargets,
+} from './delegation.targets.js';
 import { delegationTools } from './delegation.tools.js';
 import { Delegator } from './delegator.js';
 import { FactoryTargets } from './factory.targets.js';
+import { RestrictedTargets } from './restricted.targets.js';
 import { isHeir } from './toolbox.inheritance.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 /** The agent whose tools are created. */
-export interface Delegating {
+export interface Delegating extends DelegatingParent {
   readonly toolboxes: readonly ToolBox[];
   readonly toolFilter?: ToolFilter;
+  /** The only agents that the agent may delegate to. Absent: all. */
+  readonly subagents?: readonly string[];
 }
 
 const DEFAULT_TIMEOUT_MS = 600_000;
@@ -22,28 +30,40 @@ const DEFAULT_OUTPUT_CHARS = 40_000;
 const COUNTER = new ProcessTreeCounter();
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
-/** The toolbox for delegation. A run that has reached a limit of its tree does not get its tools. */
+/** The toolbox for delegation. An agent without subagents and a run that has reached a limit of its tree do not get its tools. */
 export function delegationToolBox(
   registry: AgentFactories,
   agent: Delegating,
   services: DelegationServices = {},
 ): ToolBox {
   const { targets, counter = COUNTER, maxOutputChars = DEFAULT_OUTPUT_CHARS, inheritance: mode = 'union' } = services;
-  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, log } = services;
-  const factories = new FactoryTargets(registry);
+  const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, recorder, log } = services;
   const prepare = ({ agent: child }: DelegationTarget): void => {
     const { toolboxes, toolFilter: filter } = agent;
     if (isHeir(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
   };
   const delegator = new Delegator({
-    targets: targets ? new CombinedTargets([factories, targets]) : factories,
+    targets: targetsOf(agent, new FactoryTargets(registry), targets),
+    parent: agent,
     counter,
     prepare,
     childTimeoutMs,
     now,
     ...(payment && { payment }),
+    ...(recorder && { recorder }),
     ...(log && { log }),
   });
   const tools = Object.freeze(delegationTools(delegator, maxOutputChars));
-  return { name: 'delegation', tools: (run: RunContext) => (delegator.isBlocked(run) ? NO_TOOLS : tools) };
+  const isAlone = agent.subagents?.length === 0;
+  return { name: 'delegation', tools: (run: RunContext) => (isAlone || delegator.isBlocked(run) ? NO_TOOLS : tools) };
+}
+
+/** The factories come first. */
+function targetsOf(
+  { subagents }: Delegating,
+  factories: DelegationTargets,
+  more?: DelegationTargets,
+): DelegationTargets {
+  const all = more ? new CombinedTargets([factories, more]) : factories;
+  return subagents ? new RestrictedTargets(all, new Set(subagents)) : all;
 }

@@ -54,6 +54,9 @@ const SpawnInput = z.strictObject({
     .describe('failFast: the first failure cancels the other agents. collect: all agents finish.'),
 });
 
+/** A call that is repeated after a crash continues its delegated runs, because their ids follow from the call. */
+const REPEATABLE = true;
+
 const SubagentInput = z.strictObject({ subagent: AgentName, prompt: Task });
 
 /** The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. */
@@ -75,6 +78,7 @@ function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
     name: 'delegate_to_agent',
     description: `Gives a task to another agent and returns its answer. Name the agent, or the capabilities it needs. ${OUTPUT_RULE}`,
     input: DelegateInput,
+    idempotent: REPEATABLE,
     timeoutMs: NO_TIMEOUT_MS,
     execute: async ({ task, data, ...target }, context) =>
       outputOf(await delegator.delegate({ wanted: wantedOf(target), task, data }, context), maxChars),
@@ -87,6 +91,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
       name: 'spawn_agents',
       description: `Gives tasks to several agents at the same time and returns all answers, in the order of the tasks. ${OUTPUT_RULE}`,
       input: SpawnInput,
+      idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ tasks, mode }, context) => {
         const wanted = tasks.map(({ agent: name, task }) => ({ wanted: { name }, task }));
@@ -100,6 +105,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
       name: 'spawn_subagent',
       description: `Starts a subagent with a prompt and returns its answer. Subagents run one after the other. ${OUTPUT_RULE}`,
       input: SubagentInput,
+      idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
       execute: async ({ subagent: name, prompt: task }, context) =>
         outputOf(await delegator.delegateInOrder({ wanted: { name }, task }, context), maxChars),

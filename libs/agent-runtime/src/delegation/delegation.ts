@@ -1,14 +1,17 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { LedgerSpending } from '../spending/ledger.spending.js';
+import type { Spending } from '../spending/spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
-import { RegistryTargets } from './registry.targets.js';
+import type { DelegationTargets } from './delegation.targets.js';
+import { NamespaceTargets } from './namespace.targets.js';
+import { RunRecorder } from './run.recorder.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
 
-export interface DelegationOptions {
+export interface DelegationOptions extends DelegationLimits {
   readonly inheritance?: InheritanceMode;
   /** The longest time of a delegated run. */
   readonly childTimeoutMs?: number;
@@ -16,26 +19,39 @@ export interface DelegationOptions {
   readonly externalTokens?: number;
 }
 
+/** The limits of the tree of runs, if the agent of its root does not set them. */
+export interface DelegationLimits {
+  readonly maxDelegationDepth?: number;
+  readonly maxDelegationWidth?: number;
+  readonly maxDelegatedRuns?: number;
+}
+
 /** The rest of the limit of a tool is for the labels and the notices around the answers of agents. */
 const OUTPUT_SHARE = 0.8;
 
-/** Delegation in this installation: to the registered factories and to the agents of the live registry, paid from the ledger. */
+/** Delegation in this installation: to the registered factories, definitions and agents of the live registry, paid from the ledger. */
 @Injectable()
 export class Delegation {
   readonly services: DelegationServices;
+  readonly limits: DelegationLimits;
 
   constructor(
     readonly factories: AgentFactoryRegistry,
-    targets: RegistryTargets,
-    spending: LedgerSpending,
+    @Inject(NamespaceTargets) targets: DelegationTargets,
+    @Inject(LedgerSpending) spending: Spending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
-    @Inject(DELEGATION_OPTIONS) { externalTokens, ...options }: DelegationOptions,
+    @Inject(DELEGATION_OPTIONS) options: DelegationOptions,
+    @Optional() recorder?: RunRecorder,
   ) {
+    const { externalTokens, inheritance, childTimeoutMs, ...treeLimits } = options;
+    this.limits = treeLimits;
     this.services = {
-      ...options,
+      inheritance,
+      childTimeoutMs,
       targets,
       counter: new ProcessTreeCounter(),
       payment: externalTokens === undefined ? { spending } : { spending, externalTokens },
+      ...(recorder && { recorder }),
       maxOutputChars: Math.floor(limits.maxOutputChars * OUTPUT_SHARE),
     };
   }

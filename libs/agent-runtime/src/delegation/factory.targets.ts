@@ -10,8 +10,8 @@ import type { DelegationTarget, DelegationTargets, ListedTarget, WantedAgent } f
 export class FactoryTargets implements DelegationTargets {
   constructor(private readonly factories: AgentFactories) {}
 
-  async list(): Promise<readonly ListedTarget[]> {
-    return this.factories.list();
+  async list(_context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
+    return this.factories.list().filter(({ name }) => !among || among.has(name));
   }
 
   async open(wanted: WantedAgent, { depth }: RunContext): Promise<DelegationTarget | undefined> {

@@ -19,6 +19,7 @@ import { freePort } from '#rollcall/test-support';
 import { GuardedAgents } from '../calls/guarded.agents.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { TestDelegation } from '../testing/test-delegation.js';
+import { aRun } from '../testing/tool-calls.js';
 import type { ToolOutput } from '../tools/tool.output.js';
 import { AgentConnector } from './agent.connector.js';
 import { RegistryTargets } from './registry.targets.js';
@@ -33,6 +34,7 @@ let a2a: FakeA2aServer;
 let connector: AgentConnector;
 let spending: LedgerSpending;
 let the: TestDelegation;
+let targets: RegistryTargets;
 let closing: { close(): Promise<void> }[];
 
 beforeEach(async () => {
@@ -55,7 +57,7 @@ beforeEach(async () => {
   connector = new AgentConnector(new GuardedAgents(providers, here.circuits), keys);
   const { ranker, directory, follower, clock } = here;
   spending = new LedgerSpending(here.budgets.budgets, here.budgets.ledger);
-  const targets = new RegistryTargets(ranker, directory, follower, clock, connector);
+  targets = new RegistryTargets(ranker, directory, follower, clock, connector);
   the = new TestDelegation({}, { targets, payment: { spending, externalTokens: 1_000 } });
   const limit = { tokens: 2_000, microUsd: null };
   await spending.openRun({ namespace: 'default', runId: 'root', parentRunId: null, limit });
@@ -127,6 +129,25 @@ describe('delegation to agents of the live registry', () => {
     expect(await chosen({})).toContain('agent="cheap"');
     expect(await chosen({ ancestry: ['cheap'], depth: 1 })).toContain('agent="dear"');
     expect(await chosen({ ancestry: ['cheap'], depth: 1, agentName: 'dear' })).toContain('No other agent');
+  });
+
+  it('S2.4 an agent whose definition restricts its subagents gets only those', async () => {
+    const names = Array.from({ length: 101 }, (_, at) => `cheap-${at}`);
+    const costModel = { usdPerTask: 0, usdPer1kTokens: null };
+    await Promise.all(
+      names.map(async (agentId) => {
+        await here.given.agent({ agentId, endpoint: http.url, capabilities: ['build'], costModel });
+      }),
+    );
+    await join('allowed', { capabilities: ['build.rust'], costModel: { usdPerTask: 1, usdPer1kTokens: null } });
+    await join('drained', { desiredState: 'draining' });
+    const among = new Set(['allowed', 'drained', 'nobody']);
+    expect((await targets.list(aRun(), among)).map(({ name }) => name)).toEqual(['allowed']);
+    const found = await targets.open({ capabilities: ['build'], among }, aRun());
+    expect(found?.name).toBe('allowed');
+    await found?.close();
+    const none = targets.open({ capabilities: ['build', 'paint'], among }, aRun());
+    await expect(none).rejects.toMatchObject({ code: 'DELEGATION_TARGET_UNKNOWN' });
   });
 
   it('S3.8 B2 failures open the circuit, also if the card cannot be read; an unknown usage is charged as held', async () => {

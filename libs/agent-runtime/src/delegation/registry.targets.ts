@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import {
   type AgentRecord,
+  capabilityKeys,
   Directory,
   DirectoryFollower,
   MAX_LIMIT,
@@ -22,6 +23,8 @@ import {
   type WantedAgent,
 } from './delegation.targets.js';
 
+type Listable = Pick<AgentRecord, 'agentId' | 'name' | 'capabilities'>;
+
 /** The agents of the live registry in the namespace of the run: those that can receive work now and have an address. */
 @Injectable()
 export class RegistryTargets implements DelegationTargets {
@@ -33,10 +36,11 @@ export class RegistryTargets implements DelegationTargets {
     private readonly connector: AgentConnector,
   ) {}
 
-  async list({ namespace }: RunContext): Promise<readonly ListedTarget[]> {
+  async list({ namespace }: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
     await this.follower.refresh();
+    if (among) return this.routable(namespace, among).map(toListed);
     const { candidates } = this.ranker.rank({ namespace, limit: MAX_LIMIT }, this.clock.now());
-    return candidates.flatMap((candidate) => (this.recordOf(candidate) ? [toListed(candidate)] : []));
+    return candidates.flatMap((candidate) => (this.recordOf(candidate) ? [toListed(candidate.agent)] : []));
   }
 
   async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget | undefined> {
@@ -57,19 +61,40 @@ export class RegistryTargets implements DelegationTargets {
   }
 
   private byCapabilities(
-    { capabilities, prefer }: Extract<WantedAgent, { capabilities: readonly string[] }>,
+    { capabilities, prefer, among }: Extract<WantedAgent, { capabilities: readonly string[] }>,
     run: RunContext,
   ): DelegationTarget {
     const query = { namespace: run.namespace, capabilities, limit: MAX_LIMIT, ...(prefer !== undefined && { prefer }) };
     const { candidates, retryAfterMs } = this.ranker.rank(query, this.clock.now());
-    for (const candidate of candidates) {
-      const record = isOnPath(candidate.agent.agentId, run) ? undefined : this.recordOf(candidate);
-      if (record) return this.connect(record);
-    }
+    const ranked = candidates.map((candidate) => this.recordOf(candidate)).filter((record) => record !== undefined);
+    // a long ranking may have been cut before the first agent of `among`
+    const others = among && candidates.length === MAX_LIMIT ? this.capable(run.namespace, among, capabilities) : [];
+    const isAllowed = ({ agentId }: AgentRecord): boolean => !isOnPath(agentId, run) && (!among || among.has(agentId));
+    const record = [...ranked, ...others].find(isAllowed);
+    if (record) return this.connect(record);
     const later = retryAfterMs === null ? '' : ` One may be available in ${Math.ceil(retryAfterMs / 1_000)} s.`;
     throw new DelegationTargetUnknownError(
       `No other agent with the capabilities ${capabilities.join(', ')} can receive work now.${later} Use list_agents, or do the task yourself.`,
     );
+  }
+
+  /** Of these agents, those that can receive work now and have an address. */
+  private routable(namespace: string, among: ReadonlySet<string>): AgentRecord[] {
+    const now = this.directory.advance(this.clock.now());
+    return [...among].flatMap((agentId) => {
+      const entry = this.directory.find(qualifiedId(namespace, agentId));
+      return entry && addressOf(entry.record) && routability(entry, now).length === 0 ? [entry.record] : [];
+    });
+  }
+
+  /** Of these agents, those that can receive work now and claim all capabilities. */
+  private capable(namespace: string, among: ReadonlySet<string>, wanted: readonly string[]): AgentRecord[] {
+    const { aliases } = this.directory;
+    const isCapable = ({ capabilities }: AgentRecord): boolean => {
+      const keys = capabilityKeys(aliases.resolveAll(capabilities));
+      return wanted.every((one) => keys.includes(aliases.resolve(one)));
+    };
+    return this.routable(namespace, among).filter(isCapable);
   }
 
   /** The record of a candidate that has an address. */
@@ -88,6 +113,6 @@ export class RegistryTargets implements DelegationTargets {
 }
 
 /** Agents choose their own names and capabilities, so the description is data. */
-function toListed({ agent: { agentId, name, capabilities } }: RankedCandidate): ListedTarget {
+function toListed({ agentId, name, capabilities }: Listable): ListedTarget {
   return { name: agentId, description: `${name}; capabilities: ${capabilities.join(', ')}` };
 }

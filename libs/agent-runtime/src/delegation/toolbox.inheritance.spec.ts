@@ -1,7 +1,7 @@
 import { type AgentEvent, message, type ModelRequest } from '#rollcall/providers';
 import { callTool, say, ScriptedModel } from '#rollcall/providers/testing';
 import { ReactAgent } from '../agents/react.agent.js';
-import type { ReactAgentOptions } from '../agents/react.options.js';
+import type { ReactAgentOptions, ReactOptions } from '../agents/react.options.js';
 import { aRun } from '../testing/tool-calls.js';
 import { defineTool } from '../tools/define.tool.js';
 import { toolBox } from '../tools/tool.box.js';
@@ -9,7 +9,7 @@ import type { Tool, ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
-import { withHeritage } from './toolbox.inheritance.js';
+import { stricterMode, withHeritage } from './toolbox.inheritance.js';
 
 const tool = (name: string, from: string, needsApproval = false): Tool =>
   defineTool({ name, description: from, needsApproval, execute: () => from });
@@ -48,6 +48,19 @@ describe('S2.6 inheritance of toolboxes', () => {
     ]);
   });
 
+  it.each([
+    ['union', undefined, 'union'],
+    ['union', 'off', 'off'],
+    ['off', 'union', 'off'],
+    ['off', 'intersection', 'intersection'],
+    ['intersection', 'off', 'intersection'],
+  ] as const)(
+    'of the mode %s of the parent and %s of the agent, the stricter one is used: %s',
+    (parents, own, used) => {
+      expect(stricterMode(parents, own)).toBe(used);
+    },
+  );
+
   it('returns the same tools as long as its sources do', () => {
     const heritage = {
       mode: 'union',
@@ -64,10 +77,14 @@ describe('S2.6 a ReactAgent that another one delegates to', () => {
   const namesIn = ({ tools = [] }: ModelRequest): string[] => tools.map(({ name }) => name);
 
   /** `ada` delegates to `bob`. Returns the names of the tools that the model of `bob` gets. */
-  async function toolsOfBob(services: DelegationServices, options: Partial<ReactAgentOptions> = {}): Promise<string[]> {
+  async function toolsOfBob(
+    services: DelegationServices,
+    options: Partial<ReactAgentOptions> = {},
+    bobs: ReactOptions = {},
+  ): Promise<string[]> {
     const model = new ScriptedModel([say('done')]);
     const registry = new AgentFactoryRegistry().register('bob', 'Helps.', () => {
-      const bob = new ReactAgent({ name: 'bob', description: '', instructions: '', model });
+      const bob = new ReactAgent({ name: 'bob', description: '', instructions: '', model, options: bobs });
       bob.addToolBoxes(child);
       return bob;
     });
@@ -92,6 +109,10 @@ describe('S2.6 a ReactAgent that another one delegates to', () => {
     const names = await toolsOfBob({});
     expect(names.slice(0, 4)).toEqual(['read', 'own', 'write', 'off']);
     expect(names.slice(4)).toEqual(['list_agents', 'delegate_to_agent', 'spawn_agents', 'spawn_subagent']);
+  });
+
+  it('has only its own tools if it does not want those of its parent', async () => {
+    expect(await toolsOfBob({}, {}, { inheritTools: 'off', subagents: [] })).toEqual(['read', 'own']);
   });
 
   it('S4.6 does not get the delegation tools at the limit of the depth', async () => {

@@ -26,6 +26,14 @@ export function isHeir(agent: Agent): agent is Heir {
   return typeof (agent as Partial<Heir>).inherit === 'function';
 }
 
+/** From the most to the fewest tools. */
+const BY_STRICTNESS: readonly InheritanceMode[] = ['union', 'off', 'intersection'];
+
+/** The mode that gives fewer tools. A definition can thereby not extend what the operator allows. */
+export function stricterMode(one: InheritanceMode, other: InheritanceMode = 'union'): InheritanceMode {
+  return BY_STRICTNESS.indexOf(one) > BY_STRICTNESS.indexOf(other) ? one : other;
+}
+
 /** The toolboxes of an agent with this heritage. Its own come first, so they win if names clash. */
 export function withHeritage(own: readonly ToolBox[], { mode, toolboxes, filter }: Heritage): readonly ToolBox[] {
   if (mode === 'off') return own;

@@ -63,7 +63,7 @@ export class AgentHost {
     const { drainMs, shutdownMs: closeMs } = this.options;
     return new HostedAgent({
       blueprint,
-      build: async (content) => await this.builder.build(name, content),
+      build: async (content) => await this.builder.build(name, content, { namespace }),
       drainMs,
       closeMs,
       onRetired: (detail) => LifecycleLog.closed({ namespace, name }, detail),

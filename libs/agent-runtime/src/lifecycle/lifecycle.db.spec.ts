@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 async function replica(): Promise<Replica> {
-  const runtime = await testRuntime(await database.connectAgain(), { shutdownMs: 200 });
+  const runtime = await testRuntime(await database.connectAgain(), { lifecycle: { shutdownMs: 200 } });
   const fake = new FakeAgentProvider();
   runtime.providers.register(fake);
   const record = (message: Record<string, unknown>): number => logged.push(message);

@@ -1,6 +1,6 @@
 import type { ModelProvider, ModelSettings } from '#rollcall/providers';
 import type { ModelNext } from '../middleware/middleware.js';
-import type { RunMemory } from '../tools/run.memory.js';
+import type { CallMemory, MemoryChange } from '../tools/run.memory.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolSet } from '../tools/tool.set.js';
 import type { OutputFormat } from './output.format.js';
@@ -27,7 +27,8 @@ export interface LoopParts {
   readonly systemPrompt: string;
   readonly options: LoopOptions;
   tools(context: RunContext): ToolSet;
-  memory(): RunMemory;
+  /** The memory of a run, with the changes that its stored steps contain. */
+  memory(stored?: readonly MemoryChange[]): { ofCall(): CallMemory };
   /** The current time in milliseconds since 1970. */
   now(): number;
 }

@@ -2,6 +2,7 @@ import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcal
 import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { CallSurroundings } from '../tools/running.call.js';
+import type { CallMemory } from '../tools/run.memory.js';
 import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
 import type { LoopEvent } from './loop.event.js';
@@ -33,7 +34,7 @@ class ReactRun {
   private state: RunState;
   private readonly tools: ToolSet;
   private readonly activity: RunActivity;
-  private surroundings?: CallSurroundings;
+  private memory?: ReturnType<LoopParts['memory']>;
   /** Set if the budget does not cover even the final call. */
   private spendingError?: SpendingLimitError;
 
@@ -136,10 +137,11 @@ class ReactRun {
     const { turn } = this.state;
     this.activity.begin();
     try {
-      this.surroundings ??= this.createSurroundings();
-      const { output, failed } = await this.parts.executor.execute(call, this.tools, this.surroundings);
-      const step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output } as const;
-      this.finish(failed ? { ...step, failed } : step);
+      const surroundings = this.surroundings(turn);
+      const { output, failed } = await this.parts.executor.execute(call, this.tools, surroundings);
+      const step: Step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output };
+      const memory = surroundings.memory.changes;
+      this.finish(failed || memory ? { ...step, ...(failed && { failed }), ...(memory && { memory }) } : step);
     } catch (error) {
       this.activity.fail(error);
     }
@@ -158,12 +160,14 @@ class ReactRun {
     this.activity.finish({ type: 'step', step });
   }
 
-  private createSurroundings(): CallSurroundings {
-    const { context } = this.call;
-    const progress = (text: string): void =>
-      this.activity.emit({ type: 'progress', text, agentName: context.agentName });
-    return { run: context, signal: this.activity.signal, memory: this.parts.memory(), progress };
+  private surroundings(turn: number): CallSurroundings & { memory: CallMemory } {
+    const { context: run, state } = this.call;
+    this.memory ??= this.parts.memory(state.memory);
+    return { run, turn, signal: this.activity.signal, memory: this.memory.ofCall(), progress: this.progress };
   }
+
+  private readonly progress = (text: string): void =>
+    this.activity.emit({ type: 'progress', text, agentName: this.call.context.agentName });
 
   private async checkAnswer(text: string): Promise<CheckedMove> {
     const { output } = this.parts.options;

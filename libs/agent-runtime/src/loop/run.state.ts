@@ -1,8 +1,10 @@
 import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
+import type { Charge } from '../spending/spending.js';
 import { labelled } from '../skills/labelled.js';
+import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
+import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
 import { normalized, openCalls, openReply, type OpenCall } from './open.turn.js';
 import type { Step } from './step.js';
-import { estimateTokens, tokensOfParts } from './token.estimate.js';
 
 /** The state of a run. It follows from the steps alone, so a stored run can be resumed. */
 export interface RunState {
@@ -15,6 +17,10 @@ export interface RunState {
   readonly corrections: number;
   /** The tokens of the conversation: the count of the last reply, and an estimate of the messages since then. */
   readonly contextTokens: number;
+  /** The last change of each key in the memory of the run; absent if there is none. */
+  readonly memory?: readonly MemoryChange[];
+  /** The charges of all replies so far; absent if the run is not paid. A resumed run makes the charges that are missing. */
+  readonly charges?: readonly Charge[];
 }
 
 type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
@@ -33,6 +39,15 @@ export function resume(steps: readonly Step[]): RunState {
 }
 
 export function applyStep(state: RunState, step: Step): RunState {
+  const next = conversationAfter(state, step);
+  const changes = step.type === 'tool-finished' ? step.memory : undefined;
+  const memory = changes ? mergedChanges(state.memory, changes) : state.memory;
+  const charged = step.type === 'model-replied' || step.type === 'context-summarised' ? step.charges : undefined;
+  const charges = charged ? [...(state.charges ?? []), ...charged] : state.charges;
+  return memory || charges ? { ...next, ...(memory && { memory }), ...(charges && { charges }) } : next;
+}
+
+function conversationAfter(state: RunState, step: Step): RunState {
   switch (step.type) {
     case 'message-received':
       return received(state, step);
@@ -48,6 +63,11 @@ export function applyStep(state: RunState, step: Step): RunState {
   }
 }
 
+/** The state of another run that continues the conversation. */
+export function nextRun({ messages, openSteps, corrections, contextTokens }: RunState): RunState {
+  return { messages, turn: 0, openSteps, corrections, contextTokens };
+}
+
 /** Where the replaceable messages begin: after the first message of the user, which is never replaced. */
 export function startOfHistory(messages: readonly ModelMessage[]): number {
   return messages.findIndex(({ role }) => role === 'user') + 1;
@@ -60,7 +80,7 @@ function received(state: RunState, { messages, isCorrection }: StepOf<'message-r
     turn: closed.turn,
     openSteps: NO_STEPS,
     corrections: isCorrection ? closed.corrections + 1 : 0,
-    contextTokens: closed.contextTokens + estimateTokens(messages),
+    contextTokens: closed.contextTokens + estimateMessages(messages),
   };
 }
 
@@ -73,7 +93,7 @@ function replied(state: RunState, step: StepOf<'model-replied'>): RunState {
     turn: step.turn,
     openSteps: [step],
     corrections: content.some(({ type }) => type === 'tool-call') ? 0 : state.corrections,
-    contextTokens: before + (usage.outputTokens ?? tokensOfParts(content)),
+    contextTokens: before + (usage.outputTokens ?? estimateParts(content)),
   };
 }
 
@@ -98,7 +118,7 @@ function withResults(state: RunState, calls: readonly OpenCall[]): RunState {
     turn: state.turn,
     openSteps: NO_STEPS,
     corrections: state.corrections,
-    contextTokens: state.contextTokens + tokensOfParts(content),
+    contextTokens: state.contextTokens + estimateParts(content),
   };
 }
 
@@ -115,7 +135,7 @@ function summarised(state: RunState, { turn, replaced, summary }: StepOf<'contex
     ...state,
     messages: [...state.messages.slice(0, start), ...added, ...state.messages.slice(start + replaced)],
     turn,
-    contextTokens: Math.max(0, state.contextTokens - estimateTokens(removed)) + estimateTokens(added),
+    contextTokens: Math.max(0, state.contextTokens - estimateMessages(removed)) + estimateMessages(added),
   };
 }
 

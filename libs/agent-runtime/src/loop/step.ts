@@ -1,4 +1,6 @@
 import type { ModelMessage, ModelReply, ModelUsage, ToolCallPart } from '#rollcall/providers';
+import type { Charge } from '../spending/spending.js';
+import type { MemoryChange } from '../tools/run.memory.js';
 
 /**
  * One entry of a run, in the order in which the run makes progress. The loop yields a step and continues only when its reader asks for
@@ -10,10 +12,20 @@ export type Step =
    * `isCorrection` marks a message of the loop itself, which asks the model to correct an empty or invalid answer.
    */
   | { readonly type: 'message-received'; readonly messages: readonly ModelMessage[]; readonly isCorrection?: true }
-  /** A paid reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget. */
-  | { readonly type: 'model-replied'; readonly turn: number; readonly reply: ModelReply; readonly isFinal?: true }
+  /**
+   * A reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget. `charges` is what the reply
+   * costs; the budget middleware adds it, and makes the charges when the step is stored.
+   */
+  | {
+      readonly type: 'model-replied';
+      readonly turn: number;
+      readonly reply: ModelReply;
+      readonly isFinal?: true;
+      readonly charges?: readonly Charge[];
+    }
   /** A tool call begins. Without a `tool-finished` step, it was in progress when the run ended. */
   | { readonly type: 'tool-called'; readonly turn: number; readonly call: ToolCallPart; readonly idempotent: boolean }
+  /** `memory` contains what the call changed in the memory of the run. */
   | {
       readonly type: 'tool-finished';
       readonly turn: number;
@@ -21,6 +33,7 @@ export type Step =
       readonly name: string;
       readonly output: string;
       readonly failed?: boolean;
+      readonly memory?: readonly MemoryChange[];
     }
   /** An operator decided about a tool call that needs approval. The decision holds for exactly this input. */
   | {
@@ -40,4 +53,5 @@ export type Step =
       readonly replaced: number;
       readonly summary: string;
       readonly usage: ModelUsage;
+      readonly charges?: readonly Charge[];
     };

@@ -100,6 +100,7 @@ class RecordedSpending extends InMemorySpending {
     const hold = await super.hold(request);
     this.opened += 1;
     return {
+      key: hold.key,
       amount: hold.amount,
       settle: async (usage) => {
         const isKnown = usage.inputTokens !== undefined;

@@ -8,7 +8,10 @@ type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 export interface RunObserver {
   /** Called before the first event. If it returns an outcome, the run ends with it and does not begin. */
   onStart?(): void | Promise<RunOutcome | undefined>;
-  onEvent?(event: LoopEvent): void;
+  /** Returns the event that the reader gets instead, if there is one. */
+  onEvent?(event: LoopEvent): LoopEvent | undefined | void;
+  /** Called when the reader asks for another event. The reader has then processed all earlier events. */
+  onNext?(): Promise<void> | undefined;
   onOutcome?(outcome: RunOutcome): void;
   /** Returns the error that the reader gets. */
   onError?(error: unknown): unknown;
@@ -19,7 +22,7 @@ export interface RunObserver {
 }
 
 /**
- * The events of a run, unchanged, with an observer. A generator with `yield*` does the same, but needs several times the memory and the
+ * The events of a run with an observer. A generator with `yield*` does the same, but needs several times the memory and the
  * time for each event.
  */
 export class ObservedRun implements RunEvents {
@@ -31,7 +34,10 @@ export class ObservedRun implements RunEvents {
   ) {}
 
   next(): Promise<RunResult> {
-    return this.state === 'new' ? this.first() : this.events.next().then(this.onResult, this.onError);
+    if (this.state === 'new') return this.first();
+    const before = this.state === 'running' ? this.observer.onNext?.() : undefined;
+    const result = before ? before.then(() => this.events.next()) : this.events.next();
+    return result.then(this.onResult, this.onError);
   }
 
   async return(outcome: RunOutcome | PromiseLike<RunOutcome>): Promise<RunResult> {
@@ -71,9 +77,9 @@ export class ObservedRun implements RunEvents {
   }
 
   private readonly onResult = (result: RunResult): RunResult | Promise<RunResult> => {
-    if (!result.done) this.observer.onEvent?.(result.value);
-    else if (this.state === 'running') return this.ended(result);
-    return result;
+    if (result.done) return this.state === 'running' ? this.ended(result) : result;
+    const replaced = this.observer.onEvent?.(result.value);
+    return replaced ? { done: false, value: replaced } : result;
   };
 
   private readonly onError = async (error: unknown): Promise<never> => {

@@ -1,6 +1,7 @@
 import { parseFrontMatter, type SpecWarning } from '../spec-files/front-matter.js';
 import { SpecFileError } from '../spec-files/spec-file.error.js';
-import { estimateTokens, type Skill } from './skill.js';
+import { estimateText } from '../tokens/token.estimate.js';
+import type { Skill } from './skill.js';
 
 const KNOWN_KEYS = [
   'name',
@@ -39,7 +40,7 @@ export function parseSkill(
   const { name: statedName, description: statedDescription, ...metadata } = fields;
   const name = readName(statedName, folder.name);
   const description = readDescription(statedDescription);
-  const skill = { name, description, body, tokens: estimateTokens(body), root: folder.root, metadata };
+  const skill = { name, description, body, tokens: estimateText(body), root: folder.root, metadata };
   return { skill, warnings: [...warnings, ...problemsOf(skill, statedName, folder.name)] };
 }
 

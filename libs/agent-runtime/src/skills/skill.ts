@@ -20,9 +20,3 @@ export interface AgentSkill {
   readonly skill: Skill;
   readonly mode: SkillMode;
 }
-
-const CHARACTERS_PER_TOKEN = 4;
-
-export function estimateTokens(text: string): number {
-  return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
-}

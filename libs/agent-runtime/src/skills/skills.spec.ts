@@ -145,7 +145,7 @@ describe('S4.5 skills in the system prompt', () => {
   it('rejects preloaded skills above the token limit, and names their sizes', async () => {
     await write('a/SKILL.md', skillText('a', 'x'.repeat(100_000)));
     const skills = await skillsInMode('preload');
-    expect(() => prompt(skills)).toThrow(/about 25000 tokens \(a 25000\), and at most 20000/);
+    expect(() => prompt(skills)).toThrow(/about 33334 tokens \(a 33334\), and at most 20000/);
   });
 
   it('mode catalog puts only name and description into the prompt', async () => {

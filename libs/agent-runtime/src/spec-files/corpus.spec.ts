@@ -95,9 +95,9 @@ const TABLE: Readonly<Record<string, Expected>> = {
       [4, 'disallowedTools cannot be read'],
     ],
   },
-  'model-sonnet.md': { loaded: { 'model-sonnet': {} } },
-  'model-opus.md': { loaded: { 'model-opus': {} } },
-  'model-haiku.md': { loaded: { 'model-haiku': {} } },
+  'model-sonnet.md': { loaded: { 'model-sonnet': { model: 'sonnet' } } },
+  'model-opus.md': { loaded: { 'model-opus': { model: 'opus' } } },
+  'model-haiku.md': { loaded: { 'model-haiku': { model: 'haiku' } } },
   'model-inherit.md': { loaded: { 'model-inherit': { model: 'inherit' } } },
   'model-unknown.md': {
     loaded: { 'model-unknown': {} },
@@ -168,7 +168,7 @@ const TABLE: Readonly<Record<string, Expected>> = {
   'nul-escape.md': { rejected: [[3, 'a NUL character']] },
   'not-text.md': { rejected: [[1, 'The file is not a text']] },
   'one.json': { loaded: { one: { tools: ['calculator'], maxIterations: 3 } } },
-  'map.json': { loaded: { 'map-a': {}, 'map-b': { tools: [] } } },
+  'map.json': { loaded: { 'map-a': { model: 'sonnet' }, 'map-b': { tools: [] } } },
   'map-one-wrong.json': {
     loaded: { 'map-good': {} },
     rejected: [

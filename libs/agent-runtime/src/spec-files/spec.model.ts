@@ -1,11 +1,9 @@
-import { InlineChoiceSchema } from '#rollcall/providers';
+import { BUILT_IN_ALIASES, InlineChoiceSchema } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { suggestion } from '../tools/closest.name.js';
 import type { SpecOptions } from './spec.js';
 import { type SpecProblems, shown } from './spec.problems.js';
 
-/** Names of Claude Code that mean the default preset, unless the operator has defined them. */
-const BUILT_IN_ALIASES = new Set(['sonnet', 'opus', 'haiku']);
 const INHERIT = 'inherit';
 
 type Model = Pick<DefinitionContent, 'model'>;
@@ -15,10 +13,9 @@ export function readModel(value: unknown, problems: SpecProblems, { knownModels 
   if (value === undefined || value === null || value === '') return {};
   if (typeof value !== 'string') return readInline(value, problems);
   const name = value.trim();
-  if (name === INHERIT || knownModels?.includes(name)) return { model: name };
-  if (BUILT_IN_ALIASES.has(name)) return {};
-  if (knownModels === undefined) return { model: name };
-  const similar = suggestion(name, knownModels);
+  const known = knownModels && [INHERIT, ...BUILT_IN_ALIASES, ...knownModels];
+  if (!known || known.includes(name)) return { model: name };
+  const similar = suggestion(name, known);
   problems.warn('model', `The model ${shown(name)} does not exist${similar}, so the default preset is used.`);
   return {};
 }

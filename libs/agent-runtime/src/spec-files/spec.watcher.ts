@@ -4,6 +4,10 @@ import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.
 import type { SpecOptions } from './spec.js';
 
 export interface WatchOptions extends SpecOptions {
+  /** How files are read, asked before each pass. Absent: as these options state. */
+  readonly specOptions?: () => SpecOptions;
+  /** A report that is delivered already. */
+  readonly known?: SpecReport;
   /** Is called with the new report whenever the result of loading the folder has changed. */
   readonly onReport: (report: SpecReport) => void | Promise<void>;
   /** Is called with an error of `onReport`. */
@@ -35,9 +39,11 @@ export class SpecWatcher {
   constructor(
     private readonly folder: string,
     private readonly options: WatchOptions,
-  ) {}
+  ) {
+    this.last = options.known && JSON.stringify(options.known);
+  }
 
-  /** Starts to watch, and calls `onReport` with the first report before it returns. */
+  /** Starts to watch, and calls `onReport` with the first report before it returns, unless the report is known. */
   async start(): Promise<void> {
     await this.load();
   }
@@ -60,19 +66,23 @@ export class SpecWatcher {
     clearTimeout(this.timer);
     this.timer = undefined;
     await this.watchFolder(); // before loading, so that no change is missed
-    const report = await loadFromDirectory(this.folder, this.options);
-    await this.deliver(report);
-    if (!this.watcher && this.timer === undefined) this.schedule(this.options.pollMs ?? DEFAULT_POLL_MS);
+    const report = await loadFromDirectory(this.folder, this.options.specOptions?.() ?? this.options);
+    const isDelivered = await this.deliver(report);
+    if ((!this.watcher || !isDelivered) && this.timer === undefined)
+      this.schedule(this.options.pollMs ?? DEFAULT_POLL_MS);
   }
 
-  private async deliver(report: SpecReport): Promise<void> {
+  /** Returns false if `onReport` failed. The next pass delivers the report again. */
+  private async deliver(report: SpecReport): Promise<boolean> {
     const text = JSON.stringify(report);
-    if (this.isClosed || text === this.last) return;
+    if (this.isClosed || text === this.last) return true;
     try {
       await this.options.onReport(report);
-      this.last = text; // only now: a report that failed is delivered again by the next pass
+      this.last = text;
+      return true;
     } catch (error) {
       this.options.onError(error);
+      return false;
     }
   }
 

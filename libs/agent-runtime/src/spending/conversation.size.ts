@@ -1,5 +1,5 @@
 import type { ModelMessage, ModelRequest } from '#rollcall/providers';
-import { estimateMessages, estimateTools } from './token.estimate.js';
+import { estimateMessages, estimateTools } from '../tokens/token.estimate.js';
 
 /**
  * Estimates the input tokens of the next call of a run: the count that the vendor reported for the previous call, plus an estimate

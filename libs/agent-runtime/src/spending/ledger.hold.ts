@@ -1,6 +1,15 @@
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
 import type { BudgetLedger, Usage } from '#rollcall/registry';
+import { tokensOf } from './charges.js';
 import type { Hold, SpendingAmount } from './spending.js';
+
+/** The reservation of a run in the ledger. */
+export interface RunReservation {
+  readonly owner: string;
+  readonly key: string;
+  /** The name of the reservation within its run. */
+  readonly name: string;
+}
 
 /** One reservation in the ledger. */
 export class LedgerHold implements Hold {
@@ -9,15 +18,18 @@ export class LedgerHold implements Hold {
 
   constructor(
     private readonly ledger: BudgetLedger,
-    private readonly of: { owner: string; key: string },
+    private readonly of: RunReservation,
     readonly amount: SpendingAmount,
     private readonly onEnd: (hold: LedgerHold) => void,
   ) {}
 
+  get key(): string {
+    return this.of.name;
+  }
+
   /** Resolves even if the database is unavailable: the call has ended, and the charge is repeated later. */
-  async settle({ inputTokens, outputTokens, costMicroUsd }: Parameters<Hold['settle']>[0]): Promise<void> {
-    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-    this.usage ??= { tokens: isKnown ? inputTokens + outputTokens : null, microUsd: costMicroUsd ?? null };
+  async settle(usage: Parameters<Hold['settle']>[0]): Promise<void> {
+    this.usage ??= { tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? null };
     await this.retrySettlement();
   }
 

@@ -2,6 +2,7 @@ import { DatabaseUnavailableError } from '#rollcall/platform';
 import type { BudgetLedger } from '#rollcall/registry';
 import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { describeSpendingContract } from '../testing/index.js';
+import { InterruptedRun } from '../testing/interrupted.run.js';
 import { LedgerSpending } from './ledger.spending.js';
 import type { HoldRequest, SpendingAmount } from './spending.js';
 
@@ -111,6 +112,28 @@ describe('LedgerSpending', () => {
     await hold.settle({ inputTokens: 20, outputTokens: 1, costMicroUsd: 1 });
     await expire();
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+  });
+
+  it('B2 B6 charges a recorded reply of a crashed replica, even if its hold has expired since then', async () => {
+    const hold = await spendingOn(here).hold(REQUEST);
+    await expire();
+    const charges = [{ key: hold.key, tokens: 21, microUsd: 0 }];
+    const run = { namespace: 'default', runId: 'r' };
+    for (const replica of [here, replicas.there]) await spendingOn(replica).recover(run, charges);
+    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+  });
+
+  it('B2 B6 wherever a replica dies, another one charges each recorded reply and failed attempt once, and holds nothing at the end', async () => {
+    const points = Array.from({ length: 50 }, (_, at) => at);
+    const work = points.map(async (at) => {
+      const runId = `run-${at}`;
+      const run = new InterruptedRun(spendingOn(at % 2 ? here : replicas.there), { runId, turns: [2], failures: [1] });
+      const outcome = await run.execute([at]);
+      const { own, held } = await spendingOn(here).usageOf('default', runId);
+      expect([runId, outcome.type, own.tokens, held.tokens]).toEqual([runId, 'completed', run.billed, 0]);
+    });
+    await Promise.all(work);
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
   async function expiries(): Promise<number[]> {

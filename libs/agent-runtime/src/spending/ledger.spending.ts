@@ -1,15 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
 import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService } from '#rollcall/registry';
-import { LedgerHold } from './ledger.hold.js';
+import { LedgerHold, type RunReservation } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
-import type { Hold, HoldRequest, RunUsage, Spending } from './spending.js';
+import type { Charge, Hold, HoldRequest, RunUsage, Spending } from './spending.js';
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
 const RUNTIME = 'system:runtime';
 /** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
+/** The errors of an operation on a reservation that has ended, or ended so long ago that it was deleted. */
+const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
 
 /**
  * Pays for runs from the budget ledger, so all limits apply across replicas: the limits of the run and its ancestors, of the
@@ -25,7 +27,6 @@ export class LedgerSpending implements Spending {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  /** Opens the budget of a run. If the run has a budget already, its parent and its limit are not changed. */
   async openRun({ namespace, runId, parentRunId, limit }: Parameters<Spending['openRun']>[0]): Promise<void> {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
@@ -50,8 +51,20 @@ export class LedgerSpending implements Spending {
     const id = qualifiedId(namespace, runId);
     const [reading] = await this.budgets.of('run', id);
     if (!reading) throw new BudgetNotFoundError('run', id);
-    const { own, used, limit } = reading.budget;
-    return { own: { ...own }, subtree: { ...used }, limit: { ...limit } };
+    const { own, used, reserved, limit } = reading.budget;
+    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
+  }
+
+  /** Also charges reservations that have expired since the interruption. */
+  async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
+    const recorded = charges.map(async ({ key, tokens, microUsd }) => {
+      const of = reservationOf(namespace, runId, key);
+      await unlessEnded(this.ledger.settle(of, { tokens, microUsd }));
+    });
+    await Promise.all(recorded);
+    const owner = qualifiedId(namespace, RUNTIME);
+    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
+    await Promise.all(held.map(async (key) => await unlessEnded(this.ledger.release({ owner, key }))));
   }
 
   /** Renews the holds of calls in progress, and repeats charges that failed. */
@@ -67,20 +80,33 @@ export class LedgerSpending implements Spending {
   }
 
   /** Returns undefined if the key belongs to a hold that cannot be used. */
-  private async reserve(request: HoldRequest, key: string): Promise<LedgerHold | undefined> {
+  private async reserve(request: HoldRequest, name: string): Promise<LedgerHold | undefined> {
     const { namespace, runId, agentId, amount, atLeastTokens } = request;
     const agent = agentId === null ? null : qualifiedId(namespace, agentId);
     const scopes = { agentId: agent, callerId: null, runId: qualifiedId(namespace, runId) };
-    const owner = qualifiedId(namespace, RUNTIME);
+    const of = reservationOf(namespace, runId, name);
+    const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
     try {
       const { state, held } = await this.ledger.reserve({ owner, key, scopes, amount, ...least, ttlMs: TTL_MS });
       if (state !== 'held') return undefined;
-      return new LedgerHold(this.ledger, { owner, key }, held, (hold) => this.open.delete(hold));
+      return new LedgerHold(this.ledger, of, held, (hold) => this.open.delete(hold));
     } catch (error) {
       if (codeOf(error) === 'RESERVATION_KEY_REUSED') return undefined;
       throw limitError(error);
     }
+  }
+}
+
+function reservationOf(namespace: string, runId: string, name: string): RunReservation {
+  return { owner: qualifiedId(namespace, RUNTIME), key: `${runId}/${name}`, name };
+}
+
+async function unlessEnded(operation: Promise<unknown>): Promise<void> {
+  try {
+    await operation;
+  } catch (error) {
+    if (!ENDED.has(codeOf(error))) throw error;
   }
 }
 

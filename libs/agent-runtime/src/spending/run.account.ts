@@ -1,6 +1,7 @@
 import type { ModelRequest } from '#rollcall/providers';
 import type { ModelCall } from '../middleware/middleware.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
+import { releaseAll } from './charges.js';
 import { ConversationSize } from './conversation.size.js';
 import { FinalFund } from './final.fund.js';
 import { shortened } from './shortened.request.js';
@@ -16,9 +17,9 @@ export interface AccountRules {
   readonly finalOutputTokens: number;
 }
 
-/** The amount held for a call, and the request with its output limit. */
+/** The holds for a call, and the request with its output limit. */
 export interface Payment {
-  readonly hold: Hold;
+  readonly holds: readonly Hold[];
   readonly request: ModelRequest;
 }
 
@@ -61,11 +62,11 @@ export class RunAccount {
   async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
     if (!this.isPrepared(input, terms)) await this.prepareFinal(input, terms);
     const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
-    const key = `${this.payer.runId}/${call.turn}/${call.attempt}`;
+    const key = `${call.turn}/${call.attempt}`;
     const wanted = amountOf({ input, output }, terms);
     const least = amountOf(this.least({ input, output }), terms);
     const hold = await this.holdBetween(key, wanted, least, { takesRest: true });
-    return { hold, request: limited(call.request, affordable(hold.amount, { input, output }, terms).output) };
+    return { holds: [hold], request: limited(call.request, affordable(hold.amount, { input, output }, terms).output) };
   }
 
   /**
@@ -85,12 +86,12 @@ export class RunAccount {
   }
 
   async close(): Promise<void> {
-    await this.fund.take().release();
+    await releaseAll(this.fund.take());
   }
 
   private payFromFund(request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
-    const hold = this.fund.take();
-    return { hold, request: limited(request, affordable(hold.amount, size, terms).output) };
+    const { output } = affordable(this.fund.amount, size, terms);
+    return { holds: this.fund.take(), request: limited(request, output) };
   }
 
   /** Returns the error if the fund does not cover even the shortest answer. */
@@ -121,7 +122,7 @@ export class RunAccount {
       const { tokens, microUsd } = amountOf(part, terms);
       return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
     };
-    const key = `${this.payer.runId}/final/${(this.fundHolds += 1)}`;
+    const key = `final/${(this.fundHolds += 1)}`;
     this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { takesRest: false }));
   }
 

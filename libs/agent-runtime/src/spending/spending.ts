@@ -16,7 +16,7 @@ export interface HoldRequest {
   readonly runId: string;
   /** The agent in the registry that is also charged; null for an agent that has no budget. */
   readonly agentId: string | null;
-  /** A repeated request with the same key returns the same hold, even after a crash. */
+  /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;
   readonly amount: SpendingAmount;
   /** If the budget has less left than the amount, hold less, but at least this many tokens. */
@@ -25,24 +25,44 @@ export interface HoldRequest {
 
 /** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
 export interface Hold {
+  /** The name of the hold within its run. It differs from the requested key if that name is already used. */
+  readonly key: string;
   readonly amount: SpendingAmount;
   /** Charges what was used. If a count is unknown, the held amount is charged. */
   settle(usage: ModelUsage & { costMicroUsd?: number }): Promise<void>;
   release(): Promise<void>;
 }
 
+/** What one hold is charged for a reply. Null means unknown: the held amount is charged. It is stored with the step of the reply. */
+export interface Charge {
+  /** The key of the hold. */
+  readonly key: string;
+  readonly tokens: number | null;
+  readonly microUsd: number | null;
+}
+
 /** The usage of a run itself (`own`), and with all its descendants (`subtree`). */
 export interface RunUsage {
   readonly own: SpendingAmount;
   readonly subtree: SpendingAmount;
+  /** What is held for calls in progress of the run and its descendants. */
+  readonly held: SpendingAmount;
   readonly limit: SpendingLimit;
 }
 
 /** Pays for runs. Production uses the budget ledger; tests and the benchmark use an implementation in memory. */
 export interface Spending {
-  /** Opens the budget of a run. The limit applies to the run and all its descendants. */
+  /**
+   * Opens the budget of a run. The limit applies to the run and all its descendants. If the run has a budget already, its parent and
+   * its limit are not changed.
+   */
   openRun(run: { namespace: string; runId: string; parentRunId: string | null; limit: SpendingLimit }): Promise<void>;
   /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
   hold(request: HoldRequest): Promise<Hold>;
   usageOf(namespace: string, runId: string): Promise<RunUsage>;
+  /**
+   * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have been
+   * made already, and all other holds are released.
+   */
+  recover(run: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void>;
 }

@@ -1,5 +1,14 @@
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { Hold, HoldRequest, RunUsage, Spending, SpendingAmount, SpendingLimit } from '../spending/spending.js';
+import { tokensOf, usageIn } from '../spending/charges.js';
+import type {
+  Charge,
+  Hold,
+  HoldRequest,
+  RunUsage,
+  Spending,
+  SpendingAmount,
+  SpendingLimit,
+} from '../spending/spending.js';
 
 interface Account {
   readonly kind: 'run' | 'agent';
@@ -19,6 +28,7 @@ export class InMemorySpending implements Spending {
   private readonly runs = new Map<string, Account>();
   private readonly agents = new Map<string, Account>();
   private readonly holds = new Map<string, MemoryHold>();
+  private holdCount = 0;
 
   /** Gives an agent a budget. */
   limitAgent(namespace: string, agentId: string, limit: SpendingLimit): void {
@@ -39,19 +49,30 @@ export class InMemorySpending implements Spending {
 
   async hold(request: HoldRequest): Promise<Hold> {
     const { namespace, runId, agentId, key } = request;
-    const id = idOf(namespace, key);
+    const id = holdIdOf(namespace, runId, key);
     const known = this.holds.get(id);
     if (known) return known;
     const charged = chainOf(this.run(namespace, runId));
     if (agentId !== null) charged.push(this.agent(namespace, agentId));
-    const hold = new MemoryHold(charged, fitting(request, charged), () => this.holds.delete(id));
+    const amount = fitting(request, charged);
+    const name = `${key}~${(this.holdCount += 1)}`; // the name of an ended hold is not used again
+    const hold = new MemoryHold(name, charged, amount, () => this.holds.delete(id));
     this.holds.set(id, hold);
     return hold;
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
-    const { own, used, limit } = this.run(namespace, runId);
-    return { own: { ...own }, subtree: { ...used }, limit };
+    const { own, used, held, limit } = this.run(namespace, runId);
+    return { own: { ...own }, subtree: { ...used }, held: { ...held }, limit };
+  }
+
+  async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
+    const prefix = holdIdOf(namespace, runId, '');
+    for (const [id, hold] of this.holds) {
+      if (!id.startsWith(prefix)) continue;
+      const charge = charges.find(({ key }) => key === hold.key);
+      await (charge ? hold.settle(usageIn(charge)) : hold.release());
+    }
   }
 
   private run(namespace: string, runId: string): Account {
@@ -72,6 +93,7 @@ class MemoryHold implements Hold {
 
   /** The first account is that of the run itself. */
   constructor(
+    readonly key: string,
     private readonly accounts: readonly Account[],
     readonly amount: SpendingAmount,
     private readonly onEnd: () => void,
@@ -79,11 +101,10 @@ class MemoryHold implements Hold {
     for (const { held } of accounts) for (const unit of UNITS) held[unit] += amount[unit];
   }
 
-  async settle({ inputTokens, outputTokens, costMicroUsd }: Parameters<Hold['settle']>[0]): Promise<void> {
+  async settle(usage: Parameters<Hold['settle']>[0]): Promise<void> {
     if (!this.end()) return;
-    const isKnown = inputTokens !== undefined && outputTokens !== undefined;
-    const tokens = isKnown ? inputTokens + outputTokens : this.amount.tokens;
-    const used = { tokens, microUsd: costMicroUsd ?? this.amount.microUsd };
+    const tokens = tokensOf(usage) ?? this.amount.tokens;
+    const used = { tokens, microUsd: usage.costMicroUsd ?? this.amount.microUsd };
     for (const unit of UNITS) {
       for (const one of this.accounts) one.used[unit] += used[unit];
       const own = this.accounts[0];
@@ -138,4 +159,5 @@ function shortage(one: Account, unit: Unit, asked: number): SpendingLimitError {
   return new SpendingLimitError(message, { kind, subject, unit });
 }
 
+const holdIdOf = (namespace: string, runId: string, key: string): string => `${idOf(namespace, runId)}\n${key}`;
 const idOf = (namespace: string, id: string): string => `${namespace}/${id}`;

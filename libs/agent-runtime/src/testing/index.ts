@@ -2,4 +2,4 @@ export { InMemorySpending } from './in-memory.spending.js';
 export { describeSpendingContract } from './spending.contract.js';
 export { given, outcomeOf } from './given.js';
 export { TestCalls } from './tool-calls.js';
-export { type TestRuntime, testRuntime } from './test-runtime.js';
+export { type TestRuntime, testRuntime, type TestRuntimeOptions } from './test-runtime.js';

@@ -1,5 +1,13 @@
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { Hold, HoldRequest, RunUsage, Spending, SpendingAmount, SpendingLimit } from '../spending/spending.js';
+import type {
+  Charge,
+  Hold,
+  HoldRequest,
+  RunUsage,
+  Spending,
+  SpendingAmount,
+  SpendingLimit,
+} from '../spending/spending.js';
 
 export interface SpendingSubject {
   spending: Spending;
@@ -24,6 +32,7 @@ export function describeSpendingContract(name: string, start: () => Promise<Spen
     describeLimits(the);
     describeCharges(the);
     describeBudgets(the);
+    describeRecovery(the);
     describeRaces(the);
   });
 }
@@ -31,7 +40,7 @@ export function describeSpendingContract(name: string, start: () => Promise<Spen
 let keys = 0;
 
 function requestOf(runId: string, tokens: number, more: Partial<HoldRequest> = {}): HoldRequest {
-  const key = `${runId}/${(keys += 1)}`;
+  const key = `${(keys += 1)}`;
   return { namespace: 'default', runId, agentId: null, key, amount: of(tokens), ...more };
 }
 
@@ -62,6 +71,7 @@ function describeLimits(the: () => SpendingSubject): void {
     expect(await usage('root')).toEqual({
       own: of(80, 7),
       subtree: of(95, 8),
+      held: NONE,
       limit: { tokens: 1_000, microUsd: null },
     });
     expect(await usage('child')).toMatchObject({ own: of(15, 1), subtree: of(15, 1) });
@@ -80,6 +90,7 @@ function describeLimits(the: () => SpendingSubject): void {
     });
     expect((await hold('child', 40)).amount).toEqual(of(40));
     expect(await the().heldBy('root')).toEqual(of(100));
+    expect((await usage('root')).held).toEqual(of(100));
   });
 
   it('B2 limits money as well as tokens', async () => {
@@ -172,6 +183,46 @@ function describeBudgets(the: () => SpendingSubject): void {
     await (await hold('r', 100)).settle({ inputTokens: 100, outputTokens: 0 });
     expect((await hold('r', 10, { namespace: 'team-a' })).amount.tokens).toBe(10);
     expect((await the().spending.usageOf('team-a', 'r')).subtree.tokens).toBe(0);
+  });
+}
+
+function describeRecovery(the: () => SpendingSubject): void {
+  const { open, hold, usage } = helpersOf(the);
+  const recover = async (...charges: Charge[]): Promise<void> =>
+    await the().there.recover({ namespace: 'default', runId: 'r' }, charges);
+
+  it('B2 B6 recovery charges the holds of recorded replies, releases all others of the run, and charges nothing twice', async () => {
+    await open('r', 1_000);
+    await open('child', null, 'r');
+    const [recorded, unknown, lost, settled] = [
+      await hold('r', 100),
+      await hold('r', 50),
+      await hold('r', 25),
+      await hold('r', 9),
+    ];
+    const other = await hold('child', 200);
+    await settled.settle({ inputTokens: 3, outputTokens: 4 });
+    const charges = [
+      { key: recorded.key, tokens: 30, microUsd: 2 },
+      { key: unknown.key, tokens: null, microUsd: null },
+      { key: settled.key, tokens: 7, microUsd: 0 },
+    ];
+    await recover(...charges);
+    await recover(...charges);
+    expect([(await usage('r')).own, await the().heldBy('r')]).toEqual([of(30 + 50 + 7, 2), of(200)]);
+    await other.settle({ inputTokens: 1, outputTokens: 0 });
+    await lost.release();
+    expect([(await usage('r')).subtree.tokens, await the().heldBy('r')]).toEqual([88, NONE]);
+  });
+
+  it('B2 B6 a recovered run can use the keys of its holds again', async () => {
+    await open('r', 100);
+    const request = requestOf('r', 60);
+    const first = await the().spending.hold(request);
+    await recover({ key: first.key, tokens: 10, microUsd: 0 });
+    const second = await the().there.hold(request);
+    await recover({ key: first.key, tokens: 10, microUsd: 0 }, { key: second.key, tokens: 20, microUsd: 0 });
+    expect([(await usage('r')).own.tokens, await the().heldBy('r')]).toEqual([30, NONE]);
   });
 }
 

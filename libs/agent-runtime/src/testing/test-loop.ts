@@ -45,7 +45,7 @@ export class TestLoop {
       systemPrompt: 'You are ada.',
       options: { maxIterations: 20, mayAsk: false, ...rest },
       tools: (context) => ToolSet.of(boxes, context),
-      memory: () => new MapRunMemory(),
+      memory: (stored) => new MapRunMemory(stored),
     });
   }
 

@@ -1,3 +1,4 @@
+import type { Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   BackgroundFaults,
@@ -8,14 +9,18 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { AgentProviderRegistry, ProvidersModule } from '#rollcall/providers';
+import { AgentProviderRegistry, ProvidersModule, type SecretSource, VendorRegistry } from '#rollcall/providers';
 import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
 import { NativeRegistration } from '../agents/native.registration.js';
+import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { Delegation } from '../delegation/delegation.js';
+import { DefinitionSources } from '../deployment/definition.sources.js';
+import type { DeploymentOptions } from '../deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
 import { AgentBeats } from '../lifecycle/agent.beats.js';
 import { AgentHost } from '../lifecycle/agent.host.js';
@@ -33,6 +38,15 @@ export interface TestRuntime {
   validator: DefinitionValidator;
   namespaces: NamespacesService;
   events: TestEvents;
+  builder: AgentBuilder;
+  delegation: Delegation;
+  providers: AgentProviderRegistry;
+  /** A test can add a vendor with its own models. */
+  vendors: VendorRegistry;
+  /** Errors of background work. */
+  faults: RecordedFaults;
+  /** Registers the definitions of the deployment, as a start does. */
+  sources: DefinitionSources;
   lifecycle: AgentLifecycle;
   host: AgentHost;
   beats: AgentBeats;
@@ -40,7 +54,13 @@ export interface TestRuntime {
   follower: DefinitionFollower;
   shutdowns: AgentShutdowns;
   agents: AgentsService;
-  providers: AgentProviderRegistry;
+}
+
+export interface TestRuntimeOptions extends DeploymentOptions {
+  /** Providers of the application. */
+  readonly providers?: Type[];
+  readonly lifecycle?: Partial<LifecycleOptions>;
+  readonly secrets?: SecretSource;
 }
 
 const MODELS = {
@@ -52,16 +72,18 @@ const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credenti
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
-export async function testRuntime(db: Database, lifecycle: Partial<LifecycleOptions> = {}): Promise<TestRuntime> {
+export async function testRuntime(db: Database, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
+  const { providers = [], secrets = () => undefined, ...deployment } = options;
+  const faults = new RecordedFaults();
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
-    ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, lifecycle }),
+    ProvidersModule.forRoot({ ...PROVIDERS, secrets }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, ...deployment }),
   ];
-  const module = await Test.createTestingModule({ imports })
+  const module = await Test.createTestingModule({ imports, providers })
     .overrideProvider(BackgroundFaults)
-    .useValue(new RecordedFaults())
+    .useValue(faults)
     .compile();
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
@@ -72,6 +94,12 @@ export async function testRuntime(db: Database, lifecycle: Partial<LifecycleOpti
     validator: module.get(DefinitionValidator, anywhere),
     namespaces: module.get(NamespacesService, anywhere),
     events: eventsOf(module),
+    builder: module.get(AgentBuilder, anywhere),
+    delegation: module.get(Delegation, anywhere),
+    providers: module.get(AgentProviderRegistry, anywhere),
+    vendors: module.get(VendorRegistry, anywhere),
+    faults,
+    sources: module.get(DefinitionSources, anywhere),
     lifecycle: module.get(AgentLifecycle, anywhere),
     host: module.get(AgentHost, anywhere),
     beats: module.get(AgentBeats, anywhere),
@@ -79,6 +107,5 @@ export async function testRuntime(db: Database, lifecycle: Partial<LifecycleOpti
     follower: module.get(DefinitionFollower, anywhere),
     shutdowns: module.get(AgentShutdowns, anywhere),
     agents: module.get(AgentsService, anywhere),
-    providers: module.get(AgentProviderRegistry, anywhere),
   };
 }

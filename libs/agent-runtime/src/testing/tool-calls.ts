@@ -46,11 +46,11 @@ export class TestCalls {
       ...options,
     });
     const progress = (text: string): void => void this.reported.push(text);
-    this.context = { run, signal: this.abort.signal, memory: this.memory, progress };
+    this.context = { run, turn: 1, signal: this.abort.signal, memory: this.memory, progress };
   }
 
-  async execute(call: ToolCallPart): Promise<ToolOutput> {
-    return await this.executor.execute(call, this.tools, this.context);
+  async execute(call: ToolCallPart, turn = 1): Promise<ToolOutput> {
+    return await this.executor.execute(call, this.tools, { ...this.context, turn });
   }
 
   /** Executes a call with this input, and returns its output. */

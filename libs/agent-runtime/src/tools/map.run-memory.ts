@@ -1,5 +1,5 @@
 import { jsonProblem } from './json.check.js';
-import type { RunMemory } from './run.memory.js';
+import type { CallMemory, MemoryChange, RunMemory } from './run.memory.js';
 import { RunMemoryError } from './tool.errors.js';
 
 export interface RunMemoryLimits {
@@ -14,17 +14,18 @@ const MAX_KEY_LENGTH = 100;
 
 /**
  * The memory of a run, in the memory of the process. Values are stored as JSON, so a tool that changes a value after `get` or `set`
- * does not change the memory. `snapshot` returns all values, and the constructor restores them.
+ * does not change the memory. The constructor restores the memory of a stored run from the changes in its steps.
  */
 export class MapRunMemory implements RunMemory {
   private readonly texts = new Map<string, string>();
   private bytes = 0;
+  private version = 0;
 
   constructor(
-    snapshot: Readonly<Record<string, unknown>> = {},
+    stored: readonly MemoryChange[] = [],
     private readonly limits: RunMemoryLimits = DEFAULT_MEMORY_LIMITS,
   ) {
-    for (const [key, value] of Object.entries(snapshot)) this.set(key, value);
+    for (const change of stored) this.restore(change);
   }
 
   get(key: string): unknown {
@@ -32,7 +33,8 @@ export class MapRunMemory implements RunMemory {
     return text === undefined ? undefined : (JSON.parse(text) as unknown);
   }
 
-  set(key: string, value: unknown): void {
+  /** Returns the number of the change. */
+  set(key: string, value: unknown): number {
     checkKey(key);
     const text = this.textOf(key, value);
     const bytes = this.bytes - this.sizeOf(key) + size(key, text);
@@ -42,20 +44,31 @@ export class MapRunMemory implements RunMemory {
       throw new RunMemoryError(`The memory of the run is limited to ${maxKeys} keys.`);
     this.texts.set(key, text);
     this.bytes = bytes;
+    return (this.version += 1);
   }
 
-  delete(key: string): void {
+  /** Returns the number of the change. */
+  delete(key: string): number {
     this.bytes -= this.sizeOf(key);
     this.texts.delete(key);
+    return (this.version += 1);
   }
 
   keys(): readonly string[] {
     return [...this.texts.keys()];
   }
 
-  /** All values as plain JSON. */
-  snapshot(): Record<string, unknown> {
-    return Object.fromEntries(this.keys().map((key) => [key, this.get(key)]));
+  ofCall(): CallMemory {
+    return new RecordedMemory(this);
+  }
+
+  /** Without limits: a change that made room for this one may be lost, if its call was interrupted. */
+  private restore({ key, value, version }: MemoryChange): void {
+    this.version = Math.max(this.version, version);
+    if (value === undefined) return;
+    const text = JSON.stringify(value);
+    this.texts.set(key, text);
+    this.bytes += size(key, text);
   }
 
   private textOf(key: string, value: unknown): string {
@@ -68,6 +81,38 @@ export class MapRunMemory implements RunMemory {
   private sizeOf(key: string): number {
     const text = this.texts.get(key);
     return text === undefined ? 0 : size(key, text);
+  }
+}
+
+class RecordedMemory implements CallMemory {
+  private changed?: Map<string, MemoryChange>;
+
+  constructor(private readonly memory: MapRunMemory) {}
+
+  get(key: string): unknown {
+    return this.memory.get(key);
+  }
+
+  keys(): readonly string[] {
+    return this.memory.keys();
+  }
+
+  set(key: string, value: unknown): void {
+    const version = this.memory.set(key, value);
+    this.note({ key, version, value: this.memory.get(key) });
+  }
+
+  delete(key: string): void {
+    this.note({ key, version: this.memory.delete(key) });
+  }
+
+  get changes(): readonly MemoryChange[] | undefined {
+    return this.changed && [...this.changed.values()];
+  }
+
+  private note(change: MemoryChange): void {
+    this.changed ??= new Map();
+    this.changed.set(change.key, change);
   }
 }
 

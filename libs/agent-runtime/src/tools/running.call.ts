@@ -6,6 +6,7 @@ import type { ParsedInput, Tool, ToolContext } from './tool.js';
 /** The parts of a run that its tool calls use. */
 export interface CallSurroundings {
   readonly run: RunContext;
+  readonly turn: number;
   readonly signal: AbortSignal;
   readonly memory: RunMemory;
   progress(text: string): void;
@@ -21,6 +22,7 @@ const SETTLED = Promise.resolve();
  */
 export class RunningCall implements ToolContext {
   readonly run: RunContext;
+  readonly turn: number;
   readonly callId: string;
   readonly memory: RunMemory;
   private controller?: AbortController;
@@ -32,6 +34,7 @@ export class RunningCall implements ToolContext {
     private readonly surroundings: CallSurroundings,
   ) {
     this.run = surroundings.run;
+    this.turn = surroundings.turn;
     this.callId = call.id;
     this.memory = surroundings.memory;
   }

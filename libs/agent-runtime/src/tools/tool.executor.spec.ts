@@ -47,6 +47,17 @@ describe('a tool call', () => {
     expect(seen[0]?.signal.aborted).toBe(false);
   });
 
+  it('S2.2 removes secrets from the text of an error, also if the text is long', async () => {
+    const redact = (text: string): string => text.replaceAll('sk-123456', '[secret]');
+    const error = new Error(`401 for sk-123456${' '.repeat(20_000_000)}`);
+    const { output, failed } = await new TestCalls([tool(() => Promise.reject(error))], { redact }).call('work');
+    expect([failed, output.slice(0, 40)]).toEqual([true, 'The tool work failed: 401 for [secret]  ']);
+    const thrown = tool(() => {
+      throw 'sk-123456';
+    });
+    expect((await new TestCalls([thrown], { redact }).call('work')).output).toBe('The tool work failed: [secret]');
+  });
+
   it('S2.2 reports progress only while the call runs', async () => {
     const contexts: ToolContext[] = [];
     const calls = new TestCalls([

@@ -10,15 +10,19 @@ export interface ToolExecutorOptions {
   readonly defaultTimeoutMs: number;
   readonly maxInputBytes: number;
   readonly maxOutputChars: number;
+  /** Removes secrets from the texts of errors. */
+  readonly redact?: (text: string) => string;
 }
 
 const MAX_NAMES_SHOWN = 50;
 const MAX_NAME_SHOWN = 100;
+/** A longer error text is cut before secrets are searched in it. It is longer than any output limit. */
+const MAX_ERROR_CHARS = 1 << 20;
 
 /**
  * Executes tool calls. Everything that goes wrong in a call becomes an output that the model can read: an unknown tool, malformed,
- * invalid or too large input, an error of the tool, its time limit, and a result that is not JSON. `execute` rejects only if the
- * run is cancelled, with CALL_ABORTED.
+ * invalid or too large input, an error of the tool, its time limit, and a result that is not JSON. The text of an error contains no key
+ * that the operator has configured. `execute` rejects only if the run is cancelled, with CALL_ABORTED.
  */
 export class ToolExecutor {
   private readonly inProgress = new Set<string>();
@@ -71,7 +75,8 @@ export class ToolExecutor {
   }
 
   private failed(text: string): ToolOutput {
-    return failedOutput(text, this.options.maxOutputChars);
+    const { redact, maxOutputChars } = this.options;
+    return failedOutput(redact ? redact(text.slice(0, MAX_ERROR_CHARS)) : text, maxOutputChars);
   }
 }
 

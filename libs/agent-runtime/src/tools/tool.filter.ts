@@ -27,8 +27,7 @@ export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
 
 /** Throws TOOL_UNKNOWN with all entries of the filter that match no known tool. */
 export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: KnownTools): void {
-  const denied = deny.filter((entry) => entry !== ALL_SERVERS);
-  const unknown = unknownEntries([...allow, ...denied], known);
+  const unknown = [...new Set([...unknownEntries(allow, known), ...unknownDenied(deny, known)])];
   if (unknown.length === 0) return;
   throw new UnknownToolError(unknown, filterNames(known));
 }
@@ -36,6 +35,11 @@ export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: Kn
 /** Returns the entries that match no known tool, each once. */
 export function unknownEntries(entries: readonly string[], known: KnownTools): string[] {
   return [...new Set(entries)].filter((entry) => !isKnown(entry, known));
+}
+
+/** The same for entries of `deny`. */
+export function unknownDenied(entries: readonly string[], known: KnownTools): string[] {
+  return unknownEntries(entries, known).filter((entry) => entry !== ALL_SERVERS);
 }
 
 /** All names that a filter may contain, for suggestions. */

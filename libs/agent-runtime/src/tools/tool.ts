@@ -4,7 +4,12 @@ import type { RunMemory } from './run.memory.js';
 /** The context of a call, for the tool. */
 export interface ToolContext {
   readonly run: RunContext;
-  /** The id of the call. It is stable across attempts and restarts, so that a tool can recognise a repeated call. */
+  /** The number of the model reply that contains the call. */
+  readonly turn: number;
+  /**
+   * The id of the call. It is stable across attempts and restarts. Some vendors use the same ids again in a later turn, so a tool that
+   * must recognise a repeated call compares the run, the turn and the id.
+   */
   readonly callId: string;
   /** Aborted when the run is cancelled or the time limit of the tool has passed. */
   readonly signal: AbortSignal;

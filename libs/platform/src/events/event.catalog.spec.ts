@@ -44,7 +44,7 @@ describe('an event filter', () => {
     expect(matches({ types: ['agent.lef'] }, left)).toBe(false);
   });
 
-  it('matches by agent, also when the subject of the event is a budget of the agent', () => {
+  it('matches by agent, even when the subject of the event is a budget of the agent', () => {
     expect(matches({ agentIds: ['a-1'] }, left)).toBe(true);
     expect(matches({ agentIds: ['a-2'] }, low)).toBe(true);
     expect(matches({ agentIds: ['budget-1'] }, low)).toBe(false);

@@ -82,7 +82,7 @@ describe('the limit of events of a namespace', () => {
     expect(await inLog()).toEqual(await kept());
   });
 
-  it('0 means no limit', async () => {
+  it('a limit of 0 means no limit', async () => {
     await write(3);
     await limit('team-a', 0);
     expect(await events.pruner.expire()).toEqual({ expired: 0 });
@@ -109,26 +109,26 @@ describe('the limit of events of a namespace', () => {
   });
 });
 
-describe('a consumer after events have expired', () => {
+describe('after events have expired', () => {
   beforeEach(async () => {
     await write(12);
     await limit('team-a', 1);
     await events.pruner.expire();
   });
 
-  it('of the namespace is rejected if it is behind, and continues otherwise', async () => {
+  it('a consumer of the namespace is rejected if it is behind, and continues otherwise', async () => {
     for (const after of [0, 1, 6])
       await expect(search(after, { namespaces: ['team-a'] })).rejects.toMatchObject({ ...EXPIRED, after });
     await expect(search(0, { namespaces: ['team-a'], types: ['agent.left'] })).rejects.toMatchObject(EXPIRED);
     expect(seqs(await search(7, { namespaces: ['team-a'] }))).toEqual([10]);
   });
 
-  it('of another namespace skips the positions', async () => {
+  it('a consumer of another namespace skips the positions of the expired events', async () => {
     const page = await search(0, { namespaces: ['team-b'] });
     expect([seqs(page), page.upTo]).toEqual([[2, 5, 8, 11], 12]);
   });
 
-  it('of all namespaces receives each position, also with a filter that the deleted events may have matched', async () => {
+  it('a consumer of all namespaces receives each position, also with a filter that the deleted events may have matched', async () => {
     expect(seqs(await search(0, {}))).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
     for (const filter of [{ types: ['agent.left'] }, { agentIds: ['builder-2'] }, { capabilities: ['build'] }])
       expect(seqs(await search(0, filter))).toEqual([1, 4, 7]);

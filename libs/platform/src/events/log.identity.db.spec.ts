@@ -28,7 +28,7 @@ async function write(count: number, through: TestEvents = events, db: Database =
 }
 
 describe('the epoch of the log', () => {
-  it('D9 all replicas have the same epoch, also after restarts', async () => {
+  it('D9 all replicas have the same epoch, even after restarts', async () => {
     const epoch = await epochOf(database.db);
     expect(epoch).toMatch(/^[0-9a-f]{8}$/);
     expect(await epochOf(await database.connectAgain())).toBe(epoch);

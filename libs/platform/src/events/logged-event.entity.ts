@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** An event in the log. The sequencer adds rows at the end; the pruner deletes rows from the start. */
+/** An event in the log. The sequencer adds rows at the end. The pruner deletes rows from the start, and the contents of expired events. */
 @Entity('event_log')
 export class LoggedEventEntity {
   @PrimaryColumn({ type: 'bigint', primaryKeyConstraintName: 'event_log_pkey' })

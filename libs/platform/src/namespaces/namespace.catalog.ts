@@ -40,7 +40,7 @@ export class NamespaceCatalog implements OnApplicationBootstrap {
     return this.limits.get(name) ?? NO_LIMITS;
   }
 
-  /** Applies a change of this replica at once. */
+  /** Applies a change of this replica immediately. */
   put({ name, limits }: Pick<NamespaceRow, 'name' | 'limits'>): void {
     this.limits.set(name, { ...NO_LIMITS, ...limits });
   }

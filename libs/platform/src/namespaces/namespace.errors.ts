@@ -27,7 +27,7 @@ export class NamespaceNotEmptyError extends PlatformError {
   constructor(name: string, use: Readonly<Record<string, number>>) {
     const contents = Object.entries(use).filter(([, count]) => count > 0);
     const text = contents.map(([kind, count]) => `${kind} (${count})`).join(', ');
-    super(`The namespace "${name}" is not empty: it contains ${text}. Remove them first.`);
+    super(`The namespace "${name}" is not empty: it contains ${text}. Remove them, or wait until they have ended.`);
     this.details = { contains: Object.fromEntries(contents) };
   }
 }

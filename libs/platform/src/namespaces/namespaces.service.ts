@@ -52,8 +52,8 @@ export class NamespacesService {
   }
 
   /**
-   * Only an empty namespace can be deleted. Agents, keys, webhooks, budgets and reservations that are created at the same time wait
-   * for the deletion and are rejected.
+   * Only an empty namespace can be deleted. Agents, definitions, keys, webhooks, budgets and reservations that are created at the same
+   * time wait for the deletion and are rejected.
    */
   async delete(name: string): Promise<void> {
     if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);

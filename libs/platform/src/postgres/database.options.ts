@@ -5,7 +5,7 @@ export interface DatabaseOptions {
   /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. */
   url: string;
   poolSize: number;
-  /** The size of a second pool that only heartbeats, sweeps, the event feed and readiness checks use. */
+  /** The size of a second pool. Only heartbeats, sweeps, the event feed, readiness checks and checks of known API keys use it. */
   reservedPoolSize?: number;
   /** The maximum time that a caller waits for one statement, including the time to get a connection. */
   operationTimeoutMs: number;
@@ -13,7 +13,7 @@ export interface DatabaseOptions {
   transactionTimeoutMs?: number;
 }
 
-/** One connection for each batch of heartbeats that may run at the same time. A sweep waits for the end of a batch. */
+/** Enough for a batch of heartbeats, a sweep and one short read at the same time. */
 export const DEFAULT_RESERVED_POOL_SIZE = 3;
 /** The maximum duration of a transaction, as a multiple of the time limit of one statement. */
 export const STATEMENTS_PER_TRANSACTION = 6;
@@ -70,9 +70,9 @@ function poolOptions(options: DatabaseOptions, applicationName: string): PoolCon
  * All of these limits are necessary: if one of them is missing, callers of a frozen Postgres wait forever (measured).
  *
  * The limits of the server are shorter than those of the client, so a slow statement fails with DATABASE_BUSY and not with
- * DATABASE_UNAVAILABLE. A transaction without activity belongs to a frozen replica: the server ends it and releases its locks
- * after the same time as the timer of the client. A new connection needs several round trips, so opening it may take longer than a statement;
- * the caller that needs it waits only for the time limit of a statement.
+ * DATABASE_UNAVAILABLE. A transaction without activity belongs to a frozen replica: the server ends it and releases its locks after
+ * the same time as the timer of the client. A new connection needs several round trips, so opening it may take longer than a
+ * statement; the caller that needs it waits only for the time limit of a statement.
  */
 export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'operationTimeoutMs'>): PoolConfig {
   return {

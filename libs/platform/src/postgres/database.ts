@@ -13,7 +13,7 @@ import {
 import { Operation } from './operation.js';
 import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
-/** `reserved` has a few connections for heartbeats, sweeps, the event feed and readiness checks. Its statements are short. */
+/** `reserved` has a few connections for short statements that must not wait (see `DatabaseOptions.reservedPoolSize`). */
 export type PoolName = 'ordinary' | 'reserved';
 
 interface Scope {

@@ -134,7 +134,7 @@ describe('a webhook', () => {
     await expect(service.get(row.id, null)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
-  it('A6 rejects a webhook beyond the quota of its creator, also when many are created at the same time', async () => {
+  it('A6 rejects a webhook beyond the quota of its creator, even when many are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
     const create = async (by: string): Promise<unknown> =>
       await service.create({ fields: FIELDS, paused: true, ...OWNER, createdBy: by });

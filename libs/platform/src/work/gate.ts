@@ -16,7 +16,7 @@ interface Waiting {
 
 /**
  * Limits how many pieces of work run at the same time. Other work waits in the order of arrival. The gate is meant for
- * work that blocks the event loop for milliseconds: hundreds of such calls at once would delay every other request by
+ * work that blocks the event loop for milliseconds: hundreds of such calls at the same time would delay every other request by
  * seconds.
  */
 export class Gate {

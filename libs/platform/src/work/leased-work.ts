@@ -37,6 +37,8 @@ export interface LeasedWorkOptions<Claim extends WorkClaim> {
   leaseMs?: number;
   /** How often leases are renewed. */
   everyMs?: number;
+  /** A pass that was woken only claims rows: the loss of a lease is noticed by the next regular pass. For rows with many wake-ups. */
+  claimsOnWake?: boolean;
 }
 
 const LEASE_MS = 15_000;
@@ -56,11 +58,16 @@ export class LeasedWork<Claim extends WorkClaim> {
   private readonly loop: Loop;
   private readonly leaseMs: number;
   private expiry?: NodeJS.Timeout;
+  private renewedAt = -Infinity;
 
   constructor(private readonly options: LeasedWorkOptions<Claim>) {
-    const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS } = options;
+    const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS, claimsOnWake = false } = options;
     this.leaseMs = leaseMs;
-    this.loop = new Loop({ pass: async () => await this.pass(), everyMs: () => everyMs, onError });
+    this.loop = new Loop({
+      pass: async () => await (claimsOnWake && this.isRenewed(everyMs) ? this.claim() : this.pass()),
+      everyMs: () => everyMs,
+      onError,
+    });
   }
 
   /** The ids of the rows that this replica works on. */
@@ -77,10 +84,10 @@ export class LeasedWork<Claim extends WorkClaim> {
     this.loop.wake();
   }
 
+  /** Renews all leases, and claims free rows. */
   async pass(): Promise<void> {
     await this.renew();
-    const claims = await this.options.store.claim(this.owner, this.held, this.leaseMs);
-    await Promise.all(claims.map(async (claim) => await this.open(claim)));
+    await this.claim();
   }
 
   /** Waits until all workers have ended, and then hands the rows over to other replicas. */
@@ -93,11 +100,21 @@ export class LeasedWork<Claim extends WorkClaim> {
     if (held.length > 0) await this.options.store.release(held).catch(this.options.onError);
   }
 
+  private async claim(): Promise<void> {
+    const claims = await this.options.store.claim(this.owner, this.held, this.leaseMs);
+    await Promise.all(claims.map(async (claim) => await this.open(claim)));
+  }
+
+  private isRenewed(everyMs: number): boolean {
+    return performance.now() - this.renewedAt < everyMs;
+  }
+
   private async renew(): Promise<void> {
     const workers = [...this.workers.values()];
     const askedAt = performance.now();
     const held = workers.map(({ claim }) => claim);
     const still = held.length > 0 ? await this.options.store.renew(held, this.leaseMs) : new Set<string>();
+    this.renewedAt = askedAt;
     this.expectRenewalBy(askedAt + this.leaseMs * USABLE_SHARE);
     for (const worker of workers) if (!still.has(worker.claim.id)) void this.end(worker);
   }

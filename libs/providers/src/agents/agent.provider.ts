@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import type { ProviderDescription } from '../provider.description.js';
+import type { ModelProvider } from '../models/model.provider.js';
 import type { Agent, AgentType } from './agent.js';
 
 export interface AgentConfig {
   name: string;
   /** The settings for this kind of agent. The provider validates them. */
   settings?: unknown;
+  /** The model of the agent that delegates, for an agent that inherits it. */
+  parentModel?: ModelProvider;
 }
 
 /** Creates agents of one kind. A new kind needs one class and one registration. */

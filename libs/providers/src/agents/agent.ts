@@ -2,7 +2,7 @@ import type { ModelUsage } from '../models/usage.js';
 import type { ContentPart } from './content.part.js';
 
 /**
- * How an agent is implemented. `in-process`: the loop of Rollcall. `sdk`: the SDK of a vendor, in this process. `api`: a
+ * How an agent is implemented. `in-process`: the loop of Rollcall. `sdk`: the SDK of a vendor, called by this process. `api`: a
  * service that is called over plain HTTP. `remote`: a service that is called over A2A. `subprocess`: a child process.
  * Callers use all types in the same way.
  */

@@ -33,7 +33,7 @@ export class CallTracker {
     try {
       const signal = caller ? AbortSignal.any([caller, call.signal]) : call.signal;
       for await (const event of respond(signal)) {
-        if (signal.aborted) break; // an agent may have read several events at once
+        if (signal.aborted) break; // the agent may have read several events before the abort
         if (event.type === 'finished') this.lastFailed = false; // before the yield, because many callers stop reading at this event
         yield event;
         if (event.type === 'finished') return;

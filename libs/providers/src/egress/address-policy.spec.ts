@@ -59,14 +59,14 @@ describe('S1.7 the address policy', () => {
   });
 
   it.each(['64:ff9b::a9fe:a9fe', '64:ff9b:1::a9fe:a9fe', '::ffff:0:a9fe:a9fe', '::a9fe:a9fe', '2002:a9fe:a9fe::1'])(
-    'S1.7 denies a metadata service behind %s, also if the operator allows all addresses',
+    'S1.7 denies a metadata service behind %s, even if the operator allows all addresses',
     (address) => {
       expect(new AddressPolicy({ allow: ['::/0', '0.0.0.0/0'] }).evaluate(address)).toHaveProperty('denied');
       expect(new AddressPolicy({ allow: ['::/0'] }).evaluate('64:ff9b::808:808')).toBe('allowlisted');
     },
   );
 
-  it('S1.7 denies the denied networks also behind an address translator', () => {
+  it('S1.7 denies the denied networks even behind an address translator', () => {
     const policy = new AddressPolicy({ allow: ['::/0', '10.0.0.0/8'], deny: ['10.9.0.0/16'] });
     expect(policy.evaluate('64:ff9b::a09:101')).toHaveProperty('denied');
     expect(policy.evaluate('64:ff9b::a08:101')).toBe('allowlisted');

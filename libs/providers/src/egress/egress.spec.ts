@@ -114,7 +114,7 @@ describe('S1.7 the egress client', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it('stops reading a response that is too large, also when it is compressed', async () => {
+  it('stops reading a response that is too large, even when it is compressed', async () => {
     const plain = await serve((_request, response) => response.end('x'.repeat(5_000)));
     const zipped = await serve((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('x'.repeat(5_000)));
@@ -160,7 +160,7 @@ describe('S1.7 the egress client', () => {
     },
   );
 
-  it('checks every connection, also for a host name that was allowed before', async () => {
+  it('checks every connection, even for a host name that was allowed before', async () => {
     const server = await serve((_request, response) => response.setHeader('connection', 'close').end('inside'));
     const addresses = ['127.0.0.1'];
     const egress = client({}, { allowLoopback: true }, addresses);

@@ -44,7 +44,7 @@ export class CallScope {
     return this.failed;
   }
 
-  /** Ends the call. An abort is only a consequence of the end. */
+  /** Ends the call with this error. CALL_ABORTED is ignored, because it is a consequence of the end and not its cause. */
   fail(error: ProviderError): void {
     if (error.code === 'CALL_ABORTED') return;
     this.failed ??= error;

@@ -62,7 +62,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema: { type: 'object' } });
   });
 
-  it('calls a tool, also many times at once over one connection', async () => {
+  it('calls a tool, also many times at the same time over one connection', async () => {
     const one = client();
     const results = await Promise.all([1, 2, 3].map(async (n) => await one.callTool(ECHO, { n })));
     expect(results).toEqual([1, 2, 3].map((n) => ({ text: `{"n":${n}}`, isError: false })));
@@ -95,7 +95,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(server.openSessions).toBe(era === '2025' ? 1 : 0);
   });
 
-  it('ends a call of a server that hangs at the time limit', async () => {
+  it('ends a call at the time limit if the server hangs', async () => {
     answering(async () => await new Promise(() => undefined));
     const one = client({ timeoutMs: 200 });
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_TIMED_OUT', retryable: true });
@@ -114,13 +114,13 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     await until('the request has ended', () => server.busyConnections === 0 && server.cancelled === 1);
   });
 
-  it('does not read more than the size limit of a result of 100 MB', async () => {
+  it('reads a result of 100 MB only up to the size limit', async () => {
     answering(() => 'x'.repeat(100_000_000));
     await expect(client().callTool(ECHO, {})).rejects.toMatchObject({ code: 'EGRESS_TOO_LARGE' });
     await until('the request has ended', () => server.busyConnections === 0);
   });
 
-  it('rejects a list of tools without an end', async () => {
+  it('rejects a list of tools that never ends', async () => {
     server.tools = Array.from({ length: 100 }, (_, index) => ({ name: `tool-${index}` }));
     await expect(client().listTools()).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
@@ -195,7 +195,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(server.requests).toEqual([]);
   });
 
-  it('reports an answer that is not of the protocol', async () => {
+  it('reports an answer that does not follow the protocol', async () => {
     const one = client();
     await one.listTools();
     server.intercept = answeredBy((response) => response.writeHead(200).end('<html>'));

@@ -8,7 +8,7 @@ import { McpConnection, type McpTransport } from './mcp.connection.js';
 import { type McpResult, toMcpResult } from './mcp.content.js';
 import { type ErrorSource, toMcpError } from './mcp.errors.js';
 
-/** A tool as its server describes it. All of it was written by a third party. */
+/** A tool as its server describes it. A third party wrote all of these texts, so they are not trusted. */
 export interface McpToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -34,9 +34,8 @@ const MAX_PAGES = 16;
 const MAX_TOOLS = 500;
 
 /**
- * Calls one MCP server. It connects at the first call, with a server of the protocol of 2026 or of 2025, and again after the
- * connection was lost. Every call has a time limit and a size limit, and throws only ProviderErrors. `close` leaves no socket
- * and no process.
+ * Calls one MCP server. It connects at the first call, in the protocol of 2026 or of 2025, and again after the connection was lost.
+ * Every call has a time limit and a size limit, and throws only ProviderErrors. `close` leaves no socket and no process.
  */
 export class McpClient {
   private connecting?: Promise<McpConnection>;
@@ -119,7 +118,10 @@ export class McpClient {
       await this.retireAfter(error, connection);
       if (error instanceof ProviderError) throw error;
       if (isRepeated)
-        throw new ProviderError('MCP_SERVER_UNREACHABLE', `${this.source.label} ends its sessions at once.`);
+        throw new ProviderError(
+          'MCP_SERVER_UNREACHABLE',
+          `${this.source.label} ended two sessions in a row before it processed the call.`,
+        );
       return await this.call(signal, work, true); // the server did not process the request of an unknown session
     }
   }
@@ -144,7 +146,7 @@ export class McpClient {
     this.connections.delete(connection);
   }
 
-  /** Returns the connection. Several calls share one attempt, so a call that is cancelled does not end it. */
+  /** Returns a usable connection, or opens one. Several calls share one attempt to connect, so a cancelled call does not end it. */
   private async connected(signal: AbortSignal | undefined): Promise<McpConnection> {
     const current = [...this.connections].find(({ isUsable }) => isUsable);
     if (current) return current;

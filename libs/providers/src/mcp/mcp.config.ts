@@ -4,7 +4,7 @@ import { CredentialSchema } from '../agents/agent.credential.js';
 const EnvName = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
 const HttpUrl = z.url({ protocol: /^https?$/ });
 
-/** Part of the names of its tools, `mcp__server__tool`, so it has no double underscore. */
+/** The name of a server. It is part of the names of the server's tools, `mcp__server__tool`, so it has no double underscore. */
 export const McpServerName = z
   .string()
   .max(32)
@@ -22,7 +22,7 @@ const COMMON = {
   needsApproval: z.boolean().default(false),
 };
 
-/** Requests a token of its own for Rollcall (OAuth 2.0 client credentials). */
+/** How Rollcall requests tokens for itself, with the client credentials of OAuth 2.0. */
 export const ClientCredentialsSchema = z.strictObject({
   tokenUrl: HttpUrl,
   clientIdEnv: EnvName,

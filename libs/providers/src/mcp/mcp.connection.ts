@@ -5,7 +5,7 @@ import type { ProgramTransport } from './program.transport.js';
 
 const IDENTITY = { name: 'rollcall', version: '1' };
 /** How long a server may take to confirm the end of a session of the protocol of 2025. */
-const FAREWELL_MS = 1_000;
+const END_SESSION_MS = 1_000;
 /** Output schemas are not checked: a model reads the output as text, and compiling foreign schemas costs time. */
 const ACCEPTS_ALL = { getValidator: () => (input: unknown) => ({ valid: true, data: input, errorMessage: undefined }) };
 
@@ -103,7 +103,7 @@ export class McpConnection {
   private async endSession(transport: StreamableHTTPClientTransport): Promise<void> {
     if (transport.sessionId === undefined) return;
     const limit = new AbortController();
-    const timer = setTimeout(() => limit.abort(), FAREWELL_MS);
+    const timer = setTimeout(() => limit.abort(), END_SESSION_MS);
     await CallScope.run(limit.signal, async () => await transport.terminateSession()).catch(() => undefined); // the server may be gone
     clearTimeout(timer);
   }

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client';
 /** The result of a tool of an MCP server, as text for a model. */
 export interface McpResult {
   readonly text: string;
-  /** The tool reports that it failed; the text tells why. */
+  /** Whether the tool reports that it failed. The text contains the reason. */
   readonly isError: boolean;
 }
 

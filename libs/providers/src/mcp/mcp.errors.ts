@@ -47,7 +47,7 @@ function fromStatus(status: number, label: string): ProviderError {
   return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} responded with ${status}.`, { status, retryable });
 }
 
-/** An unreachable server is the same problem over HTTP and for a program. Other errors of requests are more specific. */
+/** A server that cannot be reached or does not respond has the same code over HTTP and as a program. Other errors keep their code. */
 function withMcpCode(error: ProviderError, { label }: ErrorSource): ProviderError {
   if (error.code === 'EGRESS_UNREACHABLE')
     return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached: ${error.message}`);

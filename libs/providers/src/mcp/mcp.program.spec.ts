@@ -46,17 +46,17 @@ describe('an MCP server that is a program', () => {
     expect(JSON.parse(await call(clientOf(['modern']), 'env'))).toEqual({ LANG: 'C', PROGRAM_KEY: '[secret]' });
   });
 
-  it('that starts slowly is waited for', async () => {
+  it('may start slowly: the first call waits for it', async () => {
     expect(await call(clientOf(['modern', '500']), 'echo')).toBe('{}');
   });
 
-  it('that answers nothing is stopped at the time limit', async () => {
+  it('is stopped at the time limit if it answers nothing', async () => {
     await expect(clientOf(['silent'], { startTimeoutMs: 1_500 }).listTools()).rejects.toMatchObject({
       code: expect.stringMatching(/^MCP_(TIMED_OUT|SERVER_UNREACHABLE)$/) as string,
     });
   });
 
-  it('that crashes fails the call with the reason, and starts again at the next call', async () => {
+  it('fails the call with the reason if it crashes, and starts again at the next call', async () => {
     const client = clientOf(['modern']);
     const error = { code: 'MCP_SERVER_UNREACHABLE', message: 'The program of MCP server local ended with code 3' };
     await expect(call(client, 'crash')).rejects.toMatchObject(error);
@@ -69,7 +69,7 @@ describe('an MCP server that is a program', () => {
     });
   });
 
-  it('that hangs is stopped at the time limit of the call, and starts again at the next call', async () => {
+  it('is stopped at the time limit of a call if it hangs, and starts again at the next call', async () => {
     const client = clientOf(['modern'], { timeoutMs: 2_000 });
     const pid = Number(await call(client, 'pid'));
     await expect(call(client, 'hang')).rejects.toMatchObject({ code: 'MCP_TIMED_OUT' });
@@ -87,7 +87,7 @@ describe('an MCP server that is a program', () => {
     expect(await call(client, 'pid')).toBe(pid);
   });
 
-  it('that returns 100 MB is stopped', async () => {
+  it('is stopped if it returns 100 MB', async () => {
     await expect(call(clientOf(['modern']), 'huge')).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
 
@@ -99,7 +99,7 @@ describe('an MCP server that is a program', () => {
     await until('both processes have ended', () => !pids.some(isAlive));
   });
 
-  it('that does not exist is reported', async () => {
+  it('is reported if it does not exist', async () => {
     const servers = McpServersSchema.parse({ local: { program: 'none' } });
     const programs = { none: { command: '/nonexistent/program' } };
     clients = new McpClients({ servers, programs, fetch, secretsOf: () => () => undefined });

@@ -11,7 +11,7 @@ export class ProgramTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** With `pid`, the mark by which the SDK recognises a program. The output is kept for the description of the exit. */
+  /** The SDK recognises the transport of a program by `stderr` and `pid`. `ProcessGroup` reads the standard error of the program. */
   readonly stderr = null;
   readonly pid = null;
   /** Why the connection ended. */

@@ -3,7 +3,10 @@ import { ProviderError } from '../errors.js';
 import { InlineChoiceSchema, type InlineChoice, type WantedModel } from './preset.js';
 import { INHERIT, type ModelChoice, type PresetCatalog } from './preset.catalog.js';
 
-export type ResolutionRule = 'inline' | 'preset' | 'alias' | 'inherit' | 'default';
+export type ResolutionRule = 'inline' | 'preset' | 'alias' | 'built-in-alias' | 'inherit' | 'default';
+
+/** Names of other systems that mean the default preset, unless the operator defines a preset or an alias with the name. */
+export const BUILT_IN_ALIASES: readonly string[] = ['haiku', 'opus', 'sonnet'];
 
 export interface ResolvedModel {
   choice: ModelChoice;
@@ -40,10 +43,16 @@ function inherited(catalog: PresetCatalog, parent?: ResolvedModel): ResolvedMode
 
 function byName(name: string, catalog: PresetCatalog): ResolvedModel {
   const found = catalog.find(name);
+  if (!found && BUILT_IN_ALIASES.includes(name)) return byBuiltInAlias(name, catalog);
   if (!found) throw catalog.unknown(name);
   const { choice, name: preset } = found;
   if (preset === name) return { choice, rule: 'preset', preset, because: `${name} is a preset.` };
   return { choice, rule: 'alias', preset, because: `${name} is an alias of the preset ${preset}.` };
+}
+
+function byBuiltInAlias(name: string, catalog: PresetCatalog): ResolvedModel {
+  const why = `${name} is a built-in alias, and the operator has not defined it`;
+  return { ...byDefault(catalog, why), rule: 'built-in-alias' };
 }
 
 function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {

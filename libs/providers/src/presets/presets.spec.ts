@@ -93,8 +93,19 @@ describe('S4.7 resolveModel', () => {
     },
   );
 
+  it('S4.7 sonnet, opus and haiku mean the default preset, unless the operator defines them', () => {
+    expect(resolveModel('opus', presets)).toEqual({
+      ...resolveModel(null, presets),
+      rule: 'built-in-alias',
+      because: `opus is a built-in alias, and the operator has not defined it, so the default preset ${presets.defaultName} is used.`,
+    });
+    expect(resolveModel('sonnet', presets).rule).toBe('alias');
+    const own = { ...CONFIG, presets: { ...CONFIG.presets, opus: { vendor: 'scripted', model: 'own' } } };
+    expect(resolveModel('opus', new PresetCatalog(own))).toMatchObject({ rule: 'preset', choice: { model: 'own' } });
+  });
+
   it('rejects an unknown name and lists the known names', () => {
-    expect(() => resolveModel('opus', presets)).toThrow(/presets: demo, fast, local; aliases: haiku, sonnet/);
+    expect(() => resolveModel('large', presets)).toThrow(/presets: demo, fast, local; aliases: haiku, sonnet/);
   });
 
   it('returns a complete choice or an error for every name', () => {
@@ -102,7 +113,7 @@ describe('S4.7 resolveModel', () => {
     fc.assert(
       fc.property(names, fc.boolean(), (name, withParent) => {
         const parent = withParent ? resolveModel('local', presets) : undefined;
-        const known = ['fast', 'local', 'demo', 'haiku', 'sonnet', 'inherit', null].includes(name);
+        const known = ['fast', 'local', 'demo', 'haiku', 'sonnet', 'opus', 'inherit', null].includes(name);
         if (!known) return expect(() => resolveModel(name, presets, parent)).toThrow(/There is no model preset/);
         const { choice, rule, because } = resolveModel(name, presets, parent);
         expect([choice.vendor, choice.model, rule, because].every(Boolean)).toBe(true);

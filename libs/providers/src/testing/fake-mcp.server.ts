@@ -66,7 +66,7 @@ export class FakeMcpServer {
     return this.sessions.size;
   }
 
-  /** What a restart of a server does to its sessions. */
+  /** Forgets all sessions, as a server does when it restarts. */
   forgetSessions(): void {
     this.sessions.clear();
   }

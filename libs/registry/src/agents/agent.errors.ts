@@ -96,13 +96,13 @@ export function wrongGeneration(agentId: string, given: number, current: number)
     : new StaleGenerationError(agentId, given, current);
 }
 
-/** The agent no longer has the version that the request names. */
+/** The agent has changed since the version (ETag) that the request names. */
 export class AgentChangedError extends RegistryError {
   readonly code = 'AGENT_CHANGED';
 
   constructor(agentId: string) {
     super(
-      `The agent "${show(agentId)}" has changed since you read it. Read it again, then repeat the update with the new version.`,
+      `The agent "${show(agentId)}" has changed since you read it. Read it again, then repeat the update with its new ETag in If-Match.`,
     );
   }
 }

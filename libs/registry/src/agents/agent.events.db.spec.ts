@@ -130,7 +130,7 @@ describe('the events of an agent that leaves', () => {
 });
 
 describe('the events of missed heartbeats', () => {
-  it('S3.4 an agent is evicted after K missed heartbeats and not before, with one agent.left among all replicas', async () => {
+  it('S3.4 an agent is evicted after the configured number of missed heartbeats and not before, with one agent.left among all replicas', async () => {
     for (const agentId of ['well-1', 'well-2', 'well-3', 'well-4', 'quiet']) await here.given.agent({ agentId });
     await here.sweeper.sweep();
     await setSilence('quiet', suspectAfterMs(DEFAULT_LEASE_POLICY) + 100);

@@ -2,7 +2,7 @@ import { given } from '../testing/given.js';
 import { agentBudget, agentLoad, agentStatus, ASSUMED_CAPACITY, LEAVE_REASONS } from './agent.record.js';
 
 describe('the agent record', () => {
-  it('S3.1 the agent record has the field names of the RFC', () => {
+  it('S3.1 the agent record has the field names of the specification', () => {
     const { record } = given.entry();
     const fields =
       'agentId name status endpoint agentCard capabilities sandboxLevel provider budget health registeredAt lastTaskAt';

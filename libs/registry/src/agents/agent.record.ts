@@ -80,8 +80,9 @@ export interface AgentLatency {
 }
 
 /**
- * An agent as the API returns it. The fields from agentId to lastTaskAt have the names of the specification; all other fields
- * are extensions. Times are strings in ISO 8601, so that a record can be serialised without conversion.
+ * An agent as the API returns it. The fields from agentId to lastTaskAt, except namespace, have the names of the specification
+ * (requirement S3.1 in docs/glossary.md); all other fields are extensions. Times are strings in ISO 8601, so that a record can be
+ * serialised without conversion.
  */
 export interface AgentRecord {
   /** Unique within the namespace. `qualifiedId` returns the id among all namespaces. */

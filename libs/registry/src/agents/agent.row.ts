@@ -92,7 +92,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
   };
 }
 
-/** The sweeper stores which agents are suspect, and the feed reports them; the directory does not compute this with its own clock. */
+/** Whether the agent is suspect is read from the row: the sweeper decides it, and the directory never computes it with its own clock. */
 export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): DirectoryEntry {
   return {
     agentId: row.agentId,

@@ -37,7 +37,7 @@ const fleetOf = (agents: readonly AgentRecord[]): Map<string, number> =>
   new Map(agents.map(({ agentId, generation }) => [agentId, generation]));
 
 describe('a snapshot of the agents', () => {
-  it('B3 a snapshot equals the state after the events up to its seq, while agents join and leave on two replicas', async () => {
+  it('B3 a snapshot equals the state after the events up to its position, while agents join and leave on two replicas', async () => {
     for (const { events } of [here, there]) events.start();
     const done = new AbortController();
     const writers = Array.from({ length: 10 }, async (_, index) => {

@@ -20,7 +20,7 @@ class SnapshotsBusyError extends RegistryError {
 /** All live agents of some namespaces at one position of the event log. */
 export interface AgentSnapshot {
   position: LogPosition;
-  /** Yields the agents in slices, ordered by qualified id. Closes the snapshot at the end, also when the consumer stops early. */
+  /** Yields the agents in slices, ordered by qualified id. Closes the snapshot at the end, even when the consumer stops early. */
   slices(): AsyncGenerator<AgentRecord[], void, void>;
   close(): Promise<void>;
 }

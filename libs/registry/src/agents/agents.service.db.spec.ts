@@ -21,7 +21,7 @@ describe('an update', () => {
     ]);
   });
 
-  it('S3.11 an update is in the directory of its replica at once, under the new capabilities', async () => {
+  it('S3.11 an update is in the directory of its replica immediately, under the new capabilities', async () => {
     const { here } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
     await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });

@@ -104,7 +104,7 @@ export class AgentsService {
     return toRecord(await this.verify(claim), await this.store.now());
   }
 
-  /** Deregisters the agent, at its own or an operator's request. `leaveReasonOf` determines the recorded reason. */
+  /** Deregisters the agent at the request of the agent, its owner or an operator. `leaveReasonOf` determines the recorded reason. */
   async deregister(claim: AgentClaim, given: DeregistrationReason = 'deregistered'): Promise<void> {
     await this.db.transaction(async () => {
       const record = toRecord(await this.lockFor(claim), await this.store.now());
@@ -112,7 +112,7 @@ export class AgentsService {
     });
   }
 
-  /** Removes the agent whatever its generation, on behalf of an operator or a supervisor. */
+  /** Ends the registration of the agent, whatever its generation, on behalf of an operator. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
     await this.db.transaction(async () => {
       if (!(await this.lifecycle.leave(agentId, reason))) throw new AgentNotFoundError(agentId);

@@ -208,7 +208,7 @@ describe('the circuit of an agent that registers again', () => {
     expect(await phases()).toEqual(['closed', 'closed']);
   });
 
-  it('excludes the agent from queries at once', async () => {
+  it('excludes the agent from queries immediately', async () => {
     const { here } = replicas;
     await replicas.given.agent({ agentId: 'builder', circuit: 'open' });
     await here.agents.register(takeover('test'));

@@ -161,7 +161,7 @@ describe('registrations that arrive together', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(2);
   });
 
-  it('registrations are part of the transaction of the caller, also if two of them have the same agentId', async () => {
+  it('registrations are part of the transaction of the caller, even if two of them have the same agentId', async () => {
     const { here, database } = replicas;
     const rolledBack = database.db.transaction(async () => {
       await here.agents.registerAll([request('a'), request('b')]);

@@ -37,8 +37,8 @@ export class RegistrationStore {
   }
 
   /**
-   * Returns the namespaces that exist, which cannot be deleted until the transaction ends. If a namespace has a limit, also
-   * locks its registrations and counts its live agents, without these agentIds.
+   * Returns the namespaces that exist, and locks them, so that they cannot be deleted before the transaction ends. If a namespace
+   * has a limit, other registrations in it wait until then too, and its live agents are counted, without these agentIds.
    */
   async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {
     if (names.length === 0) return [];
@@ -78,10 +78,10 @@ const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_lev
   definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
 
 /**
- * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that exist
- * are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a join
- * as a scan of the whole table, which costs every registration more as the fleet grows. A new registration keeps the circuit of the row: an agent
- * that fails does not become routable because it registers again.
+ * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that
+ * exist are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a
+ * join as a scan of the whole table, which costs every registration more as the fleet grows. A new registration keeps the circuit
+ * of the row: an agent that fails does not become routable because it registers again.
  */
 const WRITE = {
   name: 'write_registrations',

@@ -23,7 +23,7 @@ async function sweepNow(): Promise<void> {
 }
 
 describe('a registration', () => {
-  it('S3.1 returns a record with the field names of the RFC', async () => {
+  it('S3.1 returns a record with the field names of the specification', async () => {
     const { record } = await here.given.agent({
       agentId: 'builder-01',
       capabilities: ['plan', 'build', 'code-generation'],
@@ -70,7 +70,7 @@ describe('a registration', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(1);
   });
 
-  it('B4 a registration with the lease token gets the next generation without a gap, also if many are concurrent', async () => {
+  it('B4 a registration with the lease token gets the next generation without a gap, even if many are concurrent', async () => {
     const first = await here.given.agent({ agentId: 'again' });
     const again = await Promise.all(
       Array.from(
@@ -233,7 +233,7 @@ describe('a sweep', () => {
     expect(await replicas.loggedEvents('agent.left')).toHaveLength(2);
   });
 
-  it('B5 evicts no agent when 60 % of the fleet is silent at once, gives the reason, and ends the protection when the agents are back', async () => {
+  it('B5 evicts no agent when 60 % of the fleet is silent at the same time, gives the reason, and ends the protection when the agents are back', async () => {
     const agents = [];
     for (let index = 0; index < 10; index++) agents.push(await here.given.agent({ agentId: `mass-${index}` }));
     await sweepNow();
@@ -293,7 +293,7 @@ describe('a circuit', () => {
 });
 
 describe('the directory', () => {
-  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the RFC does', async () => {
+  it('S3.6 S3.11 immediately contains the agents that its replica wrote, and ranks them as the specification requires', async () => {
     await here.given.agent({
       agentId: 'builder-01',
       budget: { totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' },

@@ -46,7 +46,7 @@ async function budgetIdOf(agentId: string): Promise<number> {
 }
 
 describe('an agent record', () => {
-  it('S3.10 an agent record shows a charge at once on the replica that charges, and on other replicas after they read the budgets', async () => {
+  it('S3.10 an agent record shows a charge immediately on the replica that charges, and on other replicas after they read the budgets', async () => {
     await register('builder', 500_000);
     await there.sync.load();
     await until('the agent is listed', () => budgetIn(here, 'builder') !== undefined);
@@ -140,7 +140,7 @@ describe('a declared limit', () => {
 });
 
 describe('usage that an agent reports', () => {
-  it('S3.10 usage in a heartbeat is in the record at once and in the ledger after the next sweep', async () => {
+  it('S3.10 usage in a heartbeat is in the record immediately and in the ledger after the next sweep', async () => {
     const { claim } = await register('builder', 1_000, 'reported');
     await here.heartbeats.beatAll([{ ...claim, usedTokens: 600 }]);
     expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });

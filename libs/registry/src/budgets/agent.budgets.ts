@@ -59,7 +59,7 @@ export class AgentBudgets {
     await Promise.all([this.ledger.correctLocked(locked, corrections), this.store.setSources(sources)]);
   }
 
-  /** Charges usage from the last beats that no sweep has applied yet. Runs in the transaction that deletes the leases. */
+  /** Charges usage from the last heartbeats that no sweep has applied yet. Runs in the transaction that deletes the leases. */
   async applyLastReports(agents: readonly ReportedTotal[]): Promise<void> {
     const reports = agents.filter(({ usedTokens }) => usedTokens !== null);
     const ahead = reports.length > 0 ? await this.store.aheadOfLedger(reports) : [];

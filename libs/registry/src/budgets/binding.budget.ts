@@ -20,7 +20,7 @@ export function exhaustedUnit(budget: Budget): Unit | undefined {
   return UNITS.find((unit) => left[unit] === 0);
 }
 
-/** Returns the budget with the usage from the agent's last beat, which the ledger may not contain yet. */
+/** Returns the budget with the usage from the agent's last heartbeat, which the ledger may not contain yet. */
 export function withReported(budget: Budget, reported: number): Budget {
   if (budget.window !== 'total' || budget.source !== 'reported') return budget;
   const tokens = chargeOfReport(budget, reported);

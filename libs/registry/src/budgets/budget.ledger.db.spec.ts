@@ -85,7 +85,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 returns the reservation of a key again, also if the budget allows no new one', async () => {
+  it('B2 returns the reservation of a key again, even if the budget allows no new one', async () => {
     await here.given.budget(10);
     const request = given.reservation(10);
     const first = await here.ledger.reserve(request);

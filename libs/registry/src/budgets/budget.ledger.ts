@@ -109,6 +109,11 @@ export class BudgetLedger {
     return found;
   }
 
+  /** The keys of the reservations that the owner holds for a run. */
+  async heldFor(owner: string, runId: string): Promise<string[]> {
+    return await this.store.heldFor(owner, runId);
+  }
+
   async correct(correction: Correction): Promise<Budget> {
     const [outcome] = await this.applyAll([{ op: 'correct', correction }]);
     if (!outcome?.ok || !outcome.budget) throw errorOf(outcome);

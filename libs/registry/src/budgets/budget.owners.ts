@@ -12,7 +12,7 @@ export interface BudgetOwner {
 
 /**
  * Rejects a reservation of a principal that may spend only for itself, if the reservation names an agent or a run of another owner. The
- * budgets above a run, and those of the caller and the fleet, need no check.
+ * budgets above a run, and those of the caller, the namespace and the fleet, need no check.
  */
 export class BudgetOwners {
   private readonly owners: ReadonlyMap<string, string | null>;

@@ -187,7 +187,7 @@ export class BudgetStore {
     return { tokens: Number(row?.tokens), microUsd: Number(row?.microUsd), overMs: Math.max(1, Number(row?.overMs)) };
   }
 
-  /** The budgets whose window has ended and whose next window has not begun. */
+  /** The ids of the budgets whose window has ended, and whose counters no write has moved to the next window yet. */
   async endedWindows(limit: number): Promise<number[]> {
     const rows = await this.db.query<{ id: string }>(
       'SELECT id FROM budget WHERE window_end <= statement_timestamp() ORDER BY window_end LIMIT $1',
@@ -196,7 +196,7 @@ export class BudgetStore {
     return rows.map(({ id }) => Number(id));
   }
 
-  /** Reports by heartbeat that exceed the known tokens. Scans the whole fleet. */
+  /** The totals from heartbeats that exceed the known tokens (see `ReportState`). Scans the leases of the whole fleet. */
   async allAheadOfLedger(limit: number): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, l.used_tokens AS tokens FROM agent_lease l
@@ -207,7 +207,7 @@ export class BudgetStore {
     return rows.map(toReport);
   }
 
-  /** The given reports that exceed the known tokens. */
+  /** The given totals that exceed the known tokens (see `ReportState`). */
   async aheadOfLedger(reports: readonly ReportedTotal[]): Promise<UsageReport[]> {
     const rows = await this.db.query<ReportRow>(
       `SELECT b.id, r.tokens FROM unnest($1::text[], $2::bigint[]) AS r (agent_id, tokens)

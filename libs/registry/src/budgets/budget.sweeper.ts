@@ -34,7 +34,7 @@ const CHECK_ALL_EVERY_MS = 60_000;
  */
 @Injectable()
 export class BudgetSweeper {
-  /** Total usage by agentId from the beats since the last sweep. The leases contain it too; this only avoids a scan of them. */
+  /** Total usage by agentId from the heartbeats since the last sweep. The leases contain it too; this only avoids a scan of them. */
   private readonly reports = new Map<string, number>();
   private checkedAllAt = -Infinity;
 
@@ -60,7 +60,7 @@ export class BudgetSweeper {
     };
   }
 
-  /** Deletes old reservations and runs, and combines old ledger lines. Returns how many rows it deleted. */
+  /** Deletes old reservations and trees of runs, and combines old ledger lines. Returns how many of these it deleted or combined. */
   async prune({ reservationsMs, linesMs, runsMs }: BudgetRetention): Promise<number> {
     const { reconciliation } = this;
     const reservations = await inBatches(

@@ -1,4 +1,4 @@
-/** The period after which a budget starts again with nothing used. */
+/** The period after which a budget starts again with nothing used. A `total` budget never starts again. */
 export const BUDGET_WINDOWS = ['total', 'daily', 'monthly'] as const;
 export type BudgetWindow = (typeof BUDGET_WINDOWS)[number];
 
@@ -28,7 +28,10 @@ export function isTimeZone(timeZone: string): boolean {
   }
 }
 
-/** The window that contains `now`. It begins and ends at midnight in the time zone, also when daylight saving time changes. */
+/**
+ * The window that contains `now`. A daily or monthly window begins and ends at midnight in the time zone, even when daylight saving
+ * time changes. A total window begins at `now` and never ends.
+ */
 export function nextWindow(window: BudgetWindow, now: number, timeZone: string): WindowSpan {
   if (window === 'total') return { start: now, end: null };
   const { year, month, day } = civilDate(now, timeZone);

@@ -115,7 +115,7 @@ export class BudgetsService {
     return await this.ledger.correct({ budgetId: id, as: 'topped_up', raise, declared: false, by, note });
   }
 
-  /** Sets limits or counters to exact values. */
+  /** Sets limits or usage to exact values. */
   async adjust(
     id: number,
     to: { limit?: Partial<Limit>; used?: Partial<Amount> },

@@ -10,7 +10,7 @@ export interface Burn {
 export interface UnitForecast {
   perHour: number;
   available: number | null;
-  /** When the budget runs out at this rate; null if it lasts until the end of its window or of the year 9999. */
+  /** When the budget runs out at this rate; null if it is unlimited, or lasts until the end of its window or of the year 9999. */
   runsOutAt: number | null;
 }
 

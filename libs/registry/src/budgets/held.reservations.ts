@@ -3,9 +3,9 @@ import { NamespaceContents } from '#rollcall/platform';
 import { LedgerStore } from './ledger.store.js';
 
 /**
- * A namespace with calls in progress is not empty. Its budgets do not keep it from being deleted: they cannot be deleted, because
- * they are part of the history. The ledger holds the namespace of each new reservation and budget, so none is added during the
- * deletion.
+ * Counts the held reservations of a namespace. A namespace with held reservations, which are calls in progress, cannot be deleted.
+ * Budgets do not prevent the deletion: they remain as history. The ledger locks the namespace of each new reservation and budget,
+ * so none is added during the deletion.
  */
 @Injectable()
 export class HeldReservations {

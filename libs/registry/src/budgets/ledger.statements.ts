@@ -1,17 +1,22 @@
+import type { NamedStatement } from '#rollcall/platform';
 import type { Budget } from './budget.js';
 import type { LedgerWrites } from './ledger.batch.js';
 import type { LedgerLine } from './ledger.entry.js';
 import type { Reservation } from './reservation.js';
 
-/** A statement and the rows that it writes. The rows are passed as one JSON parameter to `jsonb_to_recordset`. */
+/**
+ * A statement and the rows that it writes. The rows are passed as one JSON parameter to `jsonb_to_recordset`. Only the inserts are
+ * prepared: the best plan of the others depends on the size of the table, which may grow quickly.
+ */
 export interface RowsStatement {
-  sql: string;
+  sql: string | NamedStatement;
   rows: readonly Record<string, unknown>[];
 }
 
 type Opened = LedgerWrites['opened'][number];
 type Renewed = LedgerWrites['renewed'][number];
 
+/** Because of the array, Postgres uses the primary key. Without it, Postgres expects 100 rows in the JSON and reads the whole table. */
 const UPDATE_BUDGETS = `
   UPDATE budget b SET limit_tokens = n.limit_tokens, limit_micro_usd = n.limit_micro_usd,
     used_tokens = n.used_tokens, used_micro_usd = n.used_micro_usd, own_tokens = n.own_tokens, own_micro_usd = n.own_micro_usd,
@@ -22,7 +27,7 @@ const UPDATE_BUDGETS = `
     used_micro_usd bigint, own_tokens bigint, own_micro_usd bigint, reserved_tokens bigint, reserved_micro_usd bigint,
     reported_tokens bigint, report_offset bigint, window_start timestamptz, window_end timestamptz, declared boolean,
     version bigint)
-  WHERE b.id = n.id`;
+  WHERE b.id = n.id AND b.id = ANY (ARRAY(SELECT (row ->> 'id')::bigint FROM jsonb_array_elements($1::jsonb) AS row))`;
 
 export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
   const rows = budgets.map(
@@ -48,7 +53,9 @@ export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
 }
 
 /** A reservation may be opened and closed in one batch. Returns one row for each new reservation. */
-const OPEN_RESERVATIONS = `
+const OPEN_RESERVATIONS = {
+  name: 'ledger_open_reservations',
+  text: `
   INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd,
     reported_before, state, used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)
   SELECT owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, reported_before, state,
@@ -57,7 +64,8 @@ const OPEN_RESERVATIONS = `
   FROM jsonb_to_recordset($1::jsonb) AS n (owner text, key text, agent_id text, caller_id text, run_id text,
     budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, reported_before bigint, state text,
     used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)
-  ON CONFLICT DO NOTHING RETURNING 1`;
+  ON CONFLICT DO NOTHING RETURNING 1`,
+};
 
 export function openReservations(opened: readonly Opened[]): RowsStatement {
   const rows = opened.map((one) => ({
@@ -95,7 +103,9 @@ export function renewReservations(renewed: readonly Renewed[]): RowsStatement {
   return { sql: RENEW_RESERVATIONS, rows: renewed.map(({ owner, key, ttlMs }) => ({ owner, key, ttl_ms: ttlMs })) };
 }
 
-const INSERT_LINES = `
+const INSERT_LINES = {
+  name: 'ledger_insert_lines',
+  text: `
   INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
     window_start, owner, key, marks, by, note)
   SELECT budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd, window_start, owner, key, marks,
@@ -104,7 +114,8 @@ const INSERT_LINES = `
       limit_changed boolean, limit_tokens bigint, limit_micro_usd bigint, window_start timestamptz, owner text, key text,
       marks text[], by text, note text))
     WITH ORDINALITY AS n (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd, window_start,
-      owner, key, marks, by, note, place) ORDER BY place`;
+      owner, key, marks, by, note, place) ORDER BY place`,
+};
 
 export function insertLines(lines: readonly LedgerLine[]): RowsStatement {
   const rows = lines.map(({ budgetId, kind, amount, own, limit, windowStart, reservation, marks, by, note }) => ({

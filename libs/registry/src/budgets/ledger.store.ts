@@ -64,7 +64,7 @@ export class LedgerStore {
 
   /**
    * Locks and returns the budgets of these subjects with their ancestors, and the budgets with these ids. It locks in the order
-   * of the ids, like all writers of budgets.
+   * of the ids, like all writers of budgets. Because of the array, Postgres uses the primary key, also for a large batch.
    */
   async lockBudgets(
     scopes: readonly BudgetScope[],
@@ -78,7 +78,7 @@ export class LedgerStore {
          UNION SELECT unnest($3::bigint[])),
        locked AS (
          SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now, ${OWNER} AS owner FROM budget b
-         WHERE b.id IN (SELECT id FROM wanted) ORDER BY b.id FOR UPDATE)
+         WHERE b.id = ANY (ARRAY(SELECT id FROM wanted)) ORDER BY b.id FOR UPDATE)
        SELECT locked.*, CASE row_number() OVER () WHEN 1 THEN ${heldBy('$4', '$5')} END AS held FROM locked`,
       [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids, owners, upTo, withOwners],
     );
@@ -134,6 +134,15 @@ export class LedgerStore {
       [owner, key],
     );
     return rows[0] && toReservation(rows[0]);
+  }
+
+  /** Reads all held reservations of the owner. */
+  async heldFor(owner: string, runId: string): Promise<string[]> {
+    const rows = await this.db.query<{ key: string }>(
+      `SELECT key FROM budget_reservation WHERE owner = $1 AND state = 'held' AND run_id = $2 ORDER BY key`,
+      [owner, runId],
+    );
+    return rows.map(({ key }) => key);
   }
 
   async isAnyKnown(keys: readonly ReservationKey[]): Promise<boolean> {

@@ -95,7 +95,7 @@ const steps = fc.array(step, { maxLength: 60, size: 'max' });
 const withoutAdjustments = steps.map((all) => all.filter(([kind]) => kind !== 'adjust'));
 
 describe('reports and settlements in any order', () => {
-  it('S3.10 never charge a token twice, also with late and repeated reports and with adjustments', () => {
+  it('S3.10 never charge a token twice, even with late and repeated reports and with adjustments', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];

@@ -2,9 +2,9 @@
  * Prevents tokens from being charged twice when an agent reports a total and its calls are settled too. The total of an agent
  * contains the tokens of its calls, and a report may arrive at any time before or after the settlement of a call:
  *
- * - A report charges only the part of its total that exceeds all earlier reports and settlements.
+ * - A report charges only the part of its total that exceeds the known tokens: those of all earlier reports and settlements.
  * - The settlement of a call is reduced by what reports charged since the call was reserved, because they may contain the call.
- * - An adjustment by an operator changes the usage, but not which tokens are known.
+ * - An adjustment by an operator changes the usage, but not the known tokens.
  *
  * The total that a usage source such as Langfuse counts is a report, too.
  *

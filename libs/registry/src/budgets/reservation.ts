@@ -66,7 +66,7 @@ export function checkRequest(request: ReserveRequest): void {
   checkTtl(request.ttlMs);
   const { atLeastTokens = 0, amount } = request;
   if (!(atLeastTokens >= 0 && atLeastTokens <= amount.tokens))
-    throw new InvalidBudgetError('atLeastTokens must not be more than the requested tokens.');
+    throw new InvalidBudgetError(`atLeastTokens must be from 0 to the requested tokens (${amount.tokens}).`);
 }
 
 export function checkTtl(ttlMs: number): void {
@@ -79,7 +79,9 @@ export function checkTtl(ttlMs: number): void {
 export function checkKey({ owner, key }: { owner: string; key: string }): void {
   const isValid = (text: string): boolean => text.length > 0 && text.length <= MAX_KEY_LENGTH && !text.includes('\0');
   if (!isValid(owner) || !isValid(key))
-    throw new InvalidBudgetError(`The owner and the key of a reservation must have 1 to ${MAX_KEY_LENGTH} characters.`);
+    throw new InvalidBudgetError(
+      `The owner and the key of a reservation must have 1 to ${MAX_KEY_LENGTH} characters, without NUL.`,
+    );
 }
 
 export function checkAmount(amount: Amount): void {

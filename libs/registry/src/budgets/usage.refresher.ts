@@ -42,7 +42,7 @@ export class UsageRefresher {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  /** Refreshes in batches, the least recently refreshed budgets first, so the results before a failure are kept. */
+  /** Refreshes in batches, so that the results before a failure are kept. The least recently refreshed budgets come first. */
   async refresh(source: BudgetSource): Promise<RefreshResult> {
     const result: RefreshResult = { refreshed: 0, failures: [] };
     const now = await this.store.now();

@@ -181,7 +181,8 @@ export function circuitPolicyFaults(policy: CircuitPolicy): string[] {
     faults.push('failuresToOpen must be at least 1: the circuit would be open from the start');
   if (policy.backOff < 1)
     faults.push('backOff must be at least 1: cool-downs would get shorter with every failed probe');
-  if (policy.coolDownMs <= 0) faults.push('coolDownMs must be more than 0: an open circuit would admit calls at once');
+  if (policy.coolDownMs <= 0)
+    faults.push('coolDownMs must be more than 0: an open circuit would admit calls immediately');
   if (policy.longestCoolDownMs < policy.coolDownMs) {
     faults.push(
       `longestCoolDownMs (${policy.longestCoolDownMs}) must not be shorter than coolDownMs (${policy.coolDownMs})`,

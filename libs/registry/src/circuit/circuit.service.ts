@@ -23,7 +23,7 @@ export interface CircuitView {
   consecutiveFailures: number;
   /** When the next probe is allowed; null while closed. */
   openUntil: string | null;
-  /** How long until the next probe is allowed, because the caller's clock may differ from ours; null while closed. */
+  /** The time until the next probe is allowed, for callers whose clock differs from that of the database; null while closed. */
   retryAfterMs: number | null;
 }
 
@@ -89,7 +89,7 @@ export class CircuitService {
     });
   }
 
-  /** Frees the slot of a probe that gave no information about the agent, so that the next caller may probe at once. */
+  /** Frees the slot of a probe that gave no information about the agent, so that the next caller may probe immediately. */
   async returnProbe(agentId: string, probeId: string): Promise<void> {
     await this.db.transaction(async () => void (await this.step(agentId, { kind: 'return', probeId })));
   }

@@ -36,7 +36,7 @@ describe('an outcome', () => {
     ]);
   });
 
-  it('sets the time of the last task, also if the call failed', async () => {
+  it('sets the time of the last task, even if the call failed', async () => {
     await here.circuits.report('a-1', { ok: true }, ADA);
     const afterSuccess = (await here.agents.get('a-1')).lastTaskAt;
     await here.circuits.report('a-1', { ok: false }, ADA);
@@ -136,7 +136,7 @@ describe('the observed latency', () => {
     expect(await latencyOn(here)).toEqual({ declaredMs: 500, observedMs: 120 });
   });
 
-  it('is in the directory of its replica at once, and of other replicas after their next read', async () => {
+  it('is in the directory of its replica immediately, and of other replicas after their next read', async () => {
     await Promise.all([here.sync.load(), there.sync.load()]);
     await here.circuits.report('a-1', { ok: true, latencyMs: 80 }, ADA);
     await here.idle();

@@ -15,7 +15,7 @@ export type Standing = (typeof STANDINGS)[number];
 export interface Assessment {
   /** The qualified id. */
   readonly agentId: string;
-  /** Has the status, health state and circuit of that time. */
+  /** Has the status and the circuit of that time. */
   readonly record: AgentRecord;
   readonly routable: boolean;
   /** The index in STANDINGS. */

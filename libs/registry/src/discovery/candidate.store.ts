@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { BeatRow } from '../leases/lease.store.js';
 
-/** The last beat of an agent, with the versions of its record and budgets in Postgres. */
+/** The last heartbeat of an agent, with the versions of its record and budgets in Postgres. */
 export interface MatchedRow extends BeatRow {
   revision: string;
   /** The sum of the versions of its budgets, because the ledger does not change the revision of the agent. */

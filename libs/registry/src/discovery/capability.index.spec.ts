@@ -26,7 +26,7 @@ function entriesOf(directory: Directory, claims: string[]): number {
 }
 
 describe('the capability index', () => {
-  it('A6 the index has at most 256 entries for each agent, also if its claims need more', () => {
+  it('A6 the index has at most 256 entries for each agent, even if its claims need more', () => {
     const directory = directoryOf(DEEP);
     expect(entriesOf(directory, DEEP)).toBe(AGENTS * MAX_CAPABILITY_KEYS);
   });

@@ -4,8 +4,8 @@ import type { Budget } from '../budgets/budget.js';
 import type { CircuitState } from '../circuit/circuit.breaker.js';
 
 /**
- * An agent in the directory: the record, and the facts that can change without a write. The status, health state and circuit of
- * the record are those of the last write; an assessment has their current values.
+ * An agent in the directory: the record, and the facts that can change without a write. The status and the circuit of the record are
+ * those of the last write; an assessment has their current values.
  */
 export interface DirectoryEntry {
   /** The qualified id, unique among all namespaces. */
@@ -18,7 +18,7 @@ export interface DirectoryEntry {
   dampedUntil: number | null;
   /** The budgets from the ledger. The record shows the binding one. */
   budgets?: readonly Budget[];
-  /** The total of used tokens from its beats. The ledger may not contain it yet. */
+  /** The total of used tokens from its heartbeats. The ledger may not contain it yet. */
   reported?: number;
   /** The load ratio that the agent reported last; undefined if it has reported none: the ratio is then computed. */
   reportedRatio?: number;
@@ -50,19 +50,19 @@ export interface Vitals {
   usedTokens?: number;
 }
 
-/** The time of the last beat in milliseconds; -Infinity if there is none. */
+/** The time of the last heartbeat in milliseconds; -Infinity if there is none. */
 export function beatOf({ record }: DirectoryEntry): number {
   return record.health.lastHeartbeat === null ? -Infinity : Date.parse(record.health.lastHeartbeat);
 }
 
-/** The last known value of each field that beats report. */
+/** The last known value of each field that heartbeats report. */
 export function vitalsIn(entry: DirectoryEntry): Vitals {
   const { record, reportedRatio: loadRatio, reportedMs, reported: usedTokens } = entry;
   const { generation, load } = record;
   return { generation, beatAt: beatOf(entry), inFlight: load.inFlight, loadRatio, reportedMs, usedTokens };
 }
 
-/** Whether the beat changes nothing except the time of the last beat, which is the usual case. */
+/** Whether the heartbeat changes nothing except the time of the last heartbeat, which is the usual case. */
 export function isSameAsBefore(entry: DirectoryEntry, beat: Vitals): boolean {
   const { record, reported = 0 } = entry;
   const { inFlight = record.load.inFlight, loadRatio = entry.reportedRatio, usedTokens = 0 } = beat;
@@ -96,7 +96,7 @@ export function withBudgets(entry: DirectoryEntry, received: readonly Budget[]):
   return withBinding(entry, [...known.values()]);
 }
 
-/** Returns the entry with the usage that a beat reported. The number never decreases. */
+/** Returns the entry with the usage that a heartbeat reported. The number never decreases. */
 function withReport(entry: DirectoryEntry, reported: number): DirectoryEntry {
   if (reported <= (entry.reported ?? 0)) return entry;
   return withBinding({ ...entry, reported }, entry.budgets ?? []);

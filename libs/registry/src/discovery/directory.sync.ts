@@ -34,7 +34,7 @@ export class DirectoryStores {
 
 /**
  * Keeps this replica's directory equal to Postgres. It loads the whole fleet at the start, then reads each agent that an event
- * names. It applies the beats, charges and outcomes of this replica when they commit, and reads those of other replicas once a
+ * names. It applies the heartbeats, charges and outcomes of this replica when they commit, and reads those of other replicas once a
  * second. The directory is a cache: it can be loaded again at any time.
  */
 @Injectable()
@@ -126,7 +126,7 @@ export class DirectorySync {
     await Promise.all([this.records.idle(), this.beats.idle()]);
   }
 
-  /** Applies the beats that other replicas committed, and retries failed reads. Returns how many beats were new. */
+  /** Applies the heartbeats that other replicas committed, and retries failed reads. Returns how many heartbeats were new. */
   @Periodic('registry.read_heartbeats', READ_EVERY_MS)
   async readBeats(): Promise<number> {
     this.records.add([]);
@@ -138,15 +138,16 @@ export class DirectorySync {
     return applied;
   }
 
-  /** Returns how many beats were new. */
+  /** Returns how many heartbeats were new. */
   applyBeats(rows: readonly BeatRow[], now: number): number {
     return rows.filter((row) => this.directory.beat(row.agentId, vitalsOf(row), now)).length;
   }
 
   /**
-   * Applies the beats that this replica committed. If an agent sent its previous beat to another replica, its lease is read,
-   * because that beat may have contained values that the new beat omits. Beats that arrive before the end of that read wait for
-   * another read: if they were applied at once, the result of the read would look outdated. An unknown agent is read completely.
+   * Applies the heartbeats that this replica committed. If an agent sent its previous heartbeat to another replica, its lease is
+   * read, because that heartbeat may have contained values that the new heartbeat omits. Heartbeats that arrive before the end of
+   * that read wait for another read: if they were applied immediately, the result of the read would look outdated. An unknown agent is
+   * read completely.
    */
   applyOwnBeats(beats: readonly Heartbeat[], { beatAt, moved }: OwnBeats): void {
     const toRead = new Set(moved);
@@ -189,7 +190,7 @@ export class DirectorySync {
     return this.applyBudgets(changed);
   }
 
-  /** Reads the agents with outcomes that other replicas recorded. Returns how many agents are read. */
+  /** Schedules a read of the agents for which other replicas recorded outcomes. Returns how many agents these are. */
   @Periodic('registry.read_outcomes', READ_EVERY_MS)
   async readOutcomes(): Promise<number> {
     const now = await this.time();

@@ -29,8 +29,8 @@ const DEFAULT_TOMBSTONE_MS = 600_000;
 
 /**
  * The live agents that one replica knows, in memory, with an index for queries. Writes may arrive twice, late and in any order:
- * the newest write of an agent wins, and a removal overrides all earlier writes. Some changes happen without a write: a circuit
- * cools down, an agent becomes suspect. `advance` applies them; it runs before every query.
+ * the newest write of an agent wins, and a removal overrides all earlier writes. Some changes happen without a write: a
+ * cool-down ends, or the exclusion of a flapping agent ends. `advance` applies them; it runs before every query.
  */
 export class Directory {
   readonly aliases: CapabilityAliases;
@@ -205,7 +205,7 @@ export class Directory {
     this.schedule(listing);
   }
 
-  /** The fast path for a beat that does not affect the ranking. Thousands of these arrive per second. */
+  /** The fast path for a heartbeat that does not affect the ranking. Thousands of these arrive per second. */
   private recordBeat(listing: Listing, beatAt: number): void {
     listing.recordBeat(beatAt);
     listing.changedAt = this.changes += 1;

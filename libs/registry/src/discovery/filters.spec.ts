@@ -64,7 +64,7 @@ describe('filters', () => {
     expect(exclusions({ minRemainingTokens: 101 }, { remaining: 100 })).toHaveLength(1);
   });
 
-  it('S3.6 a filter compares labels, also with names that JavaScript objects inherit', () => {
+  it('S3.6 a filter compares labels, even with names that JavaScript objects inherit', () => {
     expect(exclusions({ labels: { zone: 'eu' } }, { labels: { zone: 'eu', tier: 'gold' } })).toEqual([]);
     expect(exclusions({ labels: { zone: 'eu' } }, { labels: { zone: 'us' } })).toHaveLength(1);
     expect(exclusions({ labels: { constructor: 'x' } }, {})).toEqual([

@@ -26,7 +26,7 @@ describe('an agent that sends heartbeats to two replicas', () => {
 });
 
 describe('an agent that moves to another replica', () => {
-  it('S3.7 the load that an agent reported before its move stays known, even if its next heartbeats follow at once', async () => {
+  it('S3.7 the load that an agent reported before its move stays known, even if its next heartbeats follow immediately', async () => {
     const { here, there } = replicas;
     for (let round = 0; round < 20; round++) {
       const { claim } = await here.given.agent({ agentId: `moving-${round}` });

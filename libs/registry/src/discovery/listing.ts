@@ -8,7 +8,7 @@ import type { CandidateView } from './ranking.js';
  * it only when its rank changes.
  */
 export class Listing {
-  /** The time of the last beat in milliseconds. It is later than the time in the entry if the last beat changed nothing else. */
+  /** The time of the last heartbeat in milliseconds. It is later than the time in the entry if the last heartbeat changed nothing else. */
   beatAt: number;
   /** The agent's keys in the index: its claims and all their ancestors. */
   keys: readonly string[] = [];
@@ -42,7 +42,7 @@ export class Listing {
     this.serialised = undefined;
   }
 
-  /** Records a beat that changes nothing except the time of the last beat. */
+  /** Records a heartbeat that changes nothing except the time of the last heartbeat. */
   recordBeat(beatAt: number): void {
     this.beatAt = beatAt;
     this.serialised = undefined;
@@ -54,7 +54,7 @@ export class Listing {
     this.beatAt = beatOf(entry);
   }
 
-  /** The entry with the time of the last beat. */
+  /** The entry with the time of the last heartbeat. */
   current(): DirectoryEntry {
     const record = this.withLastBeat(this.entry.record);
     return record === this.entry.record ? this.entry : { ...this.entry, record };

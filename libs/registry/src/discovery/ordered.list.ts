@@ -19,12 +19,12 @@ export interface Place {
 
 /** An order consists of short arrays, because inserting into a long array is slow. */
 const MAX_CHUNK = 256;
-/** If more than this many members, and more than a quarter of them, must move, sorting again is faster. */
+/** If more than this many members must move, and they are more than a quarter of all members, sorting again is faster. */
 const MAX_MOVES = 64;
 
 /**
  * The routable agents of one bucket in the order of one strategy. The list is kept between queries: the best k agents are the first k.
- * It records changes when they happen and applies them when a query reads it. An agent that sends ten beats between two queries
+ * It records changes when they happen and applies them when a query reads it. An agent that sends ten heartbeats between two queries
  * moves only once, and an order that no query reads costs almost nothing.
  */
 export class OrderedList {

@@ -34,7 +34,7 @@ const BUILDERS: EntryOverrides[] = [
 ];
 
 describe('the ranking', () => {
-  it('S3.6 B1 ranks the example of the RFC in the order of the RFC, with the low-budget mark', () => {
+  it('S3.6 B1 ranks the example of the specification in the order that the specification states, with the low-budget mark', () => {
     const { candidates } = rankerOf(BUILDERS).ranker.rank({ capabilities: ['build'], prefer: 'cheapest' }, NOW);
     const lines = candidates.map(({ rank, agent, reasons }) => `${rank}. ${agent.agentId} (${reasons.join(', ')})`);
     expect(lines).toEqual([

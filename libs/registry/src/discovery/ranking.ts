@@ -8,7 +8,7 @@ export type CandidateView = Omit<AgentRecord, 'agentCard'>;
 export interface RankedCandidate {
   /** Starts at 1. */
   rank: number;
-  /** `scoreMeaning` explains its unit. Null if the agent did not report the value. */
+  /** `scoreMeaning` explains its unit. Null if the value is unknown, or if the strategy has no score. */
   score: number | null;
   marks: CandidateMark[];
   reasons: string[];

@@ -51,7 +51,7 @@ describe('routability', () => {
     expect(codes({ dampedUntil: NOW })).toEqual([]);
   });
 
-  it('B1 reports all reasons at once', () => {
+  it('B1 reports all reasons together', () => {
     const all = { desiredState: 'draining' as const, circuit: OPEN, remaining: 0, dampedUntil: NOW + 5 };
     expect(codes(all)).toEqual(['draining', 'flapping', 'circuit_open', 'budget_exhausted']);
     expect(isRoutable(given.entry(all), NOW)).toBe(false);

@@ -59,7 +59,7 @@ export function isRoutable(entry: DirectoryEntry, now: number): boolean {
   return !operatorIntent(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
 }
 
-/** The next time at which routability or health changes without a write; Infinity if it does not. */
+/** The next time at which the circuit or the routability of the agent changes without a write; Infinity if neither does. */
 export function nextChangeAt(entry: DirectoryEntry, now: number): number {
   const moments = [nextCircuitChange(entry.circuit, now), entry.dampedUntil];
   return moments.reduce<number>(

@@ -7,7 +7,7 @@ const word = fc
   .map((parts) => parts.join(''));
 
 describe('the trigram index', () => {
-  it('S3.12 finds the same words as a comparison with every word, also after words were added and removed', () => {
+  it('S3.12 finds the same words as a comparison with every word, even after words were added and removed', () => {
     fc.assert(
       fc.property(fc.uniqueArray(word), fc.uniqueArray(word), word, (kept, removed, query) => {
         const index = new TrigramIndex(kept);

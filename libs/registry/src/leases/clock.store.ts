@@ -43,7 +43,7 @@ export class ClockStore {
     );
   }
 
-  /** An agent whose last beat is in the future gets a full lease from now on. */
+  /** An agent whose last heartbeat is in the future gets a full lease from now on. */
   private async rebaseLeases(): Promise<void> {
     await this.db.query(
       `WITH later AS (

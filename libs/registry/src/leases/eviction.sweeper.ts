@@ -17,7 +17,7 @@ export interface SweepResult {
   recovered: string[];
   /** How many expired agents were not evicted. */
   spared: number;
-  /** Whether the next sweep should follow at once. */
+  /** Whether the next sweep should follow immediately. */
   more: boolean;
 }
 
@@ -27,11 +27,11 @@ const MAX_BATCH = 500;
 export const SWEEP_EVERY_MS = 1_000;
 
 /**
- * Marks agents that miss heartbeats as suspect, and evicts them after K missed beats. One replica sweeps at a time. Each eviction
- * is fenced by the agent's generation and checks the lease again under the agent's lock, so an agent is evicted once, and never
- * while its beats arrive. A sweep first extends all leases by the time in which the registry could not receive beats. When too
- * many agents are silent at once, self-preservation stops evictions. The sweep also detects and corrects a database clock that
- * was set back.
+ * Marks agents that miss heartbeats as suspect, and evicts them if they miss more (see `LeasePolicy`). One replica sweeps at a time.
+ * Each eviction is fenced by the agent's generation and checks the lease again under the agent's lock, so an agent is evicted once,
+ * and never while its heartbeats arrive. A sweep first extends all leases by the time in which the registry could not receive
+ * heartbeats. When too many agents are silent at the same time, self-preservation stops evictions. The sweep also detects and corrects a
+ * database clock that was set back.
  */
 @Injectable()
 export class EvictionSweeper {

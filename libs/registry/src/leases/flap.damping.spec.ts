@@ -61,7 +61,9 @@ describe('flap damping', () => {
     expect(flapPolicyFaults({ ...POLICY, reuseBelow: 4_000 }).join()).toContain(
       'excluded and included at the same time',
     );
-    expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain('never decay');
+    expect(flapPolicyFaults({ ...POLICY, halfLifeMs: 0 }).join()).toContain(
+      'the decay of a penalty would be undefined',
+    );
     expect(flapPolicyFaults({ ...POLICY, longestMs: 1 }).join()).toContain('no penalty could reach');
     expect(flapPolicyFaults({ ...POLICY, reuseBelow: 0 }).join()).toContain('never decays to 0');
   });

@@ -60,7 +60,8 @@ function highestPenalty({ reuseBelow, longestMs, halfLifeMs }: FlapPolicy): numb
 export function flapPolicyFaults(policy: FlapPolicy): string[] {
   const faults: string[] = [];
   const { suppressAt, reuseBelow, halfLifeMs } = policy;
-  if (halfLifeMs <= 0) faults.push(`halfLifeMs (${halfLifeMs}) must be more than 0: penalties would never decay`);
+  if (halfLifeMs <= 0)
+    faults.push(`halfLifeMs (${halfLifeMs}) must be more than 0: the decay of a penalty would be undefined`);
   if (reuseBelow <= 0) faults.push(`reuseBelow (${reuseBelow}) must be more than 0: a penalty never decays to 0`);
   if (reuseBelow >= suppressAt) {
     faults.push(

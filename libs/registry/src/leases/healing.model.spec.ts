@@ -21,7 +21,7 @@ interface Agent {
 interface Fault {
   cutMs: number;
   calmMs: number;
-  /** At the beginning of the fault, no sweep runs and no agent can beat for this time. */
+  /** At the beginning of the fault, no sweep runs and no agent can send a heartbeat for this time. */
   frozenMs: number;
 }
 

@@ -5,14 +5,14 @@ import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
 import { type LeaseFacts, LeaseStore } from './lease.store.js';
 
 type Listener = (beats: readonly Heartbeat[], committed: OwnBeats) => void;
-/** `moved`: another replica committed the agent's previous beat. */
+/** `moved`: another replica committed the agent's previous heartbeat. */
 type Committed = BeatResult & { moved?: true };
 
 const MAX_BATCH = 1_000;
 
 /**
- * Commits heartbeats in groups: up to a thousand beats share one transaction, and a beat gets its result after its transaction has
- * committed. A beat never creates or revives an agent: without a live lease it is rejected with the reason.
+ * Commits heartbeats in groups: up to a thousand heartbeats share one transaction, and a heartbeat gets its result after its
+ * transaction has committed. A heartbeat never creates or revives an agent: without a live lease it is rejected with the reason.
  */
 @Injectable()
 export class HeartbeatBatcher {
@@ -37,7 +37,7 @@ export class HeartbeatBatcher {
     });
   }
 
-  /** Uses a callback instead of a promise, which is cheaper at tens of thousands of beats per second. */
+  /** Uses a callback instead of a promise, which is cheaper at tens of thousands of heartbeats per second. */
   beat(beat: Heartbeat, done: (result: BeatResult) => void): void {
     this.group.submit(beat, done);
   }
@@ -46,7 +46,7 @@ export class HeartbeatBatcher {
     return await this.group.runAll(beats);
   }
 
-  /** The listener is called with the accepted beats, after their callers got the results. */
+  /** The listener is called with the accepted heartbeats, after their callers got the results. */
   onBeats(listener: Listener): void {
     this.listeners.push(listener);
   }

@@ -1,8 +1,8 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
 /**
- * The lease of a live agent. The row is narrow and has no secondary index, and pages are half filled, so a beat is a HOT update
- * that touches no index. The row contains the token's hash, so one statement checks and writes a beat.
+ * The lease of a live agent. The row is narrow and has no secondary index, and pages are half filled, so a heartbeat is a HOT update
+ * that touches no index. The row contains the token's hash, so one statement checks and writes a heartbeat.
  */
 @Entity('agent_lease')
 export class LeaseEntity {
@@ -10,13 +10,13 @@ export class LeaseEntity {
   @Column({ type: 'bigint' }) generation: string;
   @Column({ type: 'text', name: 'token_hash' }) tokenHash: string;
   @Column({ type: 'timestamptz', name: 'last_beat_at' }) lastBeatAt: Date;
-  /** `forgiven_ms` of `registry_protection` at the last beat. The increase since then does not count as silence. */
+  /** `forgiven_ms` of `registry_protection` at the last heartbeat. The increase since then does not count as silence. */
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
-  /** The replica that committed the last beat; 0 before the first beat. */
+  /** The replica that committed the last heartbeat; 0 before the first heartbeat. */
   @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
   /**
-   * The replica that committed the beat before the last. If it is not `takenBy`, the replica in `takenBy` has not seen the
-   * values of that beat.
+   * The replica that committed the heartbeat before the last. If it is not `takenBy`, the replica in `takenBy` has not seen the
+   * values of that heartbeat.
    */
   @Column({ type: 'integer', name: 'taken_before', default: 0 }) takenBefore: number;
   @Column({ type: 'boolean', default: false }) suspect: boolean;

@@ -1,14 +1,14 @@
 /** How often agents send heartbeats, and how many they may miss. All times are in milliseconds. */
 export interface LeasePolicy {
-  /** The longest time between two beats of an agent. */
+  /** The longest time between two heartbeats of an agent. */
   intervalMs: number;
-  /** An agent is suspect after this many consecutive missed beats. */
+  /** An agent is suspect after this many consecutive missed heartbeats. */
   missesUntilSuspect: number;
-  /** An agent is evicted after this many consecutive missed beats. */
+  /** An agent is evicted after this many consecutive missed heartbeats. */
   missesUntilEvicted: number;
-  /** Allowance for network delay. It is added once to the whole period, not to each beat. */
+  /** Allowance for network delay. It is added once to the whole period, not to each heartbeat. */
   graceMs: number;
-  /** The interval is shortened by a random share of up to this much, so that agents do not beat at the same time. */
+  /** The interval is shortened by a random share of up to this much, so that agents do not send heartbeats at the same time. */
   jitter: number;
 }
 
@@ -24,12 +24,12 @@ export function suspectAfterMs({ intervalMs, missesUntilSuspect, graceMs }: Leas
   return intervalMs * missesUntilSuspect + graceMs;
 }
 
-/** How long a lease lasts after a beat: K intervals and the grace period, so that the K-th missed beat ends it. */
+/** How long a lease lasts after a heartbeat: until `missesUntilEvicted` heartbeats in a row are missed and the grace period is over. */
 export function leaseTtlMs({ intervalMs, missesUntilEvicted, graceMs }: LeasePolicy): number {
   return intervalMs * missesUntilEvicted + graceMs;
 }
 
-/** The interval that the response to a beat contains. It never exceeds `intervalMs`. `chance` is a random number in [0, 1). */
+/** The interval that the response to a heartbeat contains. It never exceeds `intervalMs`. `chance` is a random number in [0, 1). */
 export function nextIntervalMs({ intervalMs, jitter }: LeasePolicy, chance: number): number {
   return Math.round(intervalMs * (1 - jitter * chance));
 }

@@ -15,22 +15,22 @@ export interface FleetFacts {
   expired: number;
   /** Silent agents that are not marked as suspect yet. */
   toSuspect: number;
-  /** Agents that are marked as suspect but send beats again. */
+  /** Agents that are marked as suspect but send heartbeats again. */
   beatingAgain: number;
   /** The longest silence of any agent in milliseconds, without the time that does not count. */
   longestSilentMs: number;
 }
 
 export interface RenewedLeases {
-  /** The time of all beats, in milliseconds. */
+  /** The time of all heartbeats, in milliseconds. */
   beatAt: number;
-  /** The indexes of the accepted beats; null if all were accepted, which is the usual case. */
+  /** The indexes of the accepted heartbeats; null if all were accepted, which is the usual case. */
   counted: number[] | null;
-  /** The indexes of the beats whose agent sent its previous beat to another replica. */
+  /** The indexes of the heartbeats whose agent sent its previous heartbeat to another replica. */
   moved: number[];
 }
 
-/** The state of an agent whose beat matched no lease. */
+/** The state of an agent whose heartbeat matched no lease. */
 export interface LeaseFacts {
   agentId: string;
   generation: string;
@@ -40,15 +40,15 @@ export interface LeaseFacts {
 }
 
 /**
- * SQL for the time since the last beat that does not count as silence, because the registry could not receive beats. If the
- * agent sent a beat during such a gap, only the part after the beat is excluded: the second argument of `least` ensures this.
+ * SQL for the time since the last heartbeat that does not count as silence, because the registry could not receive heartbeats. If the
+ * agent sent a heartbeat during such a gap, only the part after the heartbeat is excluded: the second argument of `least` ensures this.
  */
 const FORGIVEN_MS = `least(
   (SELECT forgiven_ms FROM registry_protection) - l.forgiven_ms,
   greatest(0, date_part('epoch', (SELECT forgiven_until FROM registry_protection) - l.last_beat_at) * 1000))`;
 
 /**
- * SQL for the time since the last beat, in milliseconds. `date_part` is faster than `extract`, which computes with numeric
+ * SQL for the time since the last heartbeat, in milliseconds. `date_part` is faster than `extract`, which computes with numeric
  * values; each sweep evaluates this for the whole fleet.
  */
 const SINCE_BEAT_MS = `(date_part('epoch', clock_timestamp() - l.last_beat_at) * 1000)`;
@@ -60,7 +60,7 @@ const BEAT_COLUMNS = `agent_id AS "agentId", generation, last_beat_at AS "lastBe
 /**
  * Returns one row for the whole batch, because reading a thousand rows would cost more than writing them. The arrays are wrapped
  * in SELECT so that Postgres reuses one index plan for batches of any size. Otherwise it plans each batch by the size of its
- * arrays, and scans the whole table for a hundred beats.
+ * arrays, and scans the whole table for a hundred heartbeats.
  */
 const BEAT_ALL = {
   name: 'beat_all',
@@ -91,7 +91,7 @@ export class LeaseStore {
 
   constructor(private readonly db: Database) {}
 
-  /** Renews the leases of all these agents with one statement. `beats` has at most one beat per agent, sorted by agentId. */
+  /** Renews the leases of all these agents with one statement. `beats` has at most one heartbeat per agent, sorted by agentId. */
   async beatAll(beats: readonly Heartbeat[]): Promise<RenewedLeases> {
     const parameters = [
       beats.map((beat) => beat.agentId),
@@ -119,7 +119,7 @@ export class LeaseStore {
 
   /**
    * Counts the fleet with one scan of all leases; the statements that follow then change only the rows that need it. A suspect
-   * agent counts as silent until it sends a beat, even if its silence was forgiven.
+   * agent counts as silent until it sends a heartbeat, even if its silence was forgiven.
    */
   async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
     const [facts] = await this.db.query<FleetFacts>(
@@ -136,7 +136,7 @@ export class LeaseStore {
     return { ...facts, now: Math.floor(facts.now) };
   }
 
-  /** Extends all leases by the time in which the registry could not receive beats, by writing one row. */
+  /** Extends all leases by the time in which the registry could not receive heartbeats, by writing one row. */
   async forgive({ from, to }: Gap): Promise<void> {
     await this.db.query(
       `UPDATE registry_protection SET forgiven_ms = forgiven_ms + $1, forgiven_until = to_timestamp($2 / 1000.0)`,
@@ -148,7 +148,7 @@ export class LeaseStore {
     return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
   }
 
-  /** A suspect agent recovers only by a beat, not by forgiven silence. */
+  /** A suspect agent recovers only by a heartbeat, not by forgiven silence. */
   async markRecovered(policy: LeasePolicy, most: number): Promise<AgentGeneration[]> {
     return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most]);
   }
@@ -175,7 +175,7 @@ export class LeaseStore {
 
   /**
    * Evicts up to `most` expired agents, the longest silent first. It locks each agent and checks the lease again under the lock,
-   * so a beat that arrives in between prevents the eviction. It skips rows that another transaction has locked.
+   * so a heartbeat that arrives in between prevents the eviction. It skips rows that another transaction has locked.
    */
   async evictExpired(policy: LeasePolicy, most: number): Promise<LeftAgent[]> {
     return await this.db.query<LeftAgent>(
@@ -199,8 +199,8 @@ export class LeaseStore {
   }
 
   /**
-   * The beats that other replicas committed after `since`, from which this replica learns load and latency. A lease without a beat
-   * (`taken_by` 0) is not read: the `agent.joined` event reports the agent.
+   * The heartbeats that other replicas committed after `since`, from which this replica learns load and latency. A lease without a
+   * heartbeat (`taken_by` 0) is not read: the `agent.joined` event reports the agent.
    */
   async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
@@ -209,7 +209,7 @@ export class LeaseStore {
     );
   }
 
-  /** The last beats of these agents, with the last known value of each field. */
+  /** The last heartbeats of these agents, with the last known value of each field. */
   async beatsOf(agentIds: readonly string[]): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(`SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE agent_id = ANY ($1)`, [
       agentIds,

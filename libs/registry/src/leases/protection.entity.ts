@@ -9,7 +9,7 @@ export class ProtectionEntity {
   @Column({ type: 'text' }) override: ProtectionOverride;
   @Column({ type: 'jsonb', nullable: true }) state: ProtectionState | null;
   @Column({ type: 'jsonb', nullable: true }) explanation: ProtectionExplanation | null;
-  /** The total time in which the registry could not receive beats, and the end of the last such period. */
+  /** The total time in which the registry could not receive heartbeats, and the end of the last such period. */
   @Column({ type: 'bigint', name: 'forgiven_ms', default: 0 }) forgivenMs: string;
   @Column({ type: 'timestamptz', name: 'forgiven_until', nullable: true }) forgivenUntil: Date | null;
 }

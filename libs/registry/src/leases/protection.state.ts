@@ -1,4 +1,4 @@
-/** A period that does not count as silence, because the registry may have been unable to receive beats. */
+/** A period that does not count as silence, because the registry may have been unable to receive heartbeats. */
 export interface Gap {
   from: number;
   to: number;
@@ -19,7 +19,7 @@ export interface ProtectionPolicy {
 }
 
 export interface SweepPolicy extends ProtectionPolicy {
-  /** How long a lease lasts after a beat. */
+  /** How long a lease lasts after a heartbeat. */
   leaseMs: number;
 }
 
@@ -32,7 +32,7 @@ export const DEFAULT_PROTECTION_POLICY: ProtectionPolicy = {
   toleranceMs: 2_000,
 };
 
-/** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted at once. */
+/** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted immediately. */
 export type ProtectionOverride = 'auto' | 'protect' | 'evict';
 
 export type ProtectionMode = 'normal' | 'protecting' | 'throttled';
@@ -59,7 +59,7 @@ export interface SweepFacts {
   fleet: number;
   suspect: number;
   expired: number;
-  /** Suspect agents that sent a beat since the last sweep. */
+  /** Suspect agents that sent a heartbeat since the last sweep. */
   beatingAgain: number;
   /** The longest silence of any agent, without the forgiven time. */
   longestSilentMs: number;

@@ -15,8 +15,8 @@ import {
  * - If a larger share of the fleet than the threshold is silent, the cause is probably not the agents. They become suspect and
  *   are not evicted. After a time box they are evicted at a limited rate, because they may really be gone.
  * - Suspect agents count as silent. Agents do not expire in the same sweep, so this detects an outage before most of them expire.
- * - Protection ends when the share is below the threshold again. Silence until then is forgiven, because agents recover one after
- *   the other.
+ * - Protection ends when the share is no longer above the threshold. Silence until then is forgiven, because agents recover one
+ *   after the other.
  * - A gap without sweeps extends all leases before anything else is decided.
  * - If the clock was set back, all stored times are moved back too.
  */

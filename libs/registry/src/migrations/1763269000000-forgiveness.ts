@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * One row stores the total time that does not count for leases; each lease stores the total at its last beat. An extension of
+ * One row stores the total time that does not count for leases; each lease stores the total at its last heartbeat. An extension of
  * all leases after an outage then writes one row instead of every lease.
  */
 export class Forgiveness1763269000000 implements MigrationInterface {

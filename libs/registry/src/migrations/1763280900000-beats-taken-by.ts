@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Each lease stores which replicas committed its last two beats, so a replica reads only the beats of other replicas. */
+/** Each lease stores which replicas committed its last two heartbeats, so a replica reads only the heartbeats of other replicas. */
 export class BeatsTakenBy1763280900000 implements MigrationInterface {
   name = 'BeatsTakenBy1763280900000';
 

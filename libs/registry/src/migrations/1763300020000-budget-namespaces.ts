@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Adds the namespace of budgets. Existing budgets belong to `default`. The default is constant, so Postgres rewrites no table. The budget of the
- * fleet becomes the budget of `default`. Subjects and owners with a slash become qualified ids: `oidc:a/b` is `default/oidc:a/b`.
+ * Adds the namespace of budgets. Existing budgets belong to `default`. The default is constant, so Postgres rewrites no table. The
+ * budget of the fleet becomes the budget of `default`. Subjects and owners with a slash become qualified ids: `oidc:a/b` is
+ * `default/oidc:a/b`.
  */
 export class BudgetNamespaces1763300020000 implements MigrationInterface {
   name = 'BudgetNamespaces1763300020000';
@@ -19,7 +20,10 @@ export class BudgetNamespaces1763300020000 implements MigrationInterface {
     `);
   }
 
-  /** Budgets of other namespaces remain, with their qualified ids. Only one budget of the fleet can remain. */
+  /**
+   * The budgets of `default` become the budgets of the fleet again, so the present budgets of the fleet are deleted. The budgets of
+   * other namespaces remain, with their qualified ids.
+   */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`
       DROP INDEX budget_namespace;

@@ -40,7 +40,7 @@ export interface TestRegistry {
   budgets: BudgetParts;
   events: TestEvents;
   given: BudgetParts['given'] & { agent(spec?: AgentSpec): Promise<GivenAgent> };
-  /** Settles when accepted beats are committed and the directory has read all changes. */
+  /** Settles when accepted heartbeats are committed and the directory has read all changes. */
   idle(): Promise<void>;
 }
 

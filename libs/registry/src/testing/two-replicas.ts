@@ -52,7 +52,7 @@ export class TwoReplicas {
     );
   }
 
-  /** Simulates that these agents sent no beat for this time: moves their last beat into the past. */
+  /** Simulates that these agents sent no heartbeat for this time: moves their last heartbeat into the past. */
   async silence(ms: number, ...agentIds: string[]): Promise<void> {
     await this.database.db.query(
       `UPDATE agent_lease SET last_beat_at = last_beat_at - $1 * interval '1 millisecond' WHERE agent_id = ANY ($2)`,

@@ -1,5 +1,5 @@
 /**
- * A fake MCP server that speaks over standard input and output. Arguments: `modern`, which supports both protocols, `old`, which
+ * A fake MCP server over standard input and output. Arguments: `modern`, which supports both protocols, `old`, which
  * supports the protocol of 2025 and ends when it receives anything else first, or `silent`, which answers nothing. An optional
  * second argument is the number of milliseconds that it needs to start.
  */

@@ -36,11 +36,15 @@ export function estimateText(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }
 
-function tokensOfMessage(message: ModelMessage): number {
-  if (message.role === 'system') return estimateText(message.text);
+/** Estimates the tokens of the parts of one message. */
+export function estimateParts(parts: readonly MessagePart[]): number {
   let tokens = 0;
-  for (const part of message.content) tokens += FRAME_TOKENS + tokensOfPart(part);
+  for (const part of parts) tokens += FRAME_TOKENS + tokensOfPart(part);
   return tokens;
+}
+
+function tokensOfMessage(message: ModelMessage): number {
+  return message.role === 'system' ? estimateText(message.text) : estimateParts(message.content);
 }
 
 function tokensOfPart(part: MessagePart): number {

@@ -1,0 +1,52 @@
+import { ConfigError, loadConfig } from './config.loader.js';
+import { runtimeOptions } from './library.options.js';
+
+const NO_FOLDER = '/nonexistent';
+
+describe('settings of runs and delegation', () => {
+  it('S4.6 have the documented defaults', () => {
+    expect(runtimeOptions(loadConfig({}, NO_FOLDER))).toMatchObject({
+      execution: { timeoutMs: 600_000, retry: { maxAttempts: 3, maxDelayMs: 30_000 } },
+      delegation: {
+        maxDelegationDepth: 3,
+        maxDelegationWidth: 8,
+        maxDelegatedRuns: 50,
+        childTimeoutMs: 600_000,
+        inheritance: 'union',
+      },
+    });
+  });
+
+  it('S2.5 S2.6 S2.8 reach the runtime', () => {
+    const environment = {
+      ROLLCALL_RUNTIME_RUN_TIMEOUT: '1h',
+      ROLLCALL_RUNTIME_MODEL_ATTEMPTS: '1',
+      ROLLCALL_RUNTIME_MODEL_RETRY_DELAY: '5s',
+      ROLLCALL_RUNTIME_MAX_DEPTH: '0',
+      ROLLCALL_RUNTIME_MAX_WIDTH: '2',
+      ROLLCALL_RUNTIME_MAX_RUNS: '4',
+      ROLLCALL_RUNTIME_CHILD_TIMEOUT: '2m',
+      ROLLCALL_RUNTIME_INHERIT_TOOLS: 'intersection',
+    };
+    expect(runtimeOptions(loadConfig(environment, NO_FOLDER))).toMatchObject({
+      execution: { timeoutMs: 3_600_000, retry: { maxAttempts: 1, maxDelayMs: 5_000 } },
+      delegation: {
+        maxDelegationDepth: 0,
+        maxDelegationWidth: 2,
+        maxDelegatedRuns: 4,
+        childTimeoutMs: 120_000,
+        inheritance: 'intersection',
+      },
+    });
+  });
+
+  it.each([
+    ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '0s'],
+    ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '25d'],
+    ['ROLLCALL_RUNTIME_MODEL_ATTEMPTS', '0'],
+    ['ROLLCALL_RUNTIME_MAX_DEPTH', '33'],
+    ['ROLLCALL_RUNTIME_INHERIT_TOOLS', 'all'],
+  ])('%s=%s is rejected', (name, value) => {
+    expect(() => loadConfig({ [name]: value }, NO_FOLDER)).toThrow(ConfigError);
+  });
+});

@@ -1,0 +1,119 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { RunReader, RunsService } from '#rollcall/agent-runtime';
+import { Caller } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
+import { Permit } from '../auth/route.access.js';
+import { closeSignal } from '../http/close.signal.js';
+import { InFlight } from '../http/in-flight.js';
+import { PagedList, PageQuery } from '../http/page.js';
+import { Problems } from '../http/problems.js';
+import { Limits } from '../http/route.limits.js';
+import { Effect } from '../mutation/effect.js';
+import { Mutation } from '../mutation/mutation.js';
+import { actorOf, toStart } from './run.request.js';
+import { RunPage, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
+import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
+import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
+
+const RUNS = new PagedList('runs');
+const STEPS = new PagedList('run-steps');
+
+@ApiTags('runs')
+@Controller('runs')
+export class RunsController {
+  constructor(
+    private readonly runs: RunsService,
+    private readonly reader: RunReader,
+    private readonly inFlight: InFlight,
+  ) {}
+
+  @Post()
+  @HttpCode(202)
+  @Permit('runs:start')
+  @Mutation({ audit: 'run.started', prepares: true, recordResult: { agentId: 'agentId', budget: 'budget' } })
+  @ApiOperation({
+    operationId: 'runs.start',
+    summary: 'Start a run',
+    description:
+      'Stores the run and returns it; a replica executes it as soon as one has a free place. Name an agent, a definition or ' +
+      'capabilities; without them, the default agent is used.',
+  })
+  @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
+  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued.' })
+  @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
+  @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
+  async start(@Body() body: StartRunBody, @Caller() caller: Principal): Promise<Effect<RunView>> {
+    const insert = await this.runs.prepare(toStart(body, caller));
+    return new Effect(async () => toRunView(await insert()));
+  }
+
+  @Get()
+  @Permit('runs:read')
+  @ApiOperation({ operationId: 'runs.list', summary: 'List runs', description: 'Newest first.' })
+  @ApiOkResponse({ type: RunPage, description: 'A page of runs.' })
+  @Problems('CURSOR_INVALID')
+  async list(@Query() query: RunsQuery, @Caller() { namespace }: Principal): Promise<RunPage> {
+    const { limit, cursor, state: states, agent: agentId, definition, root: rootId, from, to } = query;
+    const before = RUNS.readCursor(cursor);
+    const filter = { namespace, states, agentId, definition, rootId, from, to };
+    const rows = await this.reader.list(filter, limit + 1, before === undefined ? undefined : Number(before));
+    return RUNS.toPage(rows, limit, toRunView, ({ seq }) => String(seq));
+  }
+
+  @Get(':id')
+  @Permit('runs:read')
+  @Limits({ kind: 'streams' })
+  @ApiOperation({
+    operationId: 'runs.get',
+    summary: 'Get a run',
+    description: 'With `waitMs`, the request waits until the run is finished or waits for its caller.',
+  })
+  @ApiParam(RUN_ID)
+  @ApiOkResponse({ type: RunView, description: 'The run.' })
+  @Problems('RUN_NOT_FOUND')
+  async get(
+    @Param('id') id: string,
+    @Query() { waitMs }: RunQuery,
+    @Caller() { namespace }: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RunView> {
+    if (waitMs > 0) this.inFlight.exempt(reply);
+    return toRunView(await this.reader.get({ namespace, id }, waitMs, closeSignal(reply)));
+  }
+
+  @Get(':id/steps')
+  @Permit('runs:read')
+  @ApiOperation({ operationId: 'runs.listSteps', summary: 'List the steps of a run', description: 'In order.' })
+  @ApiParam(RUN_ID)
+  @ApiOkResponse({ type: RunStepPage, description: 'A page of steps.' })
+  @Problems('RUN_NOT_FOUND', 'CURSOR_INVALID')
+  async steps(
+    @Param('id') id: string,
+    @Query() { limit, cursor }: PageQuery,
+    @Caller() { namespace }: Principal,
+  ): Promise<RunStepPage> {
+    const after = Number(STEPS.readCursor(cursor) ?? 0);
+    const rows = await this.reader.steps({ namespace, id }, after, limit + 1);
+    return STEPS.toPage(rows, limit, toStepView, ({ seq }) => String(seq));
+  }
+
+  @Post(':id/cancel')
+  @HttpCode(200)
+  @Permit('runs:start')
+  @Mutation({ audit: 'run.cancelled' })
+  @ApiOperation({
+    operationId: 'runs.cancel',
+    summary: 'Cancel a run',
+    description:
+      'Cancels the run and all its descendants. No step is recorded afterwards. A run that is cancelled already is returned ' +
+      'unchanged. Without the permission `runs:manage`, the caller must have started the run.',
+  })
+  @ApiParam(RUN_ID)
+  @ApiOkResponse({ type: RunView, description: 'The cancelled run.' })
+  @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_DELEGATED', 'RUN_FOREIGN')
+  async cancel(@Param('id') id: string, @Caller() caller: Principal): Promise<RunView> {
+    return toRunView(await this.runs.cancel({ namespace: caller.namespace, id }, actorOf(caller)));
+  }
+}

@@ -1,0 +1,206 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import {
+  ArrayMaxSize,
+  ArrayNotEmpty,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsObject,
+  IsOptional,
+  IsString,
+  Length,
+  Max,
+  Min,
+} from 'class-validator';
+import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
+import { MAX_CAPABILITIES } from '#rollcall/registry';
+import { LimitBody } from '../budgets/amount.dto.js';
+import { IsDateTime } from '../http/date-time.js';
+import { Nested } from '../http/nested.js';
+import { Optional } from '../http/optional.js';
+import { PageQuery } from '../http/page.js';
+import { QueryNumber } from '../http/query-number.js';
+
+const MAX_INPUT_CHARS = 1_000_000;
+const MAX_NAME = 128;
+/** Shorter than the usual timeouts of proxies. */
+const MAX_WAIT_MS = 50_000;
+
+/** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
+const States = (): PropertyDecorator =>
+  Transform(({ value }: { value: unknown }) =>
+    typeof value === 'string' ? value.split(',', RUN_STATES.length + 1) : value,
+  );
+
+export class MessageBody {
+  @ApiProperty({
+    minLength: 1,
+    maxLength: MAX_INPUT_CHARS,
+    example: 'Review the last change.',
+    description: 'What the agent shall do.',
+  })
+  @IsString()
+  @Length(1, MAX_INPUT_CHARS)
+  input: string;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { branch: 'main' },
+    description: 'A JSON object that the agent receives together with the text.',
+  })
+  @Optional()
+  @IsObject()
+  data?: Record<string, unknown>;
+}
+
+export class StartRunBody extends MessageBody {
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'builder-01',
+    description: 'The agentId of a registered agent.',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  agent?: string;
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'reviewer',
+    description: 'The name of a definition.',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  definition?: string;
+
+  @ApiPropertyOptional({
+    type: [String],
+    maxItems: MAX_CAPABILITIES,
+    example: ['code.review'],
+    description: 'The best registered agent with all these capabilities is used.',
+  })
+  @Optional()
+  @IsArray()
+  @ArrayNotEmpty()
+  @ArrayMaxSize(MAX_CAPABILITIES)
+  @IsString({ each: true })
+  @Length(1, MAX_NAME, { each: true })
+  capabilities?: string[];
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'cheapest',
+    description: 'How the agents with the capabilities are ranked.',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  prefer?: string;
+
+  @ApiPropertyOptional({
+    type: LimitBody,
+    description: 'What the run and its descendants may use. The limit of the definition applies, too.',
+  })
+  @Optional()
+  @Nested(() => LimitBody)
+  budget?: LimitBody;
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    example: '2126-02-24T10:00:00.000Z',
+    description: 'When the run must have ended. It is stopped then.',
+  })
+  @Optional()
+  @IsDateTime()
+  deadline?: string;
+}
+
+export class RunQuery {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_WAIT_MS,
+    default: 0,
+    example: 0,
+    description: 'Wait up to this many milliseconds until the run is finished or waits for its caller.',
+  })
+  @IsOptional()
+  @QueryNumber()
+  @IsInt()
+  @Min(0)
+  @Max(MAX_WAIT_MS)
+  waitMs: number = 0;
+}
+
+export class RunsQuery extends PageQuery {
+  @ApiPropertyOptional({
+    type: [String],
+    enum: RUN_STATES,
+    example: ['running', 'waiting'],
+    description: 'Only runs in these states.',
+  })
+  @IsOptional()
+  @States()
+  @IsArray()
+  @ArrayNotEmpty()
+  @ArrayMaxSize(RUN_STATES.length)
+  @IsIn(RUN_STATES, { each: true })
+  state?: RunStatus[];
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'builder-01',
+    description: 'Only runs of this agent.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  agent?: string;
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'reviewer',
+    description: 'Only runs of this definition.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  definition?: string;
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    description: 'All runs of the tree of this run. Without it, delegated runs are not listed.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, MAX_NAME)
+  root?: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description: 'Only runs that were started at this time or later.',
+  })
+  @IsOptional()
+  @IsDateTime()
+  from?: string;
+
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description: 'Only runs that were started before this time.',
+  })
+  @IsOptional()
+  @IsDateTime()
+  to?: string;
+}

@@ -1,0 +1,18 @@
+import type { ApiParamOptions } from '@nestjs/swagger';
+
+export const RUN_ID: ApiParamOptions = {
+  name: 'id',
+  description: 'The id of the run.',
+  example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f',
+};
+
+export const START_EXAMPLES = {
+  definition: {
+    summary: 'Run a definition with a budget',
+    value: { definition: 'reviewer', input: 'Review the last change.', budget: { tokens: 100_000, microUsd: null } },
+  },
+  capabilities: {
+    summary: 'Run the best agent with these capabilities',
+    value: { capabilities: ['code.review'], prefer: 'cheapest', input: 'Review the last change.' },
+  },
+};

@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
+import { capabilitiesOf } from './definition.capabilities.js';
+import type { DefinitionContent, DefinitionSource } from './definition.js';
+
+export type ChangeType = 'definition.registered' | 'definition.replaced' | 'definition.unregistered';
+export type ChangeListener = (namespace: string, name: string) => void;
+
+/** What the events of a change contain. */
+export interface DefinitionChange {
+  readonly type: ChangeType;
+  readonly namespace: string;
+  readonly name: string;
+  readonly revision: number;
+  readonly content: Pick<DefinitionContent, 'capabilities'>;
+  readonly source: DefinitionSource;
+  readonly by: string;
+}
+
+/** Reports changes of definitions: events in the transaction of the change, and calls of listeners of this replica after it. */
+@Injectable()
+export class DefinitionChanges {
+  private readonly listeners: ChangeListener[] = [];
+
+  constructor(
+    private readonly db: Database,
+    private readonly outbox: EventOutbox,
+  ) {}
+
+  /** Calls the listener after each commit on this replica that replaces or removes a definition. */
+  onChanged(listener: ChangeListener): void {
+    this.listeners.push(listener);
+  }
+
+  async append(...changes: readonly DefinitionChange[]): Promise<void> {
+    await this.outbox.appendAll(changes.map(toEvent));
+    const changed = changes.filter(({ type }) => type !== 'definition.registered');
+    this.db.afterCommit(() => {
+      for (const { namespace, name } of changed) this.listeners.forEach((listener) => listener(namespace, name));
+    });
+  }
+}
+
+function toEvent({ type, namespace, name, revision, content, source, by }: DefinitionChange): EventDraft {
+  const data = { revision, source, by };
+  return { type, subject: name, data, namespace, capabilities: capabilitiesOf(content) };
+}

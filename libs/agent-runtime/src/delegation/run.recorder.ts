@@ -1,0 +1,10 @@
+import type { Agent } from '#rollcall/providers';
+
+/** Records delegated runs. Its implementation is a part of durable runs; without it, delegated runs leave no record. */
+export abstract class RunRecorder {
+  /**
+   * The agent, with calls that are recorded as runs if the root of their tree is a durable run of this replica. A repeated call of the
+   * same delegated run continues where it was interrupted, or returns the recorded result.
+   */
+  abstract recorded(agent: Agent): Agent;
+}

@@ -1,0 +1,72 @@
+import type { DefinitionSource } from '../definitions/definition.js';
+import type { DeployedDefinition, DeploymentSource, RegisteredDefinition } from './deployed.definition.js';
+
+/** What one source of the deployment may change. */
+export interface ManagedSource {
+  readonly source: DeploymentSource;
+  /** Whether definitions that the source does not contain any more are removed. */
+  readonly removes: boolean;
+}
+
+export interface DeploymentPlan {
+  readonly added: readonly DeployedDefinition[];
+  readonly replaced: readonly DeployedDefinition[];
+  readonly unchanged: readonly DeployedDefinition[];
+  /** Names that another source has. */
+  readonly taken: readonly { readonly wanted: DeployedDefinition; readonly by: DefinitionSource }[];
+  readonly removed: readonly RegisteredDefinition[];
+  /** Definitions that their source does not contain, but may not remove. */
+  readonly kept: readonly RegisteredDefinition[];
+}
+
+/** If several sources contain a name, the first of these has it: the operator decides last. */
+const PRECEDENCE: readonly DeploymentSource[] = ['config', 'code', 'file'];
+
+/**
+ * Compares the definitions of the deployment with the registered ones. A definition of REST, or of a source that is not managed, is
+ * never changed. A definition that moves from one managed source to another is replaced, not removed.
+ */
+export function planOf(
+  wanted: readonly DeployedDefinition[],
+  registered: readonly RegisteredDefinition[],
+  managed: readonly ManagedSource[],
+): DeploymentPlan {
+  const current = new Map(registered.map((one) => [keyOf(one), one]));
+  const winners = winnersOf(wanted);
+  const isManaged = (source: DefinitionSource): boolean => managed.some((one) => one.source === source);
+  const decided = Map.groupBy(winners.values(), (one) => {
+    const now = current.get(keyOf(one));
+    if (!now) return 'added';
+    if (!isManaged(now.source)) return 'taken';
+    return now.hash === one.hash && now.source === one.source ? 'unchanged' : 'replaced';
+  });
+  const missing = Map.groupBy(
+    registered.filter((one) => isManaged(one.source) && !winners.has(keyOf(one))),
+    (one) => managed.some(({ source, removes }) => source === one.source && removes),
+  );
+  return {
+    added: decided.get('added') ?? [],
+    replaced: decided.get('replaced') ?? [],
+    unchanged: decided.get('unchanged') ?? [],
+    taken: [
+      ...(decided.get('taken') ?? []).map((one) => ({ wanted: one, by: current.get(keyOf(one))?.source ?? 'rest' })),
+      ...wanted.flatMap((one) => shadowed(one, winners.get(keyOf(one)))),
+    ],
+    removed: missing.get(true) ?? [],
+    kept: missing.get(false) ?? [],
+  };
+}
+
+function winnersOf(wanted: readonly DeployedDefinition[]): Map<string, DeployedDefinition> {
+  const rank = ({ source }: DeployedDefinition): number => PRECEDENCE.indexOf(source);
+  const weakestFirst = wanted.toSorted((one, other) => rank(other) - rank(one));
+  return new Map(weakestFirst.map((one) => [keyOf(one), one]));
+}
+
+function shadowed(one: DeployedDefinition, winner?: DeployedDefinition): DeploymentPlan['taken'] {
+  return winner && winner.source !== one.source ? [{ wanted: one, by: winner.source }] : [];
+}
+
+function keyOf({ namespace, name }: { namespace: string; name: string }): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import { DEPLOYMENT_LOCK } from '../definitions/definition.store.js';
+import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
+
+const ROWS_PER_STATEMENT = 500;
+
+/** Writes many definitions with few statements. The caller of a write holds the lock. */
+@Injectable()
+export class DeploymentStore {
+  constructor(private readonly db: Database) {}
+
+  /** Until the transaction ends, no other deployment writes, and no name is registered. */
+  async lock(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [DEPLOYMENT_LOCK]);
+  }
+
+  async registered(): Promise<RegisteredDefinition[]> {
+    return await this.db.query<RegisteredDefinition & object>(
+      `SELECT r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities
+       FROM definition AS d JOIN definition_revision AS r USING (namespace, name, revision)`,
+    );
+  }
+
+  /** Adds a revision to each of the definitions, and the definition itself if it does not exist. Returns the new numbers in the same order. */
+  async write(definitions: readonly DeployedDefinition[], by: string): Promise<number[]> {
+    const numbers: number[] = [];
+    for (let start = 0; start < definitions.length; start += ROWS_PER_STATEMENT)
+      numbers.push(...(await this.writeSome(definitions.slice(start, start + ROWS_PER_STATEMENT), by)));
+    return numbers;
+  }
+
+  async remove(keys: readonly { namespace: string; name: string }[]): Promise<void> {
+    await this.db.query(
+      'DELETE FROM definition WHERE (namespace, name) IN (SELECT * FROM unnest($1::text[], $2::text[]))',
+      [keys.map(({ namespace }) => namespace), keys.map(({ name }) => name)],
+    );
+  }
+
+  private async writeSome(definitions: readonly DeployedDefinition[], by: string): Promise<number[]> {
+    const rows = await this.db.query<{ revision: number }>(
+      `WITH wanted AS (
+         SELECT w.*, coalesce((SELECT max(r.revision) FROM definition_revision AS r
+                               WHERE r.namespace = w.namespace AND r.name = w.name), 0) + 1 AS revision
+         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+           WITH ORDINALITY AS w(namespace, name, content, hash, source, place)
+       ), current AS (
+         INSERT INTO definition (namespace, name, revision) SELECT namespace, name, revision FROM wanted
+         ON CONFLICT (namespace, name) DO UPDATE SET revision = excluded.revision
+       ), added AS (
+         INSERT INTO definition_revision (namespace, name, revision, content, hash, source, created_by)
+         SELECT namespace, name, revision, content::jsonb, hash, source, $6 FROM wanted
+       )
+       SELECT revision FROM wanted ORDER BY place`,
+      [
+        definitions.map(({ namespace }) => namespace),
+        definitions.map(({ name }) => name),
+        definitions.map(({ content }) => JSON.stringify(content)),
+        definitions.map(({ hash }) => hash),
+        definitions.map(({ source }) => source),
+        by,
+      ],
+    );
+    return rows.map(({ revision }) => revision);
+  }
+}

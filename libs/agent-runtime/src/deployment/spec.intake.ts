@@ -1,0 +1,53 @@
+import { Injectable } from '@nestjs/common';
+import { DefinitionInvalidError } from '../definitions/definition.errors.js';
+import { DefinitionValidator } from '../definitions/definition.validator.js';
+import type { LoadedSpec, SpecReport } from '../spec-files/spec.loader.js';
+import type { SpecOptions } from '../spec-files/spec.js';
+import type { SpecDiagnostic } from '../spec-files/spec.tree.js';
+
+/** Checks specs against the tools, skills, models and providers of this deployment. */
+@Injectable()
+export class SpecIntake {
+  constructor(private readonly validator: DefinitionValidator) {}
+
+  /** Lets the parser report unknown names with their lines. */
+  optionsFor(namespace: string, strict = false): SpecOptions {
+    const { tools, models, skills } = this.validator.known(namespace);
+    return { strict, knownTools: tools.tools, knownModels: models, knownSkills: skills };
+  }
+
+  /** A spec that is not valid moves from `loaded` to `rejected`. With `strict`, a warning makes it invalid. */
+  check(report: SpecReport, namespace: string, strict = false): SpecReport {
+    const warned: SpecDiagnostic[] = [...report.warned];
+    const rejected: SpecDiagnostic[] = [...report.rejected];
+    const loaded = report.loaded.flatMap((spec): LoadedSpec[] => {
+      const { file, line, content: given } = spec;
+      const found = this.validate(given, namespace, strict);
+      warned.push(...found.warnings.map((message) => ({ file, line, message })));
+      rejected.push(...found.errors.map((message) => ({ file, line, message })));
+      return found.content ? [{ ...spec, content: found.content }] : [];
+    });
+    return { ...report, loaded, warned, rejected };
+  }
+
+  private validate(given: LoadedSpec['content'], namespace: string, strict: boolean): CheckedContent {
+    try {
+      if (strict) return { content: this.validator.strict(given, namespace), warnings: [], errors: [] };
+      const { content, warnings } = this.validator.lenient(given, namespace);
+      return { content, warnings: warnings.map(({ message }) => sentence(message)), errors: [] };
+    } catch (error) {
+      if (!(error instanceof DefinitionInvalidError)) throw error;
+      return { warnings: [], errors: error.details.errors.map(({ message }) => sentence(message)) };
+    }
+  }
+}
+
+interface CheckedContent {
+  readonly content?: LoadedSpec['content'];
+  readonly warnings: readonly string[];
+  readonly errors: readonly string[];
+}
+
+function sentence(message: string): string {
+  return message.endsWith('.') ? message : `${message}.`;
+}

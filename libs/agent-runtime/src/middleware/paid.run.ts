@@ -1,0 +1,168 @@
+import type { LoggerService } from '@nestjs/common';
+import { aborted, type ModelReply } from '#rollcall/providers';
+import type { LoopEvent } from '../loop/loop.event.js';
+import type { RunContext } from '../loop/run.context.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import { BudgetNotice, MAX_NOTICE_TOKENS } from '../spending/budget.notice.js';
+import { type ModelTerms, priced, termsOf } from '../spending/call.terms.js';
+import { chargesOf, releaseAll, settleAll } from '../spending/charges.js';
+import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
+import { ReplyPayments } from '../spending/reply.payments.js';
+import { type AccountRules, RunAccount } from '../spending/run.account.js';
+import { ModelPriceUnknownError, SpendingLimitError } from '../spending/spending.errors.js';
+import type { Hold, RunUsage, Spending, SpendingLimit } from '../spending/spending.js';
+import { estimateMessages } from '../tokens/token.estimate.js';
+import type { ModelCall, ModelNext, RunCall } from './middleware.js';
+import type { RunObserver } from './observed.run.js';
+
+export interface PaidRunOptions {
+  readonly spending: Spending;
+  readonly limit: SpendingLimit;
+  readonly agentId: string | null;
+  readonly rules: AccountRules;
+  /** The terms of the model of the agent. */
+  readonly terms: ModelTerms;
+  readonly log: Pick<LoggerService, 'warn'>;
+}
+
+interface Opened {
+  readonly account: RunAccount;
+  readonly notice: BudgetNotice;
+  readonly limit: SpendingLimit;
+}
+
+/** The runs in progress, so that a model call finds the run that it belongs to. */
+export class PaidRuns {
+  private readonly runs = new Map<string, PaidRun>();
+
+  get(context: RunContext): PaidRun | undefined {
+    return this.runs.get(keyOf(context));
+  }
+
+  add(context: RunContext, run: PaidRun): void {
+    this.runs.set(keyOf(context), run);
+  }
+
+  remove(context: RunContext, run: PaidRun): void {
+    if (this.get(context) === run) this.runs.delete(keyOf(context));
+  }
+}
+
+const keyOf = ({ namespace, runId }: RunContext): string => `${namespace}/${runId}`;
+
+/**
+ * Pays for one run: holds the most that a model call can cost, and charges what was used. A failed attempt is charged at once. A reply
+ * is charged when the reader has stored its step, which contains the charges, so a reply that is lost in a crash costs nothing, and no
+ * reply is charged twice. The end of the run settles and releases everything that is open.
+ */
+export class PaidRun implements RunObserver {
+  private readonly replies = new ReplyPayments();
+  private opened?: Opened;
+
+  constructor(
+    private readonly options: PaidRunOptions,
+    private readonly call: RunCall,
+    private readonly runs: PaidRuns,
+  ) {}
+
+  /** Returns an outcome if the budget cannot even pay the final call. */
+  async onStart(): Promise<RunOutcome | undefined> {
+    const usage = await this.open();
+    const { limit } = usage;
+    const { spending, agentId, rules, terms } = this.options;
+    const { context, state } = this.call;
+    const { namespace, runId } = context;
+    const account = new RunAccount({ spending, namespace, runId, agentId }, rules, usage);
+    try {
+      await account.prepareFinal(estimateMessages(state.messages), terms);
+    } catch (error) {
+      if (error instanceof SpendingLimitError) return stopped(error);
+      throw error;
+    }
+    this.opened = { account, limit, notice: new BudgetNotice(spending, context, usage) };
+    this.runs.add(context, this);
+    return undefined;
+  }
+
+  onEvent(event: LoopEvent): LoopEvent | undefined {
+    if (event.type !== 'step') return undefined;
+    const { step } = event;
+    if (step.type !== 'model-replied' && step.type !== 'context-summarised') return undefined;
+    const charges = this.replies.read(step.turn);
+    return charges && { type: 'step', step: { ...step, charges } };
+  }
+
+  onNext(): Promise<void> | undefined {
+    return this.replies.isDue ? this.replies.settle() : undefined;
+  }
+
+  async onEnd(): Promise<void> {
+    this.runs.remove(this.call.context, this);
+    await this.replies.close().catch((error: unknown) => this.warn('run.charge_failed', error));
+    // the hold expires if it cannot be released
+    await this.opened?.account.close().catch((error: unknown) => this.warn('run.hold_not_released', error));
+  }
+
+  async pay(call: ModelCall, next: ModelNext): Promise<ModelReply> {
+    if (!this.opened) throw new Error('the budget of the run is not open');
+    const { account, notice, limit } = this.opened;
+    if (this.replies.isOpen) await this.replies.settle(); // a middleware rejected the reply, so it has no step
+    const terms = termsOf(call.model);
+    if (limit.microUsd !== null && !terms.prices)
+      throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);
+    const informed = notice.isNeeded ? { ...call, request: await notice.addTo(call) } : call;
+    const noticed = informed.request === call.request ? 0 : MAX_NOTICE_TOKENS;
+    const input = account.size.estimate(call.request) + noticed;
+    const { holds, request } = call.isFinal
+      ? await account.payFinal(informed, input, terms)
+      : await account.pay(informed, input, terms);
+    const reply = await this.attempt({ ...call, request }, next, holds, terms);
+    await this.replies.add(call.turn, holds, chargesOf(holds, priced(reply.usage, terms)));
+    account.size.learn(call.request, reply.usage.inputTokens);
+    return reply;
+  }
+
+  /** Settles the holds if the attempt fails. */
+  private async attempt(
+    call: ModelCall,
+    next: ModelNext,
+    holds: readonly Hold[],
+    terms: ModelTerms,
+  ): Promise<ModelReply> {
+    if (call.signal.aborted) {
+      await releaseAll(holds);
+      throw aborted(`The call to ${call.model.vendor} ${call.model.model}`);
+    }
+    try {
+      return await next(call);
+    } catch (error) {
+      const ended = wasNeverSent(error)
+        ? releaseAll(holds)
+        : settleAll(holds, chargesOf(holds, priced(usageOfFailure(error), terms)));
+      await ended.catch((reason: unknown) => this.warn('run.charge_failed', reason));
+      throw error;
+    }
+  }
+
+  /** Opens the budget, and ends the holds of an execution of the run that was interrupted. */
+  private async open(): Promise<RunUsage> {
+    const { spending, limit } = this.options;
+    const { context, state } = this.call;
+    const { namespace, runId, parentRunId = null } = context;
+    await spending.openRun({ namespace, runId, parentRunId, limit });
+    const usage = await spending.usageOf(namespace, runId);
+    const isResumed = state.charges !== undefined || usage.held.tokens > 0 || usage.held.microUsd > 0;
+    if (!isResumed) return usage;
+    await spending.recover({ namespace, runId }, state.charges ?? []);
+    return await spending.usageOf(namespace, runId);
+  }
+
+  private warn(event: string, error: unknown): void {
+    const { runId, agentName } = this.call.context;
+    this.options.log.warn({ event, runId, agentName, err: error });
+  }
+}
+
+function stopped({ message }: SpendingLimitError): RunOutcome {
+  return { type: 'stopped', reason: 'budget', detail: message, parts: [] };
+}

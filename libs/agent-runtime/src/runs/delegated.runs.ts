@@ -1,0 +1,134 @@
+import { Injectable } from '@nestjs/common';
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type CallContext,
+  type HandleOptions,
+  ProviderError,
+} from '#rollcall/providers';
+import { ReactAgent } from '../agents/react.agent.js';
+import { RunRecorder } from '../delegation/run.recorder.js';
+import { recordedCall } from './agent.call.js';
+import { Progress, type RecordedCall } from './recorded.call.js';
+import type { RunJournal } from './run.journal.js';
+import { type RecordedRun, RunRecords } from './run.records.js';
+import { RunClosedError, type RunScope } from './run.scope.js';
+import { endOfDelegated, failureOf, isFinal, type RunEnd } from './run.status.js';
+import type { NewRun } from './run.store.js';
+
+const CREATED_BY = 'system:runtime';
+const CANCELLED: RunEnd = {
+  state: 'stopped',
+  waitingFor: null,
+  result: { parts: [], reason: 'cancelled', detail: 'The parent run ended the delegation.' },
+};
+
+/**
+ * Records delegated runs. They are executed inside the execution of their root, and fenced by its lease. After a crash, the root
+ * repeats the tool call: the delegated run then continues from its own steps, or its recorded result is returned.
+ */
+@Injectable()
+export class DelegatedRuns extends RunRecorder {
+  private readonly scopes = new Map<string, RunScope>();
+
+  constructor(private readonly records: RunRecords) {
+    super();
+  }
+
+  /** Records the delegated runs of this tree, until the returned function is called. */
+  follow(scope: RunScope): () => void {
+    const { rootId } = scope.fence;
+    this.scopes.set(rootId, scope);
+    return () => {
+      if (this.scopes.get(rootId) === scope) this.scopes.delete(rootId);
+    };
+  }
+
+  recorded(agent: Agent): Agent {
+    return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
+  }
+
+  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
+    const { context } = options;
+    const scope = context && this.scopes.get(context.rootRunId);
+    if (!context || !scope) return yield* agent.handle(message, options);
+    const recorded = await this.records.beginDelegated(draftOf(message, context, options), scope);
+    if (isFinal(recorded.run.state)) return yield recordedResult(recorded);
+    const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
+    const journal = this.records.journal(recorded, scope);
+    const given = { ...options, signal, context };
+    yield* this.execute({ agent, steps: recorded.steps, options: given, journal, isIdempotent: false });
+  }
+
+  private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
+    const { agent, journal, options } = call;
+    const progress = new Progress();
+    let end: RunEnd = CANCELLED; // if the parent stops reading
+    try {
+      for await (const event of recordedCall(call, progress)) {
+        if (event.type === 'finished') {
+          if (agent instanceof ReactAgent) await journal.append({ type: 'finished', result: event.result });
+          end = endOfDelegated(event.result);
+          await finish(journal, end, progress);
+        }
+        yield event;
+      }
+    } catch (error) {
+      end = options.signal.aborted ? CANCELLED : failureOf(error);
+      throw error;
+    } finally {
+      await finish(journal, end, progress);
+    }
+  }
+}
+
+/** The end of a delegated run is recorded once, unless the whole tree is closed for this replica. */
+async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Promise<void> {
+  if (journal.isEnded || journal.scope.isClosed) return;
+  try {
+    await journal.end(end, usage);
+  } catch (error) {
+    if (!(error instanceof RunClosedError)) throw error;
+  }
+}
+
+function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): NewRun {
+  const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
+  const { agentName: agentId } = context;
+  return {
+    ...{ id, namespace, rootId, parentId, depth, deadline, agentId, input: parts },
+    ...{ retryOf: null, state: 'running', target: { agent: agentId }, definition: null, host: null },
+    limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
+    createdBy: CREATED_BY,
+  };
+}
+
+function recordedResult({ run, steps }: RecordedRun): AgentEvent {
+  const last = steps.findLast((step) => step.type === 'finished');
+  if (last) return last;
+  throw new ProviderError('AGENT_CRASHED', run.result?.error?.message ?? 'The delegated run was interrupted.');
+}
+
+class RecordedAgent implements Agent {
+  constructor(
+    private readonly agent: Agent,
+    readonly handle: Agent['handle'],
+  ) {}
+
+  get name(): string {
+    return this.agent.name;
+  }
+
+  get agentType(): Agent['agentType'] {
+    return this.agent.agentType;
+  }
+
+  get state(): Agent['state'] {
+    return this.agent.state;
+  }
+
+  async shutdown(): Promise<void> {
+    await this.agent.shutdown();
+  }
+}

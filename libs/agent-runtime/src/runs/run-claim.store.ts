@@ -1,0 +1,92 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type WorkClaim } from '#rollcall/platform';
+import { HostedAgents } from '../lifecycle/hosted.agents.js';
+import { RunEvents } from './run.events.js';
+import type { Run } from './run.js';
+import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+
+/** The right to execute a run and its descendants. */
+export interface RunClaim extends WorkClaim {
+  readonly run: Run;
+}
+
+export interface ClaimRequest {
+  /** Identifies the worker. It may claim its own runs again before their leases end. */
+  readonly owner: string;
+  readonly held: readonly RunClaim[];
+  readonly leaseMs: number;
+  readonly limit: number;
+  readonly limitPerAgent: number;
+}
+
+/** The leases of runs. Only roots are claimed. */
+@Injectable()
+export class RunClaimStore {
+  constructor(
+    private readonly db: Database,
+    private readonly events: RunEvents,
+    private readonly hosted: HostedAgents,
+  ) {}
+
+  /**
+   * Claims runs without a valid lease, the oldest first. The event of a run that begins is committed together with its claim. A run
+   * whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease.
+   */
+  async claim({ owner, held, leaseMs, limit, limitPerAgent }: ClaimRequest): Promise<RunClaim[]> {
+    const running = countByAgent(held);
+    return await this.db.transaction(async () => {
+      const rows = await this.db.query<RunRow & { token: string }>({ name: 'runs-claim', text: CLAIM }, [
+        ...[owner, leaseMs, held.map(({ id }) => id), limit, limitPerAgent],
+        ...[[...running.keys()], [...running.values()], this.hosted.replicaId],
+      ]);
+      const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
+      await this.events.started(claims.flatMap(({ run }) => (run.attempts === 1 ? [run] : [])));
+      return claims;
+    });
+  }
+
+  async renew(held: readonly RunClaim[], leaseMs: number): Promise<Set<string>> {
+    const rows = await this.db.query<{ id: string }>(
+      `WITH held AS (${LOCK})
+       UPDATE run SET lease_until = clock_timestamp() + $3 * interval '1 millisecond' FROM held
+       WHERE run.id = held.id RETURNING run.id`,
+      [held.map(({ id }) => id), held.map(({ token }) => token), leaseMs],
+    );
+    return new Set(rows.map(({ id }) => id));
+  }
+
+  async release(held: readonly RunClaim[]): Promise<void> {
+    await this.db.query(
+      `WITH held AS (${LOCK})
+       UPDATE run SET lease_owner = NULL, lease_token = NULL, lease_until = NULL, host = NULL FROM held WHERE run.id = held.id`,
+      [held.map(({ id }) => id), held.map(({ token }) => token)],
+    );
+  }
+}
+
+const LOCK = 'SELECT id FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2) ORDER BY id FOR NO KEY UPDATE';
+
+/** An agent at its limit is left out, so that its queue does not hide the runs of other agents. */
+const CLAIM = `
+  WITH busy AS (SELECT * FROM unnest($6::text[], $7::integer[]) AS busy (agent, running)),
+    candidate AS MATERIALIZED (SELECT id, seq, namespace || '/' || agent_id AS agent FROM run
+      WHERE state IN ('queued', 'running') AND parent_id IS NULL AND id <> ALL ($3)
+        AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = $1)
+        AND (host IS NULL OR host = $8 OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')
+        AND namespace || '/' || agent_id NOT IN (SELECT agent FROM busy WHERE running >= $5)
+      ORDER BY seq LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED),
+    ranked AS (SELECT candidate.*, row_number() OVER (PARTITION BY agent ORDER BY seq) + coalesce(running, 0) AS place
+      FROM candidate LEFT JOIN busy USING (agent))
+  UPDATE run AS r SET state = 'running', attempts = attempts + 1, started_at = coalesce(started_at, clock_timestamp()),
+    lease_owner = $1, lease_token = gen_random_uuid(), lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+  FROM ranked WHERE r.id = ranked.id AND place <= $5
+  RETURNING ${RUN_COLUMNS}, r.lease_token AS token`;
+
+function countByAgent(held: readonly RunClaim[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { run } of held) {
+    const agent = `${run.namespace}/${run.agentId}`;
+    counts.set(agent, (counts.get(agent) ?? 0) + 1);
+  }
+  return counts;
+}

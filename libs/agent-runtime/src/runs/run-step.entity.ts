@@ -1,0 +1,11 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { RunStep } from './run.step.js';
+
+/** One step of a run. A row is never changed. */
+@Entity('run_step')
+export class RunStepEntity {
+  @PrimaryColumn({ type: 'text', name: 'run_id', primaryKeyConstraintName: 'run_step_pkey' }) runId: string;
+  @PrimaryColumn({ type: 'integer', primaryKeyConstraintName: 'run_step_pkey' }) seq: number;
+  @Column({ type: 'timestamptz', default: () => 'clock_timestamp()' }) at: Date;
+  @Column({ type: 'json' }) step: RunStep;
+}

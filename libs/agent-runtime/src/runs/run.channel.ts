@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults, Database, Loop, PgListener, StopsIn } from '#rollcall/platform';
+import type { LiveEvent } from './run.live.js';
+
+/** What replicas tell each other about runs. A message may be lost: each receiver finds the same facts in the tables later. */
+export type RunMessage =
+  /** There may be a run to claim. */
+  | { readonly type: 'work' }
+  | { readonly type: 'cancelled'; readonly rootId: string }
+  /** A replica observes this run, and wants its live events for a limited time. */
+  | { readonly type: 'watched'; readonly runId: string }
+  /** The run has a new step or another state. */
+  | { readonly type: 'changed'; readonly runId: string }
+  | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent };
+
+type Handler = (message: RunMessage, isOwn: boolean) => void;
+type LiveMessage = Extract<RunMessage, { type: 'live' }>;
+
+const CHANNEL = 'rollcall_run';
+/** Many messages are sent with one statement, because each NOTIFY takes a lock of the whole server when it commits. */
+const PACE_MS = 20;
+const IDLE_MS = 60_000;
+const MAX_QUEUED = 10_000;
+/** A notification has at most 8,000 bytes, and a character of JSON at most 6. */
+const MAX_TEXT = 1_200;
+
+/**
+ * Messages about runs between replicas, with NOTIFY. They are never sent in the transaction of a change, and not stored. The
+ * handlers of this replica receive a message at once, those of other replicas within some milliseconds.
+ */
+@Injectable()
+export class RunChannel implements OnApplicationBootstrap {
+  private readonly replica = randomUUID();
+  private readonly handlers: Handler[] = [];
+  private readonly loop: Loop;
+  /** The encoded messages. A repeated message is sent once. */
+  private queued = new Set<string>();
+  private live: LiveMessage[] = [];
+
+  constructor(
+    private readonly db: Database,
+    private readonly listener: PgListener,
+    faults: BackgroundFaults,
+  ) {
+    this.loop = new Loop({
+      pass: async () => await this.flush(),
+      everyMs: () => IDLE_MS,
+      paceMs: () => PACE_MS,
+      onError: (error) => faults.report('runs.channel', error),
+    });
+    listener.on(CHANNEL, (payload) => this.receive(payload));
+  }
+
+  onApplicationBootstrap(): void {
+    this.start();
+  }
+
+  start(): void {
+    this.loop.start();
+  }
+
+  /** Sends the last messages, such as the hand-over of runs. */
+  @StopsIn('writes')
+  async stop(): Promise<void> {
+    await this.loop.stop();
+    await this.flush();
+  }
+
+  onMessage(handler: Handler): void {
+    this.handlers.push(handler);
+  }
+
+  /** Messages may have been missed before each connect. */
+  onConnected(handler: () => void): void {
+    this.listener.onConnected(handler);
+  }
+
+  send(message: RunMessage): void {
+    if (message.type === 'live') this.queueLive(message);
+    else this.queued.add(JSON.stringify(message));
+    this.loop.wake();
+    this.deliver(message, true);
+  }
+
+  /** Consecutive pieces of one answer become one message. */
+  private queueLive({ type, runId, event }: LiveMessage): void {
+    const last = this.live.findLast((one) => one.runId === runId);
+    const mayJoin = last?.event.type === event.type && last.event.afterStep === event.afterStep;
+    if (last && mayJoin && event.type !== 'progress' && last.event.text.length + event.text.length <= MAX_TEXT) {
+      this.live[this.live.indexOf(last)] = {
+        ...last,
+        event: { ...event, text: last.event.text + event.text },
+      };
+      return;
+    }
+    for (let at = 0; at < event.text.length && this.live.length < MAX_QUEUED; at += MAX_TEXT)
+      this.live.push({ type, runId, event: { ...event, text: event.text.slice(at, at + MAX_TEXT) } });
+  }
+
+  private async flush(): Promise<void> {
+    const payloads = [...this.live.map((message) => JSON.stringify(message)), ...this.queued].map(
+      (message) => `${this.replica} ${message}`,
+    );
+    this.queued = new Set();
+    this.live = [];
+    if (payloads.length === 0) return;
+    await this.db.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [CHANNEL, payloads]);
+  }
+
+  private receive(payload: string): void {
+    const space = payload.indexOf(' ');
+    if (payload.slice(0, space) === this.replica) return;
+    this.deliver(JSON.parse(payload.slice(space + 1)) as RunMessage, false);
+  }
+
+  private deliver(message: RunMessage, isOwn: boolean): void {
+    for (const handler of this.handlers) handler(message, isOwn);
+  }
+}

@@ -1,0 +1,106 @@
+import { RuntimeError } from '../errors.js';
+import type { RunStatus } from './run.status.js';
+
+export class RunNotFoundError extends RuntimeError {
+  readonly code = 'RUN_NOT_FOUND';
+
+  constructor(id: string) {
+    super(`There is no run ${JSON.stringify(id.slice(0, 100))} in this namespace.`);
+  }
+}
+
+export class RunFinishedError extends RuntimeError {
+  readonly code = 'RUN_FINISHED';
+  override readonly details: { state: RunStatus };
+
+  constructor(state: RunStatus) {
+    super(`The run is finished (${state}), so it cannot be changed. Start a new run, or retry this one.`);
+    this.details = { state };
+  }
+}
+
+export class RunNotFinishedError extends RuntimeError {
+  readonly code = 'RUN_NOT_FINISHED';
+  override readonly details: { state: RunStatus };
+
+  constructor(state: RunStatus) {
+    super(`The run is ${state}. Only a finished run can be retried: wait until it ends, or cancel it.`);
+    this.details = { state };
+  }
+}
+
+export class RunNotWaitingError extends RuntimeError {
+  readonly code = 'RUN_NOT_WAITING';
+  override readonly details: { state: RunStatus };
+
+  constructor(state: RunStatus, needed: string) {
+    super(`The run is ${state}. It can receive ${needed} only while it waits for it.`);
+    this.details = { state };
+  }
+}
+
+/** A delegated run is executed and cancelled together with its root. */
+export class RunDelegatedError extends RuntimeError {
+  readonly code = 'RUN_DELEGATED';
+  override readonly details: { rootId: string };
+
+  constructor(rootId: string) {
+    super(`The run was delegated, so it belongs to the run ${rootId}. Send the request for that run.`);
+    this.details = { rootId };
+  }
+}
+
+export class RunForeignError extends RuntimeError {
+  readonly code = 'RUN_FOREIGN';
+
+  constructor() {
+    super('Another principal started this run. You need the permission runs:manage to change it.');
+  }
+}
+
+export class RunTargetMissingError extends RuntimeError {
+  readonly code = 'RUN_TARGET_MISSING';
+
+  constructor() {
+    super('There is no default agent. Name an agent, a definition or capabilities.');
+  }
+}
+
+/** `details` explain which agents were considered. */
+export class RunTargetUnavailableError extends RuntimeError {
+  readonly code = 'RUN_TARGET_UNAVAILABLE';
+  override readonly details: Record<string, unknown>;
+  override readonly retryAfterMs?: number;
+
+  constructor(message: string, details: Record<string, unknown> = {}, retryAfterMs?: number) {
+    super(message);
+    this.details = details;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export class RunDeadlinePassedError extends RuntimeError {
+  readonly code = 'RUN_DEADLINE_PASSED';
+
+  constructor() {
+    super('The deadline is in the past. Set a later one, or none.');
+  }
+}
+
+export class RunDecisionMismatchError extends RuntimeError {
+  readonly code = 'RUN_DECISION_MISMATCH';
+
+  constructor() {
+    super('No call with this id and this input waits for a decision. Read the run again: result.approvals lists them.');
+  }
+}
+
+export class RunTargetUnknownError extends RuntimeError {
+  readonly code = 'RUN_TARGET_UNKNOWN';
+
+  constructor(agentId: string) {
+    super(
+      `No agent ${JSON.stringify(agentId.slice(0, 100))} is registered. GET /v1/agents lists the registered agents.`,
+    );
+  }
+}

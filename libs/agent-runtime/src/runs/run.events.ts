@@ -1,0 +1,79 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
+import { RunChannel } from './run.channel.js';
+import type { Run } from './run.js';
+import type { RunEnd } from './run.status.js';
+import { RunWatches } from './run.watches.js';
+
+const RUNTIME = 'system:runtime';
+
+type Subject = Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId'>;
+
+/**
+ * The events of runs. Each is appended in the transaction of its change. After the commit, the replicas that wait for work, execute
+ * the run or observe it get a message.
+ */
+@Injectable()
+export class RunEvents {
+  constructor(
+    private readonly db: Database,
+    private readonly outbox: EventOutbox,
+    private readonly channel: RunChannel,
+    private readonly watches: RunWatches,
+  ) {}
+
+  async queued(run: Subject, by: string): Promise<void> {
+    await this.append([{ ...placeOf(run), type: 'run.queued', data: { ...factOf(run), by } }]);
+    this.db.afterCommit(() => this.channel.send({ type: 'work' }));
+  }
+
+  async started(runs: readonly Subject[]): Promise<void> {
+    await this.append(runs.map((run): EventDraft => ({ ...placeOf(run), type: 'run.started', data: factOf(run) })));
+  }
+
+  async ended(ends: readonly { run: Subject; end: RunEnd }[]): Promise<void> {
+    await this.append(ends.map(({ run, end }) => draftOf(run, end)));
+  }
+
+  /** Delegated runs that were in progress when their root ended. */
+  async leftOver(runs: readonly Subject[]): Promise<void> {
+    await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
+  }
+
+  /** A whole tree. */
+  async cancelled(rootId: string, runs: readonly Subject[], by: string): Promise<void> {
+    await this.append(runs.map((run) => cancellationOf(run, by)));
+    this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
+  }
+
+  private async append(drafts: readonly EventDraft[]): Promise<void> {
+    if (drafts.length === 0) return;
+    await this.outbox.appendAll(drafts);
+    this.db.afterCommit(() => {
+      for (const { subject } of drafts) this.watches.changed(subject);
+    });
+  }
+}
+
+function cancellationOf(run: Subject, by: string): EventDraft {
+  return { ...placeOf(run), type: 'run.cancelled', data: { ...factOf(run), by } };
+}
+
+function draftOf(run: Subject, { state, waitingFor, result }: RunEnd): EventDraft {
+  if (state === 'waiting')
+    return {
+      ...placeOf(run),
+      type: 'run.waiting',
+      data: { ...factOf(run), waitingFor: waitingFor ?? 'input' },
+    };
+  const reason = result.reason ?? result.error?.code ?? null;
+  return { ...placeOf(run), type: 'run.finished', data: { ...factOf(run), state, reason } };
+}
+
+function placeOf({ id, namespace }: Subject): { subject: string; namespace: string } {
+  return { subject: id, namespace };
+}
+
+function factOf({ rootId, parentId, agentId }: Subject): Pick<Run, 'rootId' | 'parentId' | 'agentId'> {
+  return { rootId, parentId, agentId };
+}

@@ -1,0 +1,118 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DomainError } from '#rollcall/platform';
+import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
+import { ReactAgent } from '../agents/react.agent.js';
+import { ChildPayment } from '../delegation/child.payment.js';
+import { LedgerSpending } from '../spending/ledger.spending.js';
+import { recordedCall } from './agent.call.js';
+import { recordedEnd } from './foreign.call.js';
+import { Progress, type RecordedCall } from './recorded.call.js';
+import { type OpenAgent, RunAgents } from './run.agents.js';
+import type { Run } from './run.js';
+import type { RunJournal } from './run.journal.js';
+import { isOutage } from './run.log.js';
+import { type RecordedRun, RunRecords } from './run.records.js';
+import { RunClosedError, type RunScope } from './run.scope.js';
+import { endOf, failureOf, type RunEnd } from './run.status.js';
+
+/** `interrupted`: the run is not finished, and a replica must continue it. */
+export type ExecutionEnd = 'ended' | 'interrupted';
+
+/** The errors of an agent that is shut down together with its replica. */
+const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
+/** The agent sets the limits of the tree. These apply only to the choice of a registered agent. */
+const NO_DELEGATION = { maxDepth: 0, maxWidth: 1, maxRuns: 0 };
+
+/** Executes claimed runs. */
+@Injectable()
+export class RunExecution {
+  private readonly log = new Logger('runs');
+
+  constructor(
+    private readonly agents: RunAgents,
+    private readonly records: RunRecords,
+    private readonly spending: LedgerSpending,
+  ) {}
+
+  /**
+   * Executes a run until it ends, waits, or is closed for this replica. If the database fails, the run is interrupted and not failed:
+   * it continues from its last step.
+   */
+  async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
+    try {
+      const recorded = { run, steps: await this.records.stepsOf(run) };
+      const journal = this.records.journal(recorded, scope);
+      const progress = new Progress();
+      const end = await this.attempt(recorded, journal, progress);
+      await journal.end(end, progress.usage);
+      return 'ended';
+    } catch (error) {
+      if (isInterruption(error, scope)) return 'interrupted';
+      throw error;
+    }
+  }
+
+  private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
+    try {
+      return endOf(await this.open(recorded, journal, progress), progress.pending);
+    } catch (error) {
+      if (isInterruption(error, journal.scope)) throw error;
+      const { id: runId, agentId } = recorded.run;
+      if (!(error instanceof ProviderError || error instanceof DomainError))
+        this.log.error({ event: 'run.internal_error', runId, agentId, err: error });
+      return failureOf(error);
+    }
+  }
+
+  private async open({ run, steps }: RecordedRun, journal: RunJournal, progress: Progress): Promise<AgentResult> {
+    const context = contextOf(run);
+    const opened = await this.agents.open(run, { ...context, limits: NO_DELEGATION });
+    const { target, isIdempotent } = opened;
+    const signal = signalOf(opened, journal.scope);
+    const call = { agent: target.agent, steps, options: { context, signal }, journal, isIdempotent };
+    try {
+      const known = target.agent instanceof ReactAgent ? undefined : recordedEnd(call, progress);
+      return known ?? (await this.paid(call, opened, progress));
+    } finally {
+      await target.close();
+    }
+  }
+
+  /** An agent of this process pays each model call itself, and any other agent is paid with one hold. */
+  private async paid(call: RecordedCall, { target }: OpenAgent, progress: Progress): Promise<AgentResult> {
+    const { context } = call.options;
+    const place = { ...context, limits: NO_DELEGATION };
+    const payment = await ChildPayment.open({ spending: this.spending }, place, target);
+    const { budget } = payment;
+    try {
+      const options = { ...call.options, ...(budget && { budget }) };
+      const result = await resultOf(recordedCall({ ...call, options }, progress));
+      await payment.settle(result);
+      return result;
+    } catch (error) {
+      await payment.settleFailure(error);
+      throw error;
+    }
+  }
+}
+
+function contextOf({ id: runId, namespace, agentId: agentName, deadline }: Run): CallContext {
+  const place = { namespace, rootRunId: runId, runId, agentName, ancestry: [], depth: 0 };
+  return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
+}
+
+function signalOf({ signal }: OpenAgent, scope: RunScope): AbortSignal {
+  return signal ? AbortSignal.any([scope.signal, signal]) : scope.signal;
+}
+
+async function resultOf(events: AsyncIterable<AgentEvent>): Promise<AgentResult> {
+  for await (const event of events) if (event.type === 'finished') return event.result;
+  throw new ProviderError('AGENT_CRASHED', 'The agent ended without a result.');
+}
+
+/** Whether the run must be continued instead of failed. */
+function isInterruption(error: unknown, scope: RunScope): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (error instanceof RunClosedError || scope.isClosed || isOutage(error)) return true;
+  return scope.isDraining && STOPPING.has(code);
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { Database, DatabaseBusyError, DatabaseUnavailableError, GroupCommit, StopsIn } from '#rollcall/platform';
+import type { AgentUsage } from '#rollcall/providers';
+import { RunEvents } from './run.events.js';
+import { RunLogStore } from './run-log.store.js';
+import type { Run } from './run.js';
+import type { RunFence } from './run.scope.js';
+import type { RunEnd } from './run.status.js';
+import type { RunStep } from './run.step.js';
+
+/** A step, or the end of an execution. */
+export interface LogEntry {
+  readonly fence: RunFence;
+  readonly run: Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId'>;
+  readonly step?: { readonly seq: number; readonly step: RunStep };
+  readonly end?: RunEnd & { readonly usage: AgentUsage };
+}
+
+/** `fenced`: the lease of the tree is lost, and nothing was written. */
+export type LogResult = 'stored' | 'fenced' | { readonly error: unknown };
+
+const MAX_BATCH = 256;
+
+/**
+ * Writes the steps and the ends of all runs of this replica. Those of concurrent runs are committed together: while one batch
+ * commits, the next collects. Every write checks the lease of its tree.
+ */
+@Injectable()
+export class RunLog {
+  private readonly group: GroupCommit<LogEntry, LogResult>;
+
+  constructor(
+    private readonly db: Database,
+    private readonly store: RunLogStore,
+    private readonly events: RunEvents,
+  ) {
+    this.group = new GroupCommit<LogEntry, LogResult>(db, {
+      name: 'runs',
+      maxBatch: MAX_BATCH,
+      commit: async (batch) => await this.commit(batch),
+      failure: (error) => ({ error }),
+      keyOf: ({ run }) => run.id,
+      failsAll: isOutage,
+      mayBeOneItem: (error) => !isOutage(error),
+    });
+  }
+
+  async write(entry: LogEntry): Promise<LogResult> {
+    return await this.group.run(entry);
+  }
+
+  @StopsIn('writes')
+  async idle(): Promise<void> {
+    await this.group.idle();
+  }
+
+  private async commit(batch: readonly LogEntry[]): Promise<LogResult[]> {
+    const ends = batch.filter(({ end }) => end !== undefined);
+    const held = ends.length === 0 ? await this.store.append(batch) : await this.commitEnds(batch, ends);
+    return batch.map(({ fence }) => (held.has(fence.token) ? 'stored' : 'fenced'));
+  }
+
+  /** The end of a run and its event are committed in one transaction. */
+  private async commitEnds(batch: readonly LogEntry[], ends: readonly LogEntry[]): Promise<Set<string>> {
+    return await this.db.transaction(async () => {
+      const held = await this.store.lock(batch.map(({ fence }) => fence));
+      const isHeld = ({ fence }: LogEntry): boolean => held.has(fence.token);
+      const steps = batch.filter((entry) => entry.step && isHeld(entry));
+      if (steps.length > 0) await this.store.append(steps);
+      const ended = await this.store.end(ends.filter(isHeld));
+      const ids = new Set(ended.map(({ id }) => id));
+      await this.events.ended(ends.flatMap(({ run, end }) => (end && ids.has(run.id) ? [{ run, end }] : [])));
+      await this.events.leftOver(ended.filter(({ isLeftOver }) => isLeftOver));
+      return held;
+    });
+  }
+}
+
+export function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
+}

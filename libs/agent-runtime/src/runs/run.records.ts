@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import { RunEvents } from './run.events.js';
+import type { Run } from './run.js';
+import { RunJournal } from './run.journal.js';
+import { RunLog } from './run.log.js';
+import { RunLogStore } from './run-log.store.js';
+import { RunClosedError, type RunScope } from './run.scope.js';
+import type { RunStep } from './run.step.js';
+import { type NewRun, RunStore } from './run.store.js';
+import { RunWatches } from './run.watches.js';
+
+/** A run that is executed, with its steps so far. */
+export interface RecordedRun {
+  readonly run: Run;
+  readonly steps: readonly RunStep[];
+}
+
+const STEPS_PER_READ = 500;
+
+/** What executions of runs read and write. */
+@Injectable()
+export class RunRecords {
+  constructor(
+    private readonly db: Database,
+    private readonly store: RunStore,
+    private readonly fences: RunLogStore,
+    private readonly events: RunEvents,
+    private readonly log: RunLog,
+    private readonly watches: RunWatches,
+  ) {}
+
+  /** Of a run whose first execution begins, only the input is stored. */
+  async stepsOf({ id, attempts, input }: Run): Promise<RunStep[]> {
+    if (attempts === 1) return [{ type: 'message', parts: input }];
+    const steps: RunStep[] = [];
+    for (;;) {
+      const page = await this.store.steps(id, steps.length, STEPS_PER_READ);
+      steps.push(...page.map(({ step }) => step));
+      if (page.length < STEPS_PER_READ) return steps;
+    }
+  }
+
+  journal({ run, steps }: RecordedRun, scope: RunScope): RunJournal {
+    const { log, watches } = this;
+    return new RunJournal({ log, watches, scope }, run, steps.length);
+  }
+
+  /** Adds a delegated run, or returns the one that an interrupted execution has added. */
+  async beginDelegated(draft: NewRun, { fence }: RunScope): Promise<RecordedRun> {
+    const added = await this.db.transaction(async () => {
+      if (!(await this.fences.lock([fence])).has(fence.token)) throw new RunClosedError();
+      const run = await this.store.insert(draft);
+      if (run) await this.events.started([run]);
+      return run;
+    });
+    if (added) return { run: added, steps: [{ type: 'message', parts: added.input }] };
+    const known = await this.store.find(draft);
+    if (!known) throw new Error(`the run ${draft.id} belongs to another namespace`);
+    return { run: known, steps: await this.stepsOf(known) };
+  }
+}

@@ -1,0 +1,47 @@
+import type { Run } from './run.js';
+import type { RunEntity } from './run.entity.js';
+
+export type RunRow = RunEntity;
+
+/** The columns of a run, with the names of the entity. */
+export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
+  r.retry_of AS "retryOf", r.state, r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
+  r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
+  r.usage, r.attempts, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
+  r.started_at AS "startedAt", r.finished_at AS "finishedAt"`;
+
+export function toRun(row: RunRow): Run {
+  const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId, input } = row;
+  const { definition, revision, limitTokens, limitMicroUsd, deadline, result, usage, attempts, createdBy } = row;
+  return {
+    id,
+    namespace,
+    rootId,
+    parentId,
+    depth,
+    retryOf,
+    state,
+    waitingFor,
+    target,
+    agentId,
+    definition: definition === null || revision === null ? null : { name: definition, revision },
+    input,
+    limit: { tokens: toNumber(limitTokens), microUsd: toNumber(limitMicroUsd) },
+    deadline: toText(deadline),
+    result,
+    usage: usage ?? {},
+    attempts,
+    createdBy,
+    createdAt: row.createdAt.toISOString(),
+    startedAt: toText(row.startedAt),
+    finishedAt: toText(row.finishedAt),
+  };
+}
+
+function toNumber(value: string | null): number | null {
+  return value === null ? null : Number(value);
+}
+
+function toText(time: Date | null): string | null {
+  return time === null ? null : time.toISOString();
+}

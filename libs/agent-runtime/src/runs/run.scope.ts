@@ -1,0 +1,49 @@
+import { ProviderError } from '#rollcall/providers';
+
+/** The right to write steps of a tree of runs. */
+export interface RunFence {
+  readonly rootId: string;
+  readonly token: string;
+}
+
+/** The execution has ended for this replica, so nothing more is recorded. It never becomes the result of a run. */
+export class RunClosedError extends Error {}
+
+/**
+ * One execution of a tree of runs on this replica. When it is closed, because the run was cancelled, handed over or taken over, all
+ * work is aborted and no later step is recorded.
+ */
+export class RunScope {
+  readonly signal: AbortSignal;
+  /** Whether the replica stops. */
+  isDraining = false;
+  private readonly controller = new AbortController();
+  private unsafeCalls = 0;
+
+  constructor(readonly fence: RunFence) {
+    this.signal = this.controller.signal;
+  }
+
+  get isClosed(): boolean {
+    return this.controller.signal.aborted;
+  }
+
+  close(): void {
+    this.controller.abort(new ProviderError('CALL_ABORTED', 'The run was cancelled, or another replica executes it.'));
+  }
+
+  /** Closes the scope as soon as no call is in progress that another replica could not repeat. */
+  drain(): void {
+    this.isDraining = true;
+  }
+
+  /** Called when a step is stored. */
+  onStored(): void {
+    if (this.isDraining && this.unsafeCalls === 0) this.close();
+  }
+
+  /** A call that must not be repeated begins (1) or ends (-1). */
+  countUnsafe(change: 1 | -1): void {
+    this.unsafeCalls = Math.max(0, this.unsafeCalls + change);
+  }
+}

@@ -1,0 +1,33 @@
+import type { AgentResult, ContentPart } from '#rollcall/providers';
+import type { Step } from '../loop/step.js';
+
+/** A message of the caller: the input, or the continuation of the conversation. */
+export interface MessageStep {
+  readonly type: 'message';
+  readonly parts: readonly ContentPart[];
+}
+
+/** A step of an agent that has its own loop, such as a remote agent. Its model calls are not visible. */
+export type AgentStep =
+  | { readonly type: 'tool-call'; readonly id: string; readonly name: string; readonly input: unknown }
+  | {
+      readonly type: 'tool-result';
+      readonly id: string;
+      readonly name: string;
+      readonly output: string;
+      readonly failed?: boolean;
+    }
+  /** The call of the agent begins. Without a later `finished` step, it was in progress when the run was interrupted. */
+  | { readonly type: 'agent-called'; readonly idempotent: boolean }
+  | { readonly type: 'finished'; readonly result: AgentResult };
+
+/** One entry of a run: a message, a step of the loop of Rollcall, or a step of an agent with its own loop. */
+export type RunStep = MessageStep | Step | AgentStep;
+
+/** A stored step. `seq` is its position in the run: 1, 2, 3 … without a gap. */
+export interface StoredStep {
+  readonly runId: string;
+  readonly seq: number;
+  readonly at: string;
+  readonly step: RunStep;
+}

@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { Run, RunFilter, RunKey } from './run.js';
+import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import { type RunEnd, statusesBefore } from './run.status.js';
+import type { RunStep, StoredStep } from './run.step.js';
+
+/** A run that does not exist yet. */
+export type NewRun = Pick<
+  Run,
+  'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
+> &
+  Pick<Run, 'limit' | 'createdBy'> & { state: 'queued' | 'running'; deadline: number | null; host: string | null };
+
+const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
+
+/** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
+@Injectable()
+export class RunStore {
+  constructor(private readonly db: Database) {}
+
+  /** Adds a run and its first step, the input. Returns undefined if the run exists. */
+  async insert(run: NewRun): Promise<Run | undefined> {
+    const { definition, limit } = run;
+    const rows = await this.db.query<RunRow>(
+      `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, started_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17,
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
+         ON CONFLICT (id) DO NOTHING RETURNING *),
+       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $18 FROM r)
+       SELECT ${RUN_COLUMNS} FROM r`,
+      [
+        ...[run.id, run.namespace, run.rootId, run.parentId, run.depth, run.retryOf, run.state],
+        ...[JSON.stringify(run.target), run.agentId, definition?.name ?? null, definition?.revision ?? null, run.host],
+        ...[JSON.stringify(run.input), limit.tokens, limit.microUsd, run.deadline, run.createdBy],
+        JSON.stringify({ type: 'message', parts: run.input } satisfies RunStep),
+      ],
+    );
+    return rows[0] && toRun(rows[0]);
+  }
+
+  async find({ namespace, id }: RunKey): Promise<Run | undefined> {
+    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
+    const [row] = await this.db.query<RunRow>(sql, [namespace, id]);
+    return row && toRun(row);
+  }
+
+  /** Locks the run until the transaction ends. */
+  async lock({ namespace, id }: RunKey): Promise<Run | undefined> {
+    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1 FOR NO KEY UPDATE`;
+    const [row] = await this.db.query<RunRow>(sql, [namespace, id]);
+    return row && toRun(row);
+  }
+
+  /** Newest first; `before` is the position of the last run of the previous page. */
+  async page(filter: RunFilter, limit: number, before?: number): Promise<(Run & { seq: number })[]> {
+    const { namespace, states, agentId, definition, rootId, from, to } = filter;
+    const rows = await this.db.query<RunRow>(
+      `SELECT ${RUN_COLUMNS} FROM run AS r WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
+         AND ($4::text[] IS NULL OR state = ANY ($4)) AND ($5::text IS NULL OR agent_id = $5)
+         AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL THEN parent_id IS NULL ELSE root_id = $7 END
+         AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
+       ORDER BY seq DESC LIMIT $3`,
+      [
+        ...[namespace, before ?? null, limit, states ?? null, agentId ?? null, definition ?? null, rootId ?? null],
+        ...[from ?? null, to ?? null],
+      ],
+    );
+    return rows.map((row) => ({ ...toRun(row), seq: Number(row.seq) }));
+  }
+
+  /** All runs of a tree, the root first. */
+  async tree(rootId: string): Promise<Run[]> {
+    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE root_id = $1 ORDER BY seq`;
+    return (await this.db.query<RunRow>(sql, [rootId])).map(toRun);
+  }
+
+  async steps(runId: string, after: number, limit: number): Promise<StoredStep[]> {
+    const rows = await this.db.query<{ seq: number; at: Date; step: RunStep }>(
+      'SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3',
+      [runId, after, limit],
+    );
+    return rows.map(({ seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
+  }
+
+  /** Adds a step to a waiting run, and puts the run into the queue. The caller has locked the run. */
+  async continue(id: string, step: RunStep): Promise<void> {
+    await this.db.query(
+      `WITH added AS (INSERT INTO run_step (run_id, seq, step)
+         SELECT $1, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $1)
+       UPDATE run SET state = 'queued', waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
+      [id, JSON.stringify(step)],
+    );
+  }
+
+  /** Cancels all runs of a tree that are not finished, and takes the lease from the replica that executes them. */
+  async cancelTree(rootId: string): Promise<Run[]> {
+    const rows = await this.db.query<RunRow>(
+      `UPDATE run AS r SET state = 'cancelled', waiting_for = NULL, finished_at = clock_timestamp(), ${FREE}
+       WHERE root_id = $1 AND state = ANY ($2) RETURNING ${RUN_COLUMNS}`,
+      [rootId, statusesBefore('cancel')],
+    );
+    return rows.map(toRun);
+  }
+
+  /** Ends waiting runs whose deadline has passed. */
+  async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
+    const rows = await this.db.query<RunRow>(
+      `UPDATE run AS r SET state = $1, waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       WHERE id IN (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
+         LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING ${RUN_COLUMNS}`,
+      [state, JSON.stringify(result), limit],
+    );
+    return rows.map(toRun);
+  }
+
+  /** Deletes trees that are finished for longer than this time. Returns the number of trees. */
+  async prune(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query<{ trees: number }>(
+      `WITH old AS (SELECT id FROM run WHERE parent_id IS NULL
+           AND finished_at < clock_timestamp() - $1 * interval '1 millisecond'
+         ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED),
+       deleted AS (DELETE FROM run WHERE root_id IN (SELECT id FROM old) RETURNING id),
+       steps AS (DELETE FROM run_step WHERE run_id IN (SELECT id FROM deleted))
+       SELECT count(*)::integer AS trees FROM old`,
+      [keepMs, limit],
+    );
+    return rows[0]?.trees ?? 0;
+  }
+}

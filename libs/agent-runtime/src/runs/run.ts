@@ -1,0 +1,109 @@
+import type { AgentUsage, ContentPart } from '#rollcall/providers';
+import type { SpendingLimit } from '../spending/spending.js';
+import type { RunResult, RunStatus, WaitingFor } from './run.status.js';
+import type { StoredStep } from './run.step.js';
+
+/** Which agent executes a run. An empty target stands for the default agent (S0.8). */
+export interface RunTarget {
+  /** An agent of the registry. */
+  readonly agent?: string;
+  readonly definition?: string;
+  /** The best agent of the registry that has all these capabilities. */
+  readonly capabilities?: readonly string[];
+  /** The strategy of the ranking. */
+  readonly prefer?: string;
+}
+
+/** One persisted execution of an agent. */
+export interface Run {
+  readonly id: string;
+  readonly namespace: string;
+  /** The run at the top of the tree; the id of the run itself if nobody delegated to it. */
+  readonly rootId: string;
+  readonly parentId: string | null;
+  readonly depth: number;
+  /** The run that this run repeats. */
+  readonly retryOf: string | null;
+  readonly state: RunStatus;
+  readonly waitingFor: WaitingFor | null;
+  readonly target: RunTarget;
+  /** The agent that executes the run: an agentId, or the name of a definition. */
+  readonly agentId: string;
+  readonly definition: { readonly name: string; readonly revision: number } | null;
+  readonly input: readonly ContentPart[];
+  readonly limit: SpendingLimit;
+  readonly deadline: string | null;
+  readonly result: RunResult | null;
+  /** The tokens and the cost of the run without its descendants, as of the last change of its state. An unknown count is absent. */
+  readonly usage: AgentUsage;
+  /** How often a replica has begun or continued the execution. */
+  readonly attempts: number;
+  readonly createdBy: string;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly finishedAt: string | null;
+}
+
+export interface StartRun {
+  readonly namespace: string;
+  readonly target: RunTarget;
+  readonly input: readonly ContentPart[];
+  readonly limit?: SpendingLimit;
+  /** In milliseconds since 1970. */
+  readonly deadline?: number;
+  /** The principal that starts the run. */
+  readonly by: string;
+}
+
+/** Identifies a run for a caller. A run of another namespace does not exist for it. */
+export interface RunKey {
+  readonly namespace: string;
+  readonly id: string;
+}
+
+/** Who changes a run. Without `mayManage`, a principal can change only the runs that it started. */
+export interface RunActor {
+  readonly by: string;
+  readonly mayManage: boolean;
+}
+
+export interface RunFilter {
+  readonly namespace: string;
+  readonly states?: readonly RunStatus[];
+  readonly agentId?: string;
+  readonly definition?: string;
+  /** All runs of one tree. Without it, only roots are listed. */
+  readonly rootId?: string;
+  /** When the run was created. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** A run in a list, with its position in the order of creation. */
+export interface ListedRun extends Run {
+  readonly seq: number;
+}
+
+/** A decision about one call that waits for it. */
+export interface RunDecision {
+  readonly callId: string;
+  /** From the pending approval: the decision holds for exactly this input. */
+  readonly inputHash: string;
+  readonly approved: boolean;
+  readonly reason?: string;
+  /** Only after an interruption: the result of the call, if it is known. The call is then not repeated. */
+  readonly output?: string;
+}
+
+export interface RunTree {
+  readonly run: Run;
+  /** The tokens and the money of the run and all its descendants, from the budget ledger. */
+  readonly subtree: { readonly tokens: number; readonly microUsd: number };
+  readonly children: readonly RunTree[];
+}
+
+export interface RunExport {
+  readonly run: Run;
+  readonly steps: readonly StoredStep[];
+  readonly children: readonly RunExport[];
+}

@@ -1,0 +1,21 @@
+export const RUNS_OPTIONS = Symbol('RUNS_OPTIONS');
+
+export interface RunsOptions {
+  /** How long a replica may execute a run without a sign of life. Then another replica takes the run over. */
+  readonly leaseMs: number;
+  /** How many runs a replica executes at a time. 0: it executes none. */
+  readonly maxRunning: number;
+  /** How many runs of one agent a replica executes at a time. */
+  readonly maxRunningPerAgent: number;
+  /** How long a finished run is kept. */
+  readonly keepMs: number;
+  /** The definition that a run without a target uses. */
+  readonly defaultAgent?: string;
+}
+
+export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
+  leaseMs: 15_000,
+  maxRunning: 64,
+  maxRunningPerAgent: 32,
+  keepMs: 30 * 86_400_000,
+};

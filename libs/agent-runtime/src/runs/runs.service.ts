@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { ContentPart } from '#rollcall/providers';
+import { toUserMessage } from '../agents/message.mapper.js';
+import type { SpendingLimit } from '../spending/spending.js';
+import { lowerLimit, RunAdmission } from './run.admission.js';
+import { stepOf } from './run.decision.js';
+import {
+  RunDeadlinePassedError,
+  RunDelegatedError,
+  RunFinishedError,
+  RunForeignError,
+  RunNotFinishedError,
+  RunNotFoundError,
+  RunNotWaitingError,
+} from './run.errors.js';
+import { RunEvents } from './run.events.js';
+import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
+import { isFinal } from './run.status.js';
+import type { RunStep } from './run.step.js';
+import { type NewRun, RunStore } from './run.store.js';
+import { RunTargets } from './run.targets.js';
+
+const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
+
+/**
+ * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
+ * it by a message. `RunWorkers` executes runs.
+ */
+@Injectable()
+export class RunsService {
+  constructor(
+    private readonly db: Database,
+    private readonly store: RunStore,
+    private readonly targets: RunTargets,
+    private readonly admission: RunAdmission,
+    private readonly events: RunEvents,
+  ) {}
+
+  async start(request: StartRun): Promise<Run> {
+    return await (
+      await this.prepare(request)
+    )();
+  }
+
+  /**
+   * Chooses the agent and opens the budget. The returned function stores the run, in the transaction of its caller if there is one.
+   * Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_TARGET_UNAVAILABLE if no agent is available.
+   */
+  async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
+    const { namespace, target, input, deadline = null, by } = request;
+    toUserMessage({ parts: input }); // rejects an empty message
+    if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
+    const { agentId, definition, limit: own } = await this.targets.choose(namespace, target);
+    const id = randomUUID().replaceAll('-', '');
+    const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
+    await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
+    const place = {
+      id,
+      namespace,
+      rootId: id,
+      parentId: null,
+      depth: 0,
+      retryOf,
+      state: 'queued',
+      host: null,
+    } as const;
+    return async () =>
+      await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
+  }
+
+  /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
+  async cancel(key: RunKey, actor: RunActor): Promise<Run> {
+    return await this.db.transaction(async () => {
+      const run = await this.changeable(key, actor);
+      if (run.state === 'cancelled') return run;
+      if (isFinal(run.state)) throw new RunFinishedError(run.state);
+      const cancelled = await this.store.cancelTree(run.id);
+      await this.events.cancelled(run.id, cancelled, actor.by);
+      return cancelled.find(({ id }) => id === run.id) ?? run;
+    });
+  }
+
+  /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
+  async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
+    const { namespace, target, input, limit, state, rootId, id } = await this.get(key);
+    if (rootId !== id) throw new RunDelegatedError(rootId);
+    if (!isFinal(state)) throw new RunNotFinishedError(state);
+    return await this.prepare({ namespace, target, input, limit, by: actor.by }, id);
+  }
+
+  async retry(key: RunKey, actor: RunActor): Promise<Run> {
+    return await (
+      await this.prepareRetry(key, actor)
+    )();
+  }
+
+  /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+    toUserMessage({ parts });
+    return await this.resume(key, actor, ({ state, waitingFor }) => {
+      if (waitingFor === null || waitingFor === 'needs_review') throw new RunNotWaitingError(state, 'a message');
+      return { type: 'message', parts };
+    });
+  }
+
+  /** Decides about a call that waits for it. The run continues, and waits again if other calls wait. */
+  async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
+    return await this.resume(key, actor, (run) => stepOf(run, decision));
+  }
+
+  private async get(key: RunKey): Promise<Run> {
+    const run = await this.store.find(key);
+    if (!run) throw new RunNotFoundError(key.id);
+    return run;
+  }
+
+  private async insert(run: NewRun): Promise<Run> {
+    return await this.db.transaction(async () => {
+      await this.admission.holdNamespace(run.namespace);
+      const added = await this.store.insert(run);
+      if (!added) throw new Error(`the run ${run.id} exists`);
+      await this.events.queued(added, added.createdBy);
+      return added;
+    });
+  }
+
+  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => RunStep): Promise<Run> {
+    return await this.db.transaction(async () => {
+      const run = await this.changeable(key, actor);
+      if (isFinal(run.state)) throw new RunFinishedError(run.state);
+      await this.store.continue(run.id, decide(run));
+      await this.events.queued(run, actor.by);
+      return { ...run, state: 'queued', waitingFor: null };
+    });
+  }
+
+  /** Locks a run that the actor may change. */
+  private async changeable(key: RunKey, { by, mayManage }: RunActor): Promise<Run> {
+    const run = await this.store.lock(key);
+    if (!run) throw new RunNotFoundError(key.id);
+    if (!mayManage && run.createdBy !== by) throw new RunForeignError();
+    if (run.rootId !== run.id) throw new RunDelegatedError(run.rootId);
+    return run;
+  }
+}

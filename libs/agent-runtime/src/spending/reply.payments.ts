@@ -1,0 +1,53 @@
+import { settleAll } from './charges.js';
+import type { Charge, Hold } from './spending.js';
+
+interface OpenPayment {
+  readonly turn: number;
+  readonly holds: readonly Hold[];
+  readonly charges: readonly Charge[];
+  /** Whether the reader has the step of the reply. */
+  isRead: boolean;
+}
+
+/**
+ * Pays for the replies of one run, each after its step is stored. A run that is interrupted before that has no recorded reply and has
+ * paid nothing; a run that is interrupted after that has recorded the charges, and makes them when it resumes.
+ */
+export class ReplyPayments {
+  private open?: OpenPayment;
+  private isClosed = false;
+
+  /** Adds the payment of a reply that has arrived. Resolves at once, unless the run has already ended. */
+  async add(turn: number, holds: readonly Hold[], charges: readonly Charge[]): Promise<void> {
+    if (this.isClosed) return await settleAll(holds, charges);
+    this.open = { turn, holds, charges, isRead: false };
+  }
+
+  /** The charges of the reply of this turn, for its step. The reader receives the step now. */
+  read(turn: number): readonly Charge[] | undefined {
+    if (this.open?.turn !== turn) return undefined;
+    this.open.isRead = true;
+    return this.open.charges;
+  }
+
+  /** Whether the reader received the step of an unpaid reply. When it asks for the next event, it has stored the step. */
+  get isDue(): boolean {
+    return this.open?.isRead ?? false;
+  }
+
+  get isOpen(): boolean {
+    return this.open !== undefined;
+  }
+
+  async settle(): Promise<void> {
+    const payment = this.open;
+    this.open = undefined;
+    if (payment) await settleAll(payment.holds, payment.charges);
+  }
+
+  /** Pays for a reply that has no stored step, because the run ends before. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.settle();
+  }
+}

@@ -1,0 +1,140 @@
+import { type ModelProvider, type ModelReply, ProviderError, userMessage } from '#rollcall/providers';
+import { ReactAgent } from '../agents/react.agent.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
+import { resume, type RunState } from '../loop/run.state.js';
+import type { Step } from '../loop/step.js';
+import { BudgetMiddleware } from '../middleware/budget.middleware.js';
+import type { RunCall } from '../middleware/middleware.js';
+import { retry } from '../middleware/retry.middleware.js';
+import type { Spending, SpendingLimit } from '../spending/spending.js';
+import { defineTool } from '../tools/define.tool.js';
+import { toolBox } from '../tools/tool.box.js';
+import { given } from './given.js';
+import { MortalReplica, MortalSpending } from './mortal.replica.js';
+
+export interface InterruptedRunOptions {
+  readonly runId?: string;
+  readonly limit?: SpendingLimit;
+  readonly contextWindow?: number;
+  /** How many tools the model calls in each turn. After the last turn, it answers. */
+  readonly turns: readonly number[];
+  /** How many attempts of each turn fail. */
+  readonly failures: readonly number[];
+}
+
+/** Counts the calls in the memory of the run. */
+const COUNT = defineTool({
+  name: 'count',
+  description: 'Counts.',
+  idempotent: true,
+  execute: (_input, { memory }) => {
+    const calls = Number(memory.get('calls') ?? 0) + 1;
+    memory.set('calls', calls);
+    return `${calls} calls`;
+  },
+});
+
+/**
+ * A paid run whose replicas die. Each replica continues from the stored steps, as the owner of a durable run does. Its model repeats
+ * the same replies and failures in each life.
+ */
+export class InterruptedRun {
+  readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
+  private readonly failed: { tokens: number; replica: MortalReplica; at: number }[] = [];
+
+  constructor(
+    private readonly spending: Spending,
+    private readonly options: InterruptedRunOptions,
+  ) {}
+
+  /** Executes the run on replicas that die at these points, and then on one that survives. */
+  async execute(deaths: readonly number[]): Promise<RunOutcome> {
+    for (const at of deaths) {
+      const outcome = await this.live(new MortalReplica(at));
+      if (outcome !== 'died') return outcome;
+    }
+    return (await this.live(new MortalReplica(Infinity))) as RunOutcome;
+  }
+
+  /** The tokens of all recorded replies, and of all failed attempts, except those whose replica died before it settled them. */
+  get billed(): number {
+    const settled = this.failed.filter(({ replica, at }) => replica.performed > at);
+    return (
+      settled.reduce((sum, { tokens }) => sum + tokens, 0) + this.steps.reduce((sum, step) => sum + tokensOf(step), 0)
+    );
+  }
+
+  get state(): RunState {
+    return resume(this.steps);
+  }
+
+  private async live(replica: MortalReplica): Promise<RunOutcome | 'died'> {
+    const { runId = 'run-1', limit, contextWindow } = this.options;
+    const budget = new BudgetMiddleware({ spending: new MortalSpending(this.spending, replica), limit });
+    const agent = new ReactAgent({
+      name: 'ada',
+      description: '',
+      instructions: '',
+      model: this.modelOn(replica),
+      options: { maxIterations: 30, contextWindow },
+      runMiddleware: [budget.run],
+      modelMiddleware: [retry({ random: () => 0 }), budget.model],
+    });
+    agent.addToolBoxes(toolBox('test', [COUNT]));
+    const call = given.runCall({ context: given.context({ runId }), state: this.state });
+    return await Promise.race([this.read(agent, call, replica), replica.died]);
+  }
+
+  private async read(agent: ReactAgent, call: RunCall, replica: MortalReplica): Promise<RunOutcome> {
+    const events = agent.run(call);
+    for (;;) {
+      const next = await events.next();
+      if (next.done) return next.value;
+      if (next.value.type !== 'step') continue;
+      const stored = JSON.parse(JSON.stringify(next.value.step)) as Step;
+      await replica.perform(async () => void this.steps.push(stored));
+    }
+  }
+
+  private modelOn(replica: MortalReplica): ModelProvider {
+    const attempts = new Map<number, number>();
+    return {
+      vendor: 'test',
+      model: 'pure',
+      complete: async () => {
+        const { turn } = this.state;
+        const attempt = (attempts.get(turn) ?? 0) + 1;
+        attempts.set(turn, attempt);
+        return await replica.perform(async () => this.reply(replica, turn, attempt));
+      },
+      stream: () => {
+        throw new Error('not used');
+      },
+    };
+  }
+
+  private reply(replica: MortalReplica, turn: number, attempt: number): ModelReply {
+    const { turns, failures } = this.options;
+    const usage = { inputTokens: 40 + turn, outputTokens: 10 * attempt };
+    if (attempt <= (failures[turn] ?? 0)) {
+      const tokens = usage.inputTokens + usage.outputTokens;
+      this.failed.push({ tokens, replica, at: replica.performed + 1 });
+      throw new ProviderError('MODEL_STREAM_BROKEN', 'broken', { usage, retryable: true });
+    }
+    const replies = this.steps.filter(({ type }) => type === 'model-replied').length;
+    const calls = Array.from({ length: turns[replies] ?? 0 }, (_, index) => ({
+      type: 'tool-call' as const,
+      id: `call-${index}`,
+      name: 'count',
+      input: {},
+    }));
+    if (calls.length > 0) return { content: calls, finish: 'tool-calls', usage };
+    return { content: [{ type: 'text', text: 'done' }], finish: 'stop', usage };
+  }
+}
+
+function tokensOf(step: Step): number {
+  if (step.type !== 'model-replied' && step.type !== 'context-summarised') return 0;
+  const { inputTokens = NaN, outputTokens = NaN } = step.type === 'model-replied' ? step.reply.usage : step.usage;
+  return inputTokens + outputTokens;
+}

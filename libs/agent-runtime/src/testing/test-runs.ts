@@ -1,0 +1,212 @@
+import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { BackgroundFaults, type Database, EventCatalog, PLATFORM_EVENTS, PlatformModule } from '#rollcall/platform';
+import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
+import { type Agent, type ModelRequest, ProvidersModule } from '#rollcall/providers';
+import { type say, ScriptedModel } from '#rollcall/providers/testing';
+import { BudgetsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
+import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { AgentRuntimeModule } from '../agent-runtime.module.js';
+import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
+import { NativeRegistration } from '../agents/native.registration.js';
+import { ReactAgent } from '../agents/react.agent.js';
+import type { ReactOptions } from '../agents/react.options.js';
+import { DefinitionsService } from '../definitions/definitions.service.js';
+import { Delegation } from '../delegation/delegation.js';
+import { RUNTIME_EVENTS } from '../event.types.js';
+import { type AgentUse, HostedAgents } from '../lifecycle/hosted.agents.js';
+import { defaultMiddleware } from '../middleware/default.middleware.js';
+import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
+import { RunChannel } from '../runs/run.channel.js';
+import { RunFeed } from '../runs/run.feed.js';
+import type { Run } from '../runs/run.js';
+import { RunReader } from '../runs/run.reader.js';
+import { RunSweeper } from '../runs/run.sweeper.js';
+import { RunWorkers } from '../runs/run.workers.js';
+import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
+import { RunsService } from '../runs/runs.service.js';
+import { LedgerSpending } from '../spending/ledger.spending.js';
+import { toolBox } from '../tools/tool.box.js';
+import { ToolCatalog } from '../tools/tool.catalog.js';
+import { ToolExecutor } from '../tools/tool.executor.js';
+import type { Tool } from '../tools/tool.js';
+
+const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } }, aliases: {} };
+const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };
+const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
+const LOG = { log: () => undefined, warn: () => undefined, error: () => undefined };
+const LIMITS = { defaultTimeoutMs: 30_000, maxInputBytes: 100_000, maxOutputChars: 50_000 };
+
+/** How an agent of a test behaves, on every replica. */
+export interface TestAgent {
+  script(request: ModelRequest, call: number): ReturnType<typeof say>;
+  tools?: readonly Tool[];
+  options?: ReactOptions;
+}
+
+/** The agents of a test. Each replica builds its own from them. */
+export class TestAgents {
+  readonly defined = new Map<string, TestAgent>();
+  readonly foreign = new Map<string, () => Agent>();
+  /** The models of all replicas, by agent. */
+  readonly models = new Map<string, ScriptedModel[]>();
+
+  /** How many model calls all replicas have made for this agent. */
+  callsOf(name: string): number {
+    return (this.models.get(name) ?? []).reduce((sum, { calls }) => sum + calls.length, 0);
+  }
+}
+
+/** Hosts the agents of a test. */
+class TestHost extends HostedAgents {
+  readonly replicaId = crypto.randomUUID();
+  private readonly built = new Map<string, Agent>();
+
+  constructor(
+    private readonly agents: TestAgents,
+    private readonly build: (name: string, agent: TestAgent) => Agent,
+  ) {
+    super();
+  }
+
+  async use({ name }: { name: string }): Promise<AgentUse> {
+    const agent = this.built.get(name) ?? this.create(name);
+    this.built.set(name, agent);
+    const signal = new AbortController().signal;
+    return await Promise.resolve({ agent, revision: 1, signal, release: () => undefined });
+  }
+
+  async hostOf(): Promise<string | undefined> {
+    return await Promise.resolve(undefined);
+  }
+
+  private create(name: string): Agent {
+    const foreign = this.agents.foreign.get(name);
+    const defined = this.agents.defined.get(name);
+    if (!foreign && !defined) throw new Error(`no agent ${name}`);
+    return foreign ? foreign() : this.build(name, defined!);
+  }
+}
+
+/** The runs of one replica. Nothing runs until `start`. */
+export interface TestRuns {
+  runs: RunsService;
+  reader: RunReader;
+  feed: RunFeed;
+  workers: RunWorkers;
+  sweeper: RunSweeper;
+  spending: LedgerSpending;
+  budgets: BudgetsService;
+  events: TestEvents;
+  start(): void;
+  stop(): Promise<void>;
+  /** Starts a run of a defined agent. */
+  run(definition: string, text?: string, tokens?: number): Promise<Run>;
+}
+
+export async function testRuns(
+  db: Database,
+  agents: TestAgents,
+  options: Partial<RunsOptions> = {},
+): Promise<TestRuns> {
+  Logger.overrideLogger(false);
+  let host: TestHost | undefined;
+  const hosted = {
+    get replicaId() {
+      return host!.replicaId;
+    },
+    use: async (key: { name: string }) => await host!.use(key),
+    hostOf: async () => await host!.hostOf(),
+  };
+  const module = await Test.createTestingModule({
+    imports: [
+      PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
+      RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
+      ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
+      AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, runs: { ...DEFAULT_RUNS_OPTIONS, ...options } }),
+    ],
+  })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .overrideProvider(HostedAgents)
+    .useValue(hosted)
+    .compile();
+  const anywhere = { strict: false };
+  module.get(ToolCatalog, anywhere).onModuleInit();
+  module.get(NativeRegistration, anywhere).onModuleInit();
+  const spending = module.get(LedgerSpending, anywhere);
+  const delegation = module.get(Delegation, anywhere);
+  const build = (name: string, agent: TestAgent): Agent => reactAgent(name, agent, { agents, spending, delegation });
+  host = new TestHost(agents, build);
+  for (const [name, agent] of agents.defined)
+    delegation.factories.register(name, `The agent ${name}.`, () => build(name, agent) as ReactAgent);
+  const definitions = module.get(DefinitionsService, anywhere);
+  for (const name of [...agents.defined.keys(), ...agents.foreign.keys()]) await define(definitions, name);
+  const events = eventsOf(module);
+  const parts = {
+    runs: module.get(RunsService, anywhere),
+    reader: module.get(RunReader, anywhere),
+    feed: module.get<RunFeed>(RunFeed, anywhere),
+    workers: module.get(RunWorkers, anywhere),
+    sweeper: module.get(RunSweeper, anywhere),
+    spending,
+    budgets: module.get(BudgetsService, anywhere),
+    events,
+  };
+  const channel = module.get(RunChannel, anywhere);
+  return {
+    ...parts,
+    start: () => {
+      events.start();
+      channel.start();
+      parts.workers.start();
+    },
+    stop: async () => {
+      await parts.workers.stop();
+      await channel.stop();
+      await events.stop();
+    },
+    run: async (definition, text = 'Begin.', tokens) =>
+      await parts.runs.start({
+        namespace: 'default',
+        target: { definition },
+        input: [{ type: 'text', text }],
+        by: 'key:test',
+        ...(tokens !== undefined && { limit: { tokens, microUsd: null } }),
+      }),
+  };
+}
+
+async function define(definitions: DefinitionsService, name: string): Promise<void> {
+  const content = { description: name, instructions: 'Test.' };
+  const key = { namespace: 'default', name };
+  if (!(await definitions.has(key))) await definitions.register({ ...key, content, source: 'rest', by: 'test' });
+}
+
+function reactAgent(
+  name: string,
+  { script, tools = [], options = {} }: TestAgent,
+  { agents, spending, delegation }: { agents: TestAgents; spending: LedgerSpending; delegation: Delegation },
+): ReactAgent {
+  const model = new ScriptedModel(script);
+  agents.models.set(name, [...(agents.models.get(name) ?? []), model]);
+  const middleware = defaultMiddleware({
+    log: LOG,
+    circuit: new ModelCircuit(),
+    budget: { spending, defaultOutputTokens: 200, finalOutputTokens: 64 },
+  });
+  const agent = new ReactAgent({
+    name,
+    description: '',
+    instructions: '',
+    model,
+    options,
+    runMiddleware: middleware.run,
+    modelMiddleware: middleware.model,
+    executor: new ToolExecutor(LIMITS),
+    delegation: delegation.services,
+  });
+  agent.addToolBoxes(toolBox('test', [...tools]));
+  agent.setRegistry(delegation.factories);
+  return agent;
+}

@@ -1,0 +1,112 @@
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer, CallOptions } from '../support/call.js';
+
+interface RunBody {
+  id: string;
+  state: string;
+  code?: string;
+  [field: string]: unknown;
+}
+
+let api: TestApi;
+let other: TestApi;
+beforeAll(async () => {
+  api = await startApi();
+  other = await api.replica({ ROLLCALL_RUNS_MAX: '0' });
+  const content = { description: 'Echoes.', instructions: 'Echo.', budget: { tokens: 50_000, microUsd: null } };
+  await api.call('POST', '/v1/definitions', { body: { name: 'echo', content } });
+});
+afterAll(async () => {
+  await other.stop();
+  await api.stop();
+});
+
+const start = async (body: object, options: CallOptions = {}): Promise<Answer<RunBody>> =>
+  await api.call<RunBody>('POST', '/v1/runs', { body: { input: 'Hello.', ...body }, ...options });
+const get = async (path: string, on: TestApi = api): Promise<Answer<RunBody>> =>
+  await on.call<RunBody>('GET', `/v1/runs/${path}`);
+
+describe('/v1/runs', () => {
+  it('B6 starts a run, and any replica returns it when it is finished', async () => {
+    const { status, body: run } = await start({ definition: 'echo', budget: { tokens: 90_000 } });
+    expect({ status, run }).toMatchObject({
+      status: 202,
+      run: { state: 'queued', agentId: 'echo', definition: { name: 'echo', revision: 1 }, attempts: 0, result: null },
+    });
+    expect(run['budget']).toEqual({ tokens: 50_000, microUsd: null }); // the definition allows less
+    expect((await get(`${run.id}?waitMs=20000`, other)).body).toMatchObject({
+      state: 'completed',
+      result: { parts: [{ type: 'text', text: 'You said: Hello.' }] },
+      attempts: 1,
+    });
+  });
+
+  it('B6 lists steps and runs in pages, with filters', async () => {
+    const { body: run } = await start({ definition: 'echo', data: { branch: 'main' } });
+    await get(`${run.id}?waitMs=20000`);
+    const first = (await get(`${run.id}/steps?limit=1`)).body as unknown as { items: RunBody[]; nextCursor: string };
+    expect(first.items).toMatchObject([{ seq: 1, type: 'message' }]);
+    const rest = (await get(`${run.id}/steps?cursor=${first.nextCursor}`)).body;
+    expect(rest).toMatchObject({ items: [{ seq: 2, type: 'model-replied' }], nextCursor: null });
+    const found = await api.call<{ items: RunBody[] }>('GET', '/v1/runs?definition=echo&state=completed&limit=1');
+    expect(found.body.items.map(({ id }) => id)).toEqual([run.id]);
+    expect((await api.call('GET', '/v1/runs?state=queued')).body).toMatchObject({ items: [] });
+    const future = await api.call('GET', '/v1/runs?from=2100-01-01T00:00:00Z');
+    expect(future.body).toMatchObject({ items: [], nextCursor: null });
+  });
+
+  it('B6 a repetition with the same Idempotency-Key starts nothing', async () => {
+    const headers = { 'idempotency-key': 'one-run' };
+    const first = await start({ definition: 'echo' }, { headers });
+    expect((await start({ definition: 'echo' }, { headers })).body.id).toBe(first.body.id);
+  });
+
+  it.each([
+    [{ definition: 'absent' }, 404, 'DEFINITION_NOT_FOUND'],
+    [{ agent: 'absent' }, 404, 'RUN_TARGET_UNKNOWN'],
+    [{ capabilities: ['absent'] }, 409, 'RUN_TARGET_UNAVAILABLE'],
+    [{}, 400, 'RUN_TARGET_MISSING'],
+    [{ definition: 'echo', deadline: '2020-01-01T00:00:00Z' }, 400, 'RUN_DEADLINE_PASSED'],
+    [{ definition: 'echo', budget: { tokens: 0 } }, 402, 'SPENDING_LIMIT_REACHED'],
+    [{ definition: 'echo', agent: 'echo' }, 400, 'VALIDATION_FAILED'],
+    [{ definition: 'echo', prefer: 'cheapest' }, 400, 'VALIDATION_FAILED'],
+    [{ definition: 'echo', input: '' }, 400, 'VALIDATION_FAILED'],
+    [{ definition: 'echo', input: '   ' }, 400, 'AGENT_REQUEST_REFUSED'],
+    [{ definition: 'echo', input: 'x'.repeat(10_000_000) }, 413, 'BODY_TOO_LARGE'],
+    [{ definition: 'echo', unknown: 1 }, 400, 'VALIDATION_FAILED'],
+  ])('B6 rejects a start that is not possible: %j', async (body, status, code) => {
+    expect(await start(body)).toMatchObject({ status, body: { code } });
+  });
+
+  it('B6 cancels a run once, and only for its owner or an operator', async () => {
+    const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:9' }, provider: 'http' };
+    await api.call('POST', '/v1/definitions', { body: { name: 'far', content } });
+    await api.database.db.query(
+      `INSERT INTO run (id, namespace, root_id, state, waiting_for, target, agent_id, input, created_by)
+       VALUES ('asks', 'default', 'asks', 'waiting', 'input', '{}', 'echo', '[]', 'key:other')`,
+    );
+    const caller = await api.issueKeyIn('default', 'caller');
+    const cancel = async (id: string, key = api.adminKey): Promise<Answer<RunBody>> =>
+      await api.call<RunBody>('POST', `/v1/runs/${id}/cancel`, { body: {}, key });
+    expect(await cancel('asks', caller)).toMatchObject({ status: 403, body: { code: 'RUN_FOREIGN' } });
+    expect(await cancel('asks')).toMatchObject({ status: 200, body: { state: 'cancelled' } });
+    expect(await cancel('asks')).toMatchObject({ status: 200, body: { state: 'cancelled' } });
+    expect(await cancel('absent')).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
+    const { body: run } = await start({ definition: 'echo' });
+    await get(`${run.id}?waitMs=20000`);
+    expect(await cancel(run.id)).toMatchObject({ status: 409, body: { code: 'RUN_FINISHED', state: 'completed' } });
+    await until('the cancellation is in the event log', async () => {
+      const events = await api.call<{ items: { subject: string }[] }>('GET', '/v1/events?types=run.cancelled');
+      return events.body.items.some(({ subject }) => subject === 'asks');
+    });
+    const audit = await api.call<{ items: { action: string }[] }>('GET', '/v1/audit');
+    expect(audit.body.items.map(({ action }) => action)).toContain('run.cancelled');
+  });
+
+  it('B6 a failed run has the code of its error', async () => {
+    const { body: run } = await start({ definition: 'far' });
+    const { body } = await get(`${run.id}?waitMs=20000`);
+    expect(body).toMatchObject({ state: 'failed', result: { error: { code: expect.any(String) } } });
+  });
+});

@@ -1,0 +1,102 @@
+import { randomInt } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { Client } from 'pg';
+import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { call } from '../support/call.js';
+import { newFolder, RollcallProcess } from '../support/process.js';
+
+const KEY = 'k'.repeat(40);
+const RUNS = 50;
+/** The measured run of the requirement has 20. */
+const KILLS = Number(process.env['ROLLCALL_TEST_KILLS'] ?? 3);
+/**
+ * On a busy machine, a living replica with a shorter lease may lose it. It then aborts its model calls, whose usage is unknown and
+ * charged as an estimate, so the exact comparison of replies and charges would fail.
+ */
+const LEASE_MS = 10_000;
+const MODELS = JSON.stringify({ default: 'steps', presets: { steps: { vendor: 'scripted', model: 'steps' } } });
+const OPEN = `state IN ('queued', 'running')`;
+
+let folder: string;
+let url: string;
+let client: Client;
+let replicas: RollcallProcess[];
+
+beforeEach(async () => {
+  folder = newFolder();
+  url = await emptyDatabase();
+  replicas = [await start().ready()];
+  replicas.push(await start().ready());
+  client = new Client({ connectionString: url });
+  await client.connect();
+});
+afterEach(async () => {
+  await client.end();
+  await Promise.all(replicas.map(async (one) => await one.end('SIGKILL')));
+  rmSync(folder, { recursive: true, force: true });
+  await dropDatabase(url);
+});
+
+function start(): RollcallProcess {
+  return new RollcallProcess({
+    DATABASE_URL: url,
+    ROLLCALL_DATA_DIR: folder,
+    ROLLCALL_ADMIN_KEY: KEY,
+    ROLLCALL_MODELS: MODELS,
+    ROLLCALL_RUNS_LEASE: `${LEASE_MS}ms`,
+    ROLLCALL_RUNS_MAX_PER_AGENT: '64',
+  });
+}
+
+async function count(from: string): Promise<number> {
+  const { rows } = await client.query<{ count: string }>(`SELECT count(*) AS count FROM ${from}`);
+  return Number(rows[0]?.count);
+}
+
+async function startRun(at: RollcallProcess, steps: number): Promise<void> {
+  const body = { definition: 'worker', input: `Read the clock ${steps} times.` };
+  const { status } = await call(at.url, 'POST', '/v1/runs', { key: KEY, body });
+  expect(status).toBe(202);
+}
+
+/** Starts runs until there are as many unfinished ones as the test needs. */
+async function fill(at: RollcallProcess): Promise<void> {
+  const missing = RUNS - (await count(`run WHERE ${OPEN}`));
+  await Promise.all(Array.from({ length: Math.max(0, missing) }, async () => await startRun(at, randomInt(5, 20))));
+}
+
+describe('replicas that are killed while they execute runs', () => {
+  it('B6 B2 every run is completed, no step is missing or repeated, each reply is paid once, and nothing stays reserved', async () => {
+    const content = { description: 'Works.', instructions: 'Work.', tools: ['clock'] };
+    const body = { name: 'worker', content };
+    const [first] = replicas;
+    expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const victim = randomInt(2);
+      await fill(replicas[1 - victim]!);
+      const before = await count('run_step');
+      await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
+      await replicas[victim]?.end('SIGKILL');
+      replicas[victim] = await start().ready();
+    }
+    await until('every run has ended', async () => (await count(`run WHERE ${OPEN}`)) === 0, 120_000);
+    expect(await count(`run WHERE state <> 'completed'`)).toBe(0);
+    expect(await count('run')).toBeGreaterThanOrEqual(RUNS);
+    expect(await count('run WHERE attempts > 1')).toBeGreaterThan(0);
+    const gaps = `SELECT run_id FROM run_step GROUP BY run_id HAVING count(*) <> max(seq)`;
+    expect((await client.query(gaps)).rows).toEqual([]);
+    const repeated = `SELECT run_id, step->>'turn' FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1, 2 HAVING count(*) > 1`;
+    expect((await client.query(repeated)).rows).toEqual([]);
+    await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0, 10_000);
+    const unequal = `
+      WITH replied AS (SELECT run_id, sum((step->'reply'->'usage'->>'inputTokens')::bigint
+          + (step->'reply'->'usage'->>'outputTokens')::bigint) AS tokens
+        FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1)
+      SELECT run_id, tokens, used_tokens FROM replied JOIN budget ON kind = 'run' AND subject = run_id
+      WHERE used_tokens <> tokens`;
+    expect((await client.query(unequal)).rows).toEqual([]);
+    const reconciliation = await call(replicas[0]!.url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
+    expect(reconciliation.body).toMatchObject({ discrepancies: [] });
+  }, 120_000 + KILLS * 60_000);
+});
