@@ -2,16 +2,7 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  | 'agent'
-  | 'budget'
-  | 'definition'
-  | 'delivery'
-  | 'hosted'
-  | 'key'
-  | 'namespace'
-  | 'reservation'
-  | 'run'
-  | 'webhook';
+  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
 
 export interface Target {
   id: string;

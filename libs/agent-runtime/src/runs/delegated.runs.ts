@@ -49,11 +49,7 @@ export class DelegatedRuns extends RunRecorder {
     return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
   }
 
-  private async *handle(
-    agent: Agent,
-    message: AgentMessage,
-    options: HandleOptions = {},
-  ): AsyncGenerator<AgentEvent> {
+  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* agent.handle(message, options);

@@ -1,17 +1,17 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { type AgentResult, ProviderError, textPart } from '#rollcall/providers';
-import { endOf, endOfDelegated, failureOf, isFinal, nextStatus, RUN_STATES, type RunChange, statusesBefore } from './run.status.js';
+import {
+  endOf,
+  endOfDelegated,
+  failureOf,
+  isFinal,
+  nextStatus,
+  RUN_STATES,
+  type RunChange,
+  statusesBefore,
+} from './run.status.js';
 
-const CHANGES: RunChange[] = [
-  'claim',
-  'continue',
-  'cancel',
-  'waiting',
-  'completed',
-  'refused',
-  'stopped',
-  'failed',
-];
+const CHANGES: RunChange[] = ['claim', 'continue', 'cancel', 'waiting', 'completed', 'refused', 'stopped', 'failed'];
 const usage = {};
 const parts = [textPart('so far')];
 

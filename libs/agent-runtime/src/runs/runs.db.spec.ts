@@ -100,7 +100,9 @@ async function typesOf(on: TestRuns): Promise<string[]> {
 
 /** The lease of a replica that does not work any more ends. */
 async function endLeases(): Promise<void> {
-  await database.db.query(`UPDATE run SET lease_until = clock_timestamp() - interval '1 second' WHERE lease_token IS NOT NULL`);
+  await database.db.query(
+    `UPDATE run SET lease_until = clock_timestamp() - interval '1 second' WHERE lease_token IS NOT NULL`,
+  );
 }
 
 describe('a durable run', () => {
@@ -270,8 +272,12 @@ describe('a cancelled run', () => {
     const one = await replica();
     const run = await one.run('looker');
     const key = { namespace: 'default', id: run.id };
-    await expect(one.runs.cancel(key, { by: 'key:other', mayManage: false })).rejects.toMatchObject({ code: 'RUN_FOREIGN' });
-    await expect(one.runs.cancel({ ...key, namespace: 'team' }, ACTOR)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(one.runs.cancel(key, { by: 'key:other', mayManage: false })).rejects.toMatchObject({
+      code: 'RUN_FOREIGN',
+    });
+    await expect(one.runs.cancel({ ...key, namespace: 'team' }, ACTOR)).rejects.toMatchObject({
+      code: 'RUN_NOT_FOUND',
+    });
     await ended(one, run);
     await expect(one.runs.cancel(key, ACTOR)).rejects.toMatchObject({ code: 'RUN_FINISHED' });
     const retried = await one.runs.retry(key, ACTOR);
@@ -293,7 +299,9 @@ describe('a tree of runs', () => {
     const exported = await one.reader.export({ namespace: 'default', id: run.id });
     expect(exported.children[0]?.steps.at(-1)?.step.type).toBe('finished');
     const child = { namespace: 'default', id: tree.children[0]?.run.id ?? '' };
-    await expect(one.runs.cancel(child, { ...ACTOR, mayManage: true })).rejects.toMatchObject({ code: 'RUN_DELEGATED' });
+    await expect(one.runs.cancel(child, { ...ACTOR, mayManage: true })).rejects.toMatchObject({
+      code: 'RUN_DELEGATED',
+    });
   });
 
   it('B6 S2.4 continues a delegated run from its own steps when another replica takes the root over', async () => {

@@ -39,7 +39,9 @@ export class RunsService {
   ) {}
 
   async start(request: StartRun): Promise<Run> {
-    return await (await this.prepare(request))();
+    return await (
+      await this.prepare(request)
+    )();
   }
 
   /**
@@ -54,7 +56,16 @@ export class RunsService {
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
-    const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host: null } as const;
+    const place = {
+      id,
+      namespace,
+      rootId: id,
+      parentId: null,
+      depth: 0,
+      retryOf,
+      state: 'queued',
+      host: null,
+    } as const;
     return async () =>
       await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
   }
@@ -80,7 +91,9 @@ export class RunsService {
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
-    return await (await this.prepareRetry(key, actor))();
+    return await (
+      await this.prepareRetry(key, actor)
+    )();
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
