@@ -12,7 +12,6 @@ export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
-export { type AgentUse, HostedAgents } from './lifecycle/hosted.agents.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export type { ListedRun, Run, RunActor, StartRun } from './runs/run.js';
