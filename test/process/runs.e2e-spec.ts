@@ -76,7 +76,7 @@ describe('replicas that are killed while they execute runs', () => {
       expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
       for (let kill = 0; kill < KILLS; kill += 1) {
         const victim = randomInt(2);
-        await fill(replicas[1 - victim]!);
+        await fill(replicas[1 - victim]);
         const before = await count('run_step');
         await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
         await replicas[victim]?.end('SIGKILL');
@@ -102,7 +102,7 @@ describe('replicas that are killed while they execute runs', () => {
       SELECT run_id, tokens, used_tokens FROM replied JOIN budget ON kind = 'run' AND subject = run_id
       WHERE used_tokens <> tokens`;
       expect((await client.query(unequal)).rows).toEqual([]);
-      const reconciliation = await call(replicas[0]!.url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
+      const reconciliation = await call(replicas[0].url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
       expect(reconciliation.body).toMatchObject({ discrepancies: [] });
     },
     120_000 + KILLS * 60_000,

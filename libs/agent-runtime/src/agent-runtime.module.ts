@@ -36,6 +36,7 @@ import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
 import { RunAgents } from './runs/run.agents.js';
+import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
 import { RunClaimStore } from './runs/run-claim.store.js';
 import { RunLogStore } from './runs/run-log.store.js';
@@ -151,7 +152,11 @@ function toolProviders(options: ToolsOptions): Provider[] {
 }
 
 function delegationProviders(options: DelegationOptions): Provider[] {
-  const settings = { provide: DELEGATION_OPTIONS, useValue: options };
+  const settings = {
+    provide: DELEGATION_OPTIONS,
+    useFactory: (recorder: RunRecorder) => ({ ...options, recorder }),
+    inject: [RunRecorder],
+  };
   const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
   return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }
@@ -161,6 +166,7 @@ const RUNS: Provider[] = [
   RunWatches,
   RunStore,
   RunEvents,
+  RunCandidates,
   RunTargets,
   RunAdmission,
   RunReader,
