@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import {
   type AgentRecord,
@@ -12,10 +12,10 @@ import {
 } from '#rollcall/registry';
 import { addressOf } from '../delegation/agent.address.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { RunTargetMissingError, RunTargetUnavailableError, RunTargetUnknownError } from './run.errors.js';
 import type { Run, RunTarget } from './run.js';
-import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 /** The agent of a new run. */
 export interface ChosenAgent {
@@ -24,11 +24,12 @@ export interface ChosenAgent {
   readonly definition: Run['definition'];
   /** The limit that the definition sets for each run. */
   readonly limit: SpendingLimit;
+  /** The replica that hosts the agent; null if any replica can execute the run. */
+  readonly host: string | null;
 }
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 const MAX_EXPLAINED = 20;
-const DEFAULT_AGENT = 'default';
 
 /** Chooses the agent that executes a run, when the run starts. */
 @Injectable()
@@ -39,7 +40,7 @@ export class RunTargets {
     private readonly directory: Directory,
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
-    @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
+    private readonly hosted: HostedAgents,
   ) {}
 
   async choose(namespace: string, { agent, definition, capabilities, prefer }: RunTarget): Promise<ChosenAgent> {
@@ -51,14 +52,15 @@ export class RunTargets {
   }
 
   private async byDefault(namespace: string): Promise<ChosenAgent> {
-    const name = this.options.defaultAgent ?? DEFAULT_AGENT;
+    const name = this.definitions.defaultName(namespace);
     if (!(await this.definitions.has({ namespace, name }))) throw new RunTargetMissingError();
     return await this.defined(namespace, name);
   }
 
   private async defined(namespace: string, name: string): Promise<ChosenAgent> {
     const { revision, content } = await this.definitions.get({ namespace, name });
-    return { agentId: name, definition: { name, revision }, limit: content.budget ?? NO_LIMIT };
+    const host = (await this.hosted.hostOf({ namespace, name })) ?? null;
+    return { agentId: name, definition: { name, revision }, limit: content.budget ?? NO_LIMIT, host };
   }
 
   private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
@@ -90,12 +92,14 @@ export class RunTargets {
     throw noneCapable(query.capabilities ?? [], ranking);
   }
 
-  /** An agent without an address is executed by Rollcall if there is a definition of its name. */
+  /** An agent without an address is executed by Rollcall if a replica hosts it, or if there is a definition of its name. */
   private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
     const { namespace, agentId } = record;
-    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT };
-    if (!(await this.definitions.has({ namespace, name: agentId }))) return undefined;
-    return await this.defined(namespace, agentId);
+    const key = { namespace, name: agentId };
+    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, host: null };
+    if (await this.definitions.has(key)) return await this.defined(namespace, agentId);
+    const host = await this.hosted.hostOf(key);
+    return host === undefined ? undefined : { agentId, definition: null, limit: NO_LIMIT, host };
   }
 }
 
