@@ -11,6 +11,8 @@ import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
+/** The report of a shutdown must be sent before the time limit of its request. */
+const ANSWER_SHARE = 0.8;
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
@@ -63,6 +65,14 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   };
 }
 
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
+}
+
 function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {
   const { maxDepth, maxWidth, maxRuns, childTimeout, inheritTools } = delegation;
   return {
@@ -81,13 +91,6 @@ function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntim
   const { agentFiles: files } = runtime;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
   return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
-}
-
-function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
-  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
-  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
-  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
-  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs: shutdownTimeout, stopMs };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

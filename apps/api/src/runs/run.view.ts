@@ -33,7 +33,12 @@ class RunErrorView {
 class PendingCallView {
   @ApiProperty({ example: 'call-1', description: 'The id of the call.' }) callId: string;
   @ApiProperty({ example: 'pay', description: 'The tool.' }) tool: string;
-  @ApiProperty({ ...ANY_OBJECT, nullable: true, example: { eur: 5 }, description: 'The input of the call, any JSON value.' })
+  @ApiProperty({
+    ...ANY_OBJECT,
+    nullable: true,
+    example: { eur: 5 },
+    description: 'The input of the call, any JSON value.',
+  })
   input: unknown;
   @ApiProperty({ example: '9f86d081884c7d65', description: 'The hash of the input. A decision must contain it.' })
   inputHash: string;
@@ -84,7 +89,11 @@ export class RunView {
   result: RunResultView | null;
   @ApiProperty({ type: RunUsageView, description: 'The usage without descendants, at the last change of the state.' })
   usage: RunUsageView;
-  @ApiProperty({ type: 'integer', example: 1, description: 'How often a replica has begun or continued the execution.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 1,
+    description: 'How often a replica has begun or continued the execution.',
+  })
   attempts: number;
   @ApiProperty({ example: 'key:7hW2mNp4Xz', description: 'Who started the run.' }) createdBy: string;
   @ApiProperty({ ...TIME, description: 'When the run was started.' }) createdAt: string;
@@ -102,7 +111,11 @@ export class RunStepView {
   @ApiProperty({ ...TIME, description: 'When it was stored.' }) at: string;
   @ApiProperty({ example: 'model-replied', description: 'What happened, such as `model-replied` or `tool-finished`.' })
   type: string;
-  @ApiProperty({ ...ANY_OBJECT, example: { type: 'model-replied', turn: 1 }, description: 'The step. Its fields depend on `type`.' })
+  @ApiProperty({
+    ...ANY_OBJECT,
+    example: { type: 'model-replied', turn: 1 },
+    description: 'The step. Its fields depend on `type`.',
+  })
   step: object;
 }
 
@@ -111,17 +124,29 @@ export class RunStepPage extends PageView {
 }
 
 export function toRunView(run: Run | ListedRun): RunView {
-  const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, agentId, definition } = run;
-  const { deadline, result, usage, attempts, createdBy, createdAt, startedAt, finishedAt } = run;
+  const { result, usage } = run;
   const { inputTokens, outputTokens, costMicroUsd } = usage;
   return {
-    ...{ id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, agentId, definition },
+    id: run.id,
+    namespace: run.namespace,
+    rootId: run.rootId,
+    parentId: run.parentId,
+    depth: run.depth,
+    retryOf: run.retryOf,
+    state: run.state,
+    waitingFor: run.waitingFor,
+    agentId: run.agentId,
+    definition: run.definition,
     input: [...run.input],
     budget: run.limit,
-    deadline,
+    deadline: run.deadline,
     result: result && { ...result, parts: [...result.parts], approvals: result.approvals && [...result.approvals] },
     usage: { inputTokens, outputTokens, costMicroUsd },
-    ...{ attempts, createdBy, createdAt, startedAt, finishedAt },
+    attempts: run.attempts,
+    createdBy: run.createdBy,
+    createdAt: run.createdAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
   };
 }
 

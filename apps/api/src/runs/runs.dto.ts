@@ -56,13 +56,23 @@ export class MessageBody {
 }
 
 export class StartRunBody extends MessageBody {
-  @ApiPropertyOptional({ minLength: 1, maxLength: MAX_NAME, example: 'builder-01', description: 'The agentId of a registered agent.' })
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'builder-01',
+    description: 'The agentId of a registered agent.',
+  })
   @Optional()
   @IsString()
   @Length(1, MAX_NAME)
   agent?: string;
 
-  @ApiPropertyOptional({ minLength: 1, maxLength: MAX_NAME, example: 'reviewer', description: 'The name of a definition.' })
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'reviewer',
+    description: 'The name of a definition.',
+  })
   @Optional()
   @IsString()
   @Length(1, MAX_NAME)
@@ -82,7 +92,12 @@ export class StartRunBody extends MessageBody {
   @Length(1, MAX_NAME, { each: true })
   capabilities?: string[];
 
-  @ApiPropertyOptional({ minLength: 1, maxLength: MAX_NAME, example: 'cheapest', description: 'How the agents with the capabilities are ranked.' })
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'cheapest',
+    description: 'How the agents with the capabilities are ranked.',
+  })
   @Optional()
   @IsString()
   @Length(1, MAX_NAME)
@@ -125,7 +140,12 @@ export class RunQuery {
 }
 
 export class RunsQuery extends PageQuery {
-  @ApiPropertyOptional({ type: [String], enum: RUN_STATES, example: ['running', 'waiting'], description: 'Only runs in these states.' })
+  @ApiPropertyOptional({
+    type: [String],
+    enum: RUN_STATES,
+    example: ['running', 'waiting'],
+    description: 'Only runs in these states.',
+  })
   @IsOptional()
   @States()
   @IsArray()
@@ -134,13 +154,23 @@ export class RunsQuery extends PageQuery {
   @IsIn(RUN_STATES, { each: true })
   state?: RunStatus[];
 
-  @ApiPropertyOptional({ minLength: 1, maxLength: MAX_NAME, example: 'builder-01', description: 'Only runs of this agent.' })
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'builder-01',
+    description: 'Only runs of this agent.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, MAX_NAME)
   agent?: string;
 
-  @ApiPropertyOptional({ minLength: 1, maxLength: MAX_NAME, example: 'reviewer', description: 'Only runs of this definition.' })
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_NAME,
+    example: 'reviewer',
+    description: 'Only runs of this definition.',
+  })
   @IsOptional()
   @IsString()
   @Length(1, MAX_NAME)
@@ -156,12 +186,20 @@ export class RunsQuery extends PageQuery {
   @Length(1, MAX_NAME)
   root?: string;
 
-  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started at this time or later.' })
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description: 'Only runs that were started at this time or later.',
+  })
   @IsOptional()
   @IsDateTime()
   from?: string;
 
-  @ApiPropertyOptional({ type: String, format: 'date-time', description: 'Only runs that were started before this time.' })
+  @ApiPropertyOptional({
+    type: String,
+    format: 'date-time',
+    description: 'Only runs that were started before this time.',
+  })
   @IsOptional()
   @IsDateTime()
   to?: string;

@@ -6,7 +6,7 @@ import { PageQuery } from '../http/page.js';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 
-const MAX_TIMEOUT_MS = 60_000;
+const MAX_TIMEOUT_MS = 10_000;
 
 export class SpawnBody {
   @ApiPropertyOptional({ maxLength: 128, example: 'reviewer', description: 'The name of a definition.' })

@@ -1,9 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar, claimOf, hasEnded } from './agent.registrar.js';
-import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { SpawnedAgent } from './spawned.agent.js';
 
@@ -29,12 +28,11 @@ export class AgentBeats {
     private readonly registrar: AgentRegistrar,
     private readonly store: RuntimeAgentStore,
     private readonly faults: BackgroundFaults,
-    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
   ) {}
 
   @Periodic('runtime.beats', PASS_EVERY_MS)
   async pass(): Promise<void> {
-    this.host.reap(this.options.idleMs);
+    this.host.reap(this.host.options.idleMs);
     const agents = this.host.spawned.filter(({ closing }) => !closing);
     await Promise.all(agents.map(async (agent) => await this.refresh(agent)));
     await this.publish(agents);
@@ -67,7 +65,9 @@ export class AgentBeats {
 
   private async beat(agents: readonly SpawnedAgent[]): Promise<void> {
     const now = performance.now();
-    const due = agents.filter((agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.options.beatEveryMs);
+    const due = agents.filter(
+      (agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.host.options.beatEveryMs,
+    );
     if (due.length === 0) return;
     const beats = due.map((agent) => ({ ...claimOf(agent), inFlight: agent.hosted.inFlight }));
     const results = await this.heartbeats.beatAll(beats);
@@ -95,7 +95,7 @@ export class AgentBeats {
   }
 
   private async close(agent: SpawnedAgent): Promise<void> {
-    await this.host.shutdown(agent, this.options.shutdownMs);
+    await this.host.shutdown(agent, this.host.options.shutdownMs);
   }
 }
 

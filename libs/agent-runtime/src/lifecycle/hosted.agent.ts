@@ -108,15 +108,15 @@ export class HostedAgent {
 
   private start(): Promise<AgentInstance> {
     const attempt = this.build();
-    attempt.then(
-      (instance) => {
-        if (this.current === attempt) this.built = instance;
-      },
-      () => {
-        if (this.current === attempt) this.forget();
-      },
-    );
+    void this.note(attempt);
     return attempt;
+  }
+
+  private async note(attempt: Promise<AgentInstance>): Promise<void> {
+    const instance = await attempt.catch(ignore);
+    if (this.current !== attempt) return;
+    if (instance) this.built = instance;
+    else this.forget();
   }
 
   private async build(): Promise<AgentInstance> {

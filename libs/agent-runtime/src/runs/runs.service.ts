@@ -39,7 +39,9 @@ export class RunsService {
   ) {}
 
   async start(request: StartRun): Promise<Run> {
-    return await (await this.prepare(request))();
+    return await (
+      await this.prepare(request)
+    )();
   }
 
   /**
@@ -50,11 +52,11 @@ export class RunsService {
     const { namespace, target, input, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
-    const { agentId, definition, limit: own } = await this.targets.choose(namespace, target);
+    const { agentId, definition, limit: own, host } = await this.targets.choose(namespace, target);
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
-    const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host: null } as const;
+    const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     return async () =>
       await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
   }
@@ -80,7 +82,9 @@ export class RunsService {
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
-    return await (await this.prepareRetry(key, actor))();
+    return await (
+      await this.prepareRetry(key, actor)
+    )();
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
