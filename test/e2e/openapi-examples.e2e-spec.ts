@@ -60,7 +60,7 @@ const STEPS: Step[] = [
   ...plain('runtime.spawn', 'runtime.listAgents', 'runtime.getAgent', 'runtime.shutdownAgent', 'runtime.shutdownAll'),
   ...plain('definitions.register', 'definitions.list', 'definitions.get', 'definitions.replace', 'definitions.diff'),
   ...plain('definitions.listRevisions', 'definitions.getRevision', 'definitions.getCapabilities'),
-  ...plain('definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),
+  ...plain('definitions.import', 'definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),
   { operationId: 'runs.get', path: run },
   { operationId: 'runs.listSteps', path: run },
   { operationId: 'runs.cancel', path: run },

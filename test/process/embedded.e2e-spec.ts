@@ -28,8 +28,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function start(environment: Record<string, string> = {}): RollcallProcess {
-  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment });
+function start(environment: Record<string, string> = {}, files: Record<string, string> = {}): RollcallProcess {
+  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment }, undefined, files);
   running.push(started);
   return started;
 }
@@ -110,6 +110,28 @@ describe('the first start on a new machine', () => {
     expect(second.output).not.toContain('shown only once');
     const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
     expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
+  });
+});
+
+describe('definitions at the start', () => {
+  it('S4.2 S0.7 the files of .claude/agents are registered, and a wrong agent in the configuration ends the process', async () => {
+    copyInitialised();
+    const names = Array.from({ length: 10 }, (_, index) => `agent-${index}`);
+    const spec = (name: string): string => `---\nname: ${name}\ndescription: Answers.\nmodel: opus\n---\nAnswer.\n`;
+    const files = Object.fromEntries(names.map((name) => [`.claude/agents/${name}.md`, spec(name)]));
+    const first = await start({}, { ...files, '.claude/agents/wrong.md': '---\nname: [\n---\n' }).ready();
+    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    const { body } = await call<{ items: { name: string }[] }>(first.url, 'GET', '/v1/definitions', { key });
+    expect(body.items.map(({ name }) => name)).toEqual(names);
+    expect(await call(first.url, 'GET', '/v1/definitions/agent-0/effective', { key })).toMatchObject({
+      body: { model: { rule: 'built-in-alias' } },
+    });
+    expect(first.output).toContain('"event":"definitions.file_rejected"');
+    expect(first.output).toContain('"event":"definitions.loaded"');
+    await first.end();
+    const wrong = start({ ROLLCALL_AGENTS: '{"reviewer":{"description":"Reviews.","tools":["clok"]}}' });
+    expect(await wrong.exit()).toBe(1);
+    expect(wrong.output).toContain('agents.reviewer: tools: there is no tool "clok" (did you mean clock?)');
   });
 });
 

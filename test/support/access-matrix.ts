@@ -2,7 +2,16 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
+  | 'agent'
+  | 'budget'
+  | 'definition'
+  | 'delivery'
+  | 'hosted'
+  | 'key'
+  | 'namespace'
+  | 'reservation'
+  | 'run'
+  | 'webhook';
 
 export interface Target {
   id: string;
@@ -141,6 +150,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
   'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
   'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/definition-imports': {
+    roles: OPERATORS,
+    ok: 200,
+    body: () => ({ files: [{ path: 'a.md', content: `---\nname: ${unique()}\ndescription: x\n---\nx` }] }),
+  },
   'POST /v1/definitions': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/definitions/effective': {
     roles: READS_MODELS,
@@ -157,8 +171,6 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/keys': { roles: 'admin', ok: 201, body: () => ({ name: 'key', roles: ['viewer'] }) },
   'POST /v1/keys/:id/rotate': { roles: 'admin', ok: 201, target: 'key', body: empty },
   'POST /v1/namespaces': { roles: 'admin', ok: 201, body: () => ({ name: unique() }), installation: true },
-  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
-  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/runs': {
     roles: CALLS,
     ok: 202,
@@ -166,6 +178,8 @@ export const ACCESS: Record<string, AccessRow> = {
     body: ({ id }) => ({ definition: id, input: 'Hello.' }),
   },
   'POST /v1/runs/:id/cancel': { ...run, roles: CALLS, others: { caller: 403 }, body: empty },
+  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
+  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,

@@ -27,6 +27,7 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { DefinitionImports } from './imports/definition.imports.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
@@ -90,6 +91,7 @@ export class AgentRuntimeModule {
         AgentBuilder,
         AgentLifecycle,
         AgentFactoryRegistry,
+        DefinitionImports,
         DefinitionsService,
         DefinitionValidator,
         EffectiveDefinitions,
@@ -121,6 +123,7 @@ const DEFINITIONS: Provider[] = [
 const DEPLOYMENT: Provider[] = [
   DefinitionExplorer,
   DefinitionFiles,
+  DefinitionImports,
   DefinitionSources,
   DeploymentService,
   DeploymentStore,

@@ -3,6 +3,8 @@ export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { ReactAgent } from './agents/react.agent.js';
 export { GuardedAgents } from './calls/guarded.agents.js';
 export { loadFromDirectory } from './spec-files/spec.loader.js';
+export { AgentDefinition } from './deployment/agent-definition.decorator.js';
+export type { CodeDefinition } from './deployment/deployed.definition.js';
 export { DeploymentInvalidError } from './deployment/deployment.errors.js';
 export { capabilitiesOf } from './definitions/definition.capabilities.js';
 export type { FieldChange } from './definitions/definition.diff.js';
@@ -10,6 +12,8 @@ export type { Definition, DefinitionContent } from './definitions/definition.js'
 export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
+export { DefinitionImports } from './imports/definition.imports.js';
+export type { ImportChange, ImportedFile, ImportProblem, ImportReport } from './imports/import.report.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { AGENT_STATES, type AgentInfo } from './lifecycle/agent.info.js';
