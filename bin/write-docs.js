@@ -1,5 +1,5 @@
 /** Writes the generated tables in docs/ and .env.example. A test checks that they match the code. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { configurationTable, envExample } from '../dist/apps/api/src/config/config.docs.js';
 import { eventTable } from '../dist/apps/api/src/events/events.docs.js';
 import { problemTable } from '../dist/apps/api/src/http/problem.docs.js';
@@ -10,12 +10,15 @@ function fill(page, mark, table) {
   writeFileSync(file, readFileSync(file, 'utf8').replace(between, `$1\n${table}\n$2`));
 }
 
-/** Copies a program of examples/ into a page. The replacement is a function because `$` is special in a replacement text. */
+const LANGUAGES = { js: 'js', ts: 'ts', md: 'markdown', json: 'json' };
+
+/** Copies a file of examples/ into a page. The replacement is a function because `$` is special in a replacement text. */
 function quote(page, name) {
   const file = new URL(`../docs/${page}`, import.meta.url);
   const code = readFileSync(new URL(`../examples/${name}`, import.meta.url), 'utf8');
   const between = new RegExp(`<!-- examples/${name}:begin -->[\\s\\S]*?<!-- examples/${name}:end -->`);
-  const block = `<!-- examples/${name}:begin -->\n\n\`\`\`js\n${code}\`\`\`\n\n<!-- examples/${name}:end -->`;
+  const language = LANGUAGES[name.split('.').at(-1)];
+  const block = `<!-- examples/${name}:begin -->\n\n\`\`\`${language}\n${code}\`\`\`\n\n<!-- examples/${name}:end -->`;
   writeFileSync(
     file,
     readFileSync(file, 'utf8').replace(between, () => block),
@@ -25,6 +28,8 @@ function quote(page, name) {
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
 quote('webhooks.md', 'receiver.js');
+for (const name of readdirSync(new URL('../examples/agents', import.meta.url), { recursive: true, encoding: 'utf8' }))
+  if (/\.\w+$/.test(name)) quote('definitions.md', `agents/${name}`);
 fill('configuration.md', 'settings', configurationTable());
 fill('errors.md', 'errors', problemTable());
 fill('events.md', 'events', eventTable());

@@ -6,7 +6,7 @@ import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
 import type { Exchange } from './sender.js';
 import type { Slot, SlotValues } from './slots.js';
-import { AGENTS, OTHERS } from './valid-request.js';
+import { AGENTS, DEFINITION_PREFIX, OTHERS } from './valid-request.js';
 
 interface AgentSlot {
   leaseToken: string;
@@ -16,13 +16,14 @@ interface AgentSlot {
 const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'];
 const PREFIX = 'fuzz-agent-';
 const NAMESPACES = '/v1/namespaces';
+const DEFINITIONS = '/v1/definitions';
 /** The maximum number of objects that fuzzed requests may have created and that are not deleted yet. */
 const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
 
 /**
- * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets, reservations and namespaces. Requests delete and
- * change them, so each call of `maintain` restores some of them.
+ * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets, reservations, namespaces and definitions. Requests
+ * delete and change them, so each call of `maintain` restores some of them.
  */
 export class Fixtures {
   readonly values: SlotValues = (slot, which) => this.valueOf(slot, which);
@@ -86,7 +87,8 @@ export class Fixtures {
     const path = operationId.split(' ')[1] ?? '';
     const fields = parse(body);
     if (typeof fields['nextCursor'] === 'string') this.cursors.set(path, fields['nextCursor']);
-    const id = path === NAMESPACES ? fields['name'] : (fields['agentId'] ?? fields['id']);
+    const isNamed = path === NAMESPACES || path === DEFINITIONS;
+    const id = isNamed ? fields['name'] : (fields['agentId'] ?? fields['id']);
     if (head.status !== 201 || typeof id !== 'string' || id.startsWith(PREFIX)) return;
     if (path === NAMESPACES) this.ids.namespace[this.created.length % OTHERS] = id;
     const undo = this.operations.find(({ method, path: other }) => method === 'DELETE' && isBelow(other, path));
@@ -153,6 +155,8 @@ export class Fixtures {
     const hook = await api.call('POST', '/v1/webhooks', { url: this.valueOf('receiver', '0') });
     ids.webhook[at] = String(hook.body['id']);
     await this.renewNamespace(at);
+    const content = { description: 'A definition that requests change.' };
+    await api.call('POST', DEFINITIONS, { name: `${DEFINITION_PREFIX}${at}`, content });
     const key = `fuzz-reservation-${this.round}-${at}`;
     const spender = new ApiClient(this.server.url, this.secrets['admin'] ?? '');
     await spender.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });

@@ -13,6 +13,8 @@ export interface Draft {
 
 export const AGENTS = 8;
 export const OTHERS = 4;
+/** The names of definitions that exist, with a number at the end. */
+export const DEFINITION_PREFIX = 'fuzz-definition-';
 
 /** Valid values of fields by name. Values of other fields come from the schema. */
 const FIELDS: Record<string, (random: Random) => unknown> = {
@@ -44,6 +46,8 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/deliveries\/$/, () => slot('sequence', 0)],
   [/\/webhooks\/$/, (random) => slot('webhook', random.below(OTHERS))],
   [/\/namespaces\/$/, (random) => slot('namespace', random.below(OTHERS))],
+  [/\/definitions\/$/, (random) => `${DEFINITION_PREFIX}${random.below(OTHERS)}`],
+  [/\/revisions\/$/, () => '1'],
   [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 

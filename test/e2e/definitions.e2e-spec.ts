@@ -1,3 +1,5 @@
+import { gzipSync } from 'node:zlib';
+import { type Headers, pack } from 'tar-stream';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer, CallOptions } from '../support/call.js';
 
@@ -137,5 +139,140 @@ describe('/v1/definitions', () => {
     expect((await api.call('GET', `${PATH}/reviewer`, viewer)).status).toBe(200);
     expect(await register('refused', {}, viewer)).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
     expect((await api.call('GET', PATH, { key: await api.given.key('agent') })).status).toBe(403);
+  });
+});
+
+describe('/v1/definition-imports', () => {
+  const IMPORTS = '/v1/definition-imports';
+  const spec = (name: string, more = ''): string => `---\nname: ${name}\ndescription: Imported.\n${more}---\nDo it.\n`;
+  const importFiles = async (files: Record<string, string>, query = '', options: CallOptions = {}): Promise<Answer> => {
+    const list = Object.entries(files).map(([path, content]) => ({ path, content }));
+    return await api.call('POST', IMPORTS + query, { body: { files: list }, ...options });
+  };
+
+  async function archiveOf(entries: (Headers & { content?: string })[]): Promise<Buffer> {
+    const tar = pack();
+    for (const { content = '', ...header } of entries) tar.entry(header, content);
+    tar.finalize();
+    const chunks: Buffer[] = [];
+    for await (const chunk of tar) chunks.push(chunk);
+    return gzipSync(Buffer.concat(chunks));
+  }
+
+  const importArchive = async (archive: Buffer, path = IMPORTS): Promise<Answer> =>
+    await api.call('POST', path, { body: new Uint8Array(archive), headers: { 'content-type': 'application/gzip' } });
+
+  it('S4.2 S4.3 imports the correct files, reports each file, and repeats without a new revision', async () => {
+    const files = {
+      'good.md': spec('imported-good'),
+      'warned.md': spec('imported-warned', 'tools: Read, clock\n'),
+      'wrong.md': spec('Wrong Name'),
+      'README.md': '# Agents',
+      'map.json': '{ "imported-a": { "description": "A." }, "imported-b": {} }',
+    };
+    const { status, body } = await importFiles(files);
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { dryRun: false, loaded: 3, warned: 2, rejected: 2, skipped: 1 },
+    });
+    expect(body['files']).toMatchObject([
+      { path: 'good.md', definitions: [{ name: 'imported-good', change: 'registered' }], warnings: [], errors: [] },
+      { path: 'warned.md', warnings: [{ line: 4, message: expect.stringContaining('Read') as string }], errors: [] },
+      {
+        path: 'wrong.md',
+        definitions: [],
+        errors: [{ line: 2, message: expect.stringContaining('wrong-name') as string }],
+      },
+      { path: 'README.md', definitions: [], errors: [] },
+      { path: 'map.json', definitions: [{ name: 'imported-a' }], errors: [{ message: expect.any(String) as string }] },
+    ]);
+    const again = await importFiles({ 'good.md': spec('imported-good') });
+    expect(again.body).toMatchObject({ files: [{ definitions: [{ change: 'unchanged' }] }] });
+    const { body: log } = await api.call('GET', '/v1/audit?action=definition.imported');
+    expect(log).toMatchObject({
+      items: [{ details: { loaded: 1 } }, { details: { dryRun: false, loaded: 3, rejected: 2 } }],
+    });
+  });
+
+  it('S4.2 imported definitions can be changed over REST, but an import does not change those of the deployment', async () => {
+    await importFiles({ 'a.md': spec('imported-changed') });
+    expect(await replace('imported-changed', { maxIterations: 2 })).toMatchObject({
+      body: { revision: 2, source: 'rest' },
+    });
+    expect((await importFiles({ 'a.md': spec('imported-changed') })).body).toMatchObject({
+      files: [{ definitions: [{ change: 'replaced' }] }],
+    });
+    expect((await api.call('DELETE', `${PATH}/imported-changed`)).status).toBe(204);
+    await register('deployed');
+    await api.database.db.query(`UPDATE definition_revision SET source = 'config' WHERE name = 'deployed'`);
+    expect((await importFiles({ 'a.md': spec('deployed') })).body).toMatchObject({
+      rejected: 1,
+      files: [{ definitions: [], errors: [{ line: 1, message: expect.stringContaining('source config') as string }] }],
+    });
+  });
+
+  it('S4.3 a dry run changes nothing, and strict rejects files with warnings', async () => {
+    const files = { 'a.md': spec('imported-dry', 'tools: Read\n') };
+    expect((await importFiles(files, '?dryRun=true')).body).toMatchObject({
+      dryRun: true,
+      files: [{ definitions: [{ change: 'registered' }] }],
+    });
+    expect((await importFiles(files, '?strict=true')).body).toMatchObject({ loaded: 0, rejected: 1 });
+    expect((await api.call('GET', `${PATH}/imported-dry`)).status).toBe(404);
+    expect((await importFiles(files, '?strict=yes')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+  });
+
+  it('S4.2 imports an archive: of a project, only its .claude/agents', async () => {
+    const archive = await archiveOf([
+      { name: './.claude/agents/', type: 'directory' },
+      { name: './.claude/agents/one.md', content: spec('archived') },
+      { name: './.claude/agents/binary.md', content: 'a\0b' },
+      { name: './docs/other.md', content: spec('not-an-agent') },
+    ]);
+    expect(await importArchive(archive)).toMatchObject({
+      status: 200,
+      body: {
+        loaded: 1,
+        rejected: 1,
+        skipped: 1,
+        files: [
+          { path: '.claude/agents/one.md', definitions: [{ name: 'archived' }] },
+          { errors: [{ message: 'The file is not a text.' }] },
+          { path: 'docs/other.md', definitions: [] },
+        ],
+      },
+    });
+    expect(await importArchive(archive, PATH)).toMatchObject({ status: 415 });
+  });
+
+  it('S4.3 rejects links, paths that leave the folder, and archives that are too large or not complete', async () => {
+    const link = await archiveOf([{ name: 'a.md', type: 'symlink', linkname: '/etc/passwd' }]);
+    const large = await archiveOf([{ name: 'a.md', content: 'x'.repeat(5_000_000) }]);
+    const refused = { status: 400, body: { code: 'ARCHIVE_INVALID' } };
+    for (const archive of [link, large, Buffer.from('plain'), gzipSync(Buffer.alloc(700, 1))])
+      expect(await importArchive(archive)).toMatchObject(refused);
+    const leaving = await archiveOf([{ name: '../a.md', content: spec('leaving') }]);
+    expect(await importArchive(leaving)).toMatchObject({ status: 400, body: { errors: [{ field: 'files.0.path' }] } });
+    for (const path of ['/a.md', 'a/../b.md', 'a\\b.md', ''])
+      expect((await importFiles({ [path]: spec('leaving') })).body).toMatchObject({ code: 'VALIDATION_FAILED' });
+    const many = JSON.stringify(
+      Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`m${index}`, { description: 'x' }])),
+    );
+    expect(await importFiles({ 'a.json': many, 'b.json': many })).toMatchObject({
+      status: 413,
+      body: { code: 'DEFINITION_IMPORT_TOO_LARGE' },
+    });
+  });
+
+  it('S4.2 imports and other changes at the same time leave consistent revisions', async () => {
+    await register('contended');
+    const changes = [1, 2, 3, 4].flatMap((maxTurns) => [
+      importFiles({ 'a.md': spec('contended', `maxTurns: ${maxTurns}\n`) }),
+      replace('contended', { maxIterations: 10 + maxTurns }),
+      register(`contended-${maxTurns}`),
+    ]);
+    expect((await Promise.all(changes)).map(({ status }) => status).filter((status) => status >= 400)).toEqual([]);
+    const { body } = await api.call<{ items: { revision: number }[] }>('GET', `${PATH}/contended/revisions`);
+    expect(body.items.map(({ revision }) => revision)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
   });
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
@@ -28,6 +28,13 @@ describe('the documented programs', () => {
     ['webhooks.md', 'receiver.js'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
     expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
+  });
+
+  it('D2 S4.9 definitions.md quotes the definitions in examples/agents exactly (update: npm run docs)', () => {
+    const files = globSync('examples/agents/**/*.*');
+    expect(files.length).toBeGreaterThan(5);
+    const page = read('docs/definitions.md');
+    expect(files.filter((file) => !page.includes(`\n${read(file)}\`\`\``))).toEqual([]);
   });
 });
 

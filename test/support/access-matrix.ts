@@ -2,7 +2,7 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  'agent' | 'budget' | 'definition' | 'delivery' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
+  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
 
 export interface Target {
   id: string;
@@ -59,6 +59,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
   'DELETE /v1/namespaces/:name': { roles: 'admin', ok: 204, target: 'namespace', installation: true },
+  'DELETE /v1/runtime/agents/:name': { roles: OPERATORS, ok: 200, target: 'hosted' },
   'DELETE /v1/webhooks/:id': { ...webhook, ok: 204 },
   'GET /metrics': { roles: READS_EVENTS, ok: 200, installation: true },
   'GET /v1/agents': { roles: ALL, ok: 200 },
@@ -98,6 +99,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/runs/:id/stream': run,
   'GET /v1/runs/:id/tree': run,
   'GET /v1/sinks': { roles: READS_EVENTS, ok: 200 },
+  'GET /v1/runtime/agents': { roles: ALL, ok: 200 },
+  'GET /v1/runtime/agents/:name': { roles: ALL, ok: 200, target: 'hosted' },
   'GET /v1/skills': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/skills/:name': { roles: READS_EVENTS, ok: 404 },
   'GET /v1/tools': { roles: READS_EVENTS, ok: 200 },
@@ -142,6 +145,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/budgets/reservations/:key/renew': { ...reservation, body: empty },
   'POST /v1/budgets/reservations/:key/settle': { ...reservation, body: () => ({ tokens: 1 }) },
   'POST /v1/budgets/runs': { roles: SPENDS, ok: 201, body: () => ({ runId: unique() }) },
+  'POST /v1/definition-imports': {
+    roles: OPERATORS,
+    ok: 200,
+    body: () => ({ files: [{ path: 'a.md', content: `---\nname: ${unique()}\ndescription: x\n---\nx` }] }),
+  },
   'POST /v1/definitions': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/definitions/effective': {
     roles: READS_MODELS,
@@ -172,6 +180,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/runs/:id/cancel': { ...ownRun, body: empty },
   'POST /v1/runs/:id/messages': { ...ownRun, ok: 409, body: () => ({ input: 'Yes.' }) },
   'POST /v1/runs/:id/retry': { ...run, roles: CALLS, ok: 409, body: empty },
+  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
+  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,

@@ -27,6 +27,9 @@ export class AccessTargets {
       case 'definition':
         await this.post('/v1/definitions', key, { name, content: { description: 'Reviews code.' } });
         return { id: name };
+      case 'hosted':
+        await this.post('/v1/runtime/agents', key, { name, content: { description: 'Reviews code.' } });
+        return { id: name };
       case 'key':
         return idOf(await this.post('/v1/keys', key, { name, roles: ['viewer'] }));
       case 'namespace':

@@ -27,7 +27,11 @@ export async function call<Body = Record<string, unknown>>(
   });
   const text = await response.text();
   const json = response.headers.get('content-type')?.includes('json') ?? false;
-  return { status: response.status, headers: response.headers, body: (json ? JSON.parse(text) : text) as Body };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (json && text !== '' ? JSON.parse(text) : text) as Body,
+  };
 }
 
 function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> {

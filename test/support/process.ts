@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { until } from '#rollcall/test-support';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
@@ -18,13 +18,17 @@ export class RollcallProcess {
   private readonly child: ChildProcess;
 
   /**
-   * Runs in an empty folder or, with a `command` such as npm, in the root folder. The settings of a developer have no effect
-   * in either of them.
+   * Runs in a folder that contains only `files` or, with a `command` such as npm, in the root folder. The settings of a developer
+   * have no effect in either of them.
    */
-  constructor(environment: Record<string, string>, command?: string[]) {
+  constructor(environment: Record<string, string>, command?: string[], files: Record<string, string> = {}) {
     const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
     const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, 'bin/rollcall.js')];
     const empty = newFolder();
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(empty, path)), { recursive: true });
+      writeFileSync(join(empty, path), text);
+    }
     this.child = spawn(program, flags, {
       cwd: command ? ROOT : empty,
       env: {
@@ -82,8 +86,9 @@ export class RollcallProcess {
   }
 }
 
+/** Creates a folder next to the data of the test Postgres, in memory where there is room. */
 export function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'rollcall-process-'));
+  return mkdtempSync(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'rollcall-process-'));
 }
 
 /** Returns the ids of the Postgres processes that use a data folder. */

@@ -20,6 +20,7 @@ import { KeysModule } from './keys/keys.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { RunsModule } from './runs/runs.module.js';
+import { RuntimeModule } from './runtime/runtime.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
@@ -72,6 +73,7 @@ export class AppModule {
         AgentsModule,
         BudgetsModule,
         DefinitionsModule,
+        RuntimeModule,
         ModelsModule,
         RunsModule,
         SkillsModule,

@@ -11,6 +11,8 @@ import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
+/** The report of a shutdown must be sent before the time limit of its request. */
+const ANSWER_SHARE = 0.8;
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
 export function platformOptions({ events, webhooks }: Config, database: PlatformOptions['database']): PlatformOptions {
@@ -52,6 +54,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   return {
     runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
     skills: { folders: runtime.skills.filter(isUsed) },
+    lifecycle: lifecycleOptions(config),
     tools: {
       off,
       limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
@@ -60,6 +63,14 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
     ...runLimits(runtime),
     ...deploymentOptions(config),
   };
+}
+
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
 }
 
 function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {

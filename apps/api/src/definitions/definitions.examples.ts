@@ -26,3 +26,16 @@ export const REPLACE_EXAMPLES = {
 export const PREVIEW_EXAMPLES = {
   native: { summary: 'A definition that is not registered', value: { name: 'draft', content: CONTENT } },
 };
+
+const SPEC_FILE = `---
+name: release-writer
+description: Writes release notes. Use it before a release.
+tools: clock
+---
+
+You write release notes.
+`;
+
+export const IMPORT_EXAMPLES = {
+  file: { summary: 'One spec file', value: { files: [{ path: 'release-writer.md', content: SPEC_FILE }] } },
+};

@@ -46,7 +46,15 @@ function describeApi(app: NestFastifyApplication, version: string): OpenAPIObjec
     .addGlobalResponse({ status: '4XX', description: REJECTED, content: PROBLEM_CONTENT })
     .addGlobalResponse({ status: '5XX', description: FAILED, content: PROBLEM_CONTENT });
   for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
-  return SwaggerModule.createDocument(app, builder.build(), { extraModels: [ProblemView] });
+  const document = SwaggerModule.createDocument(app, builder.build(), { extraModels: [ProblemView] });
+  addArchiveBody(document);
+  return document;
+}
+
+/** The decorators can describe only one content type of a body. */
+function addArchiveBody({ paths }: OpenAPIObject): void {
+  const body = paths['/v1/definition-imports']?.post?.requestBody;
+  if (body && 'content' in body) body.content['application/gzip'] = { schema: { type: 'string', format: 'binary' } };
 }
 
 /** The files of Swagger UI that the page loads. The other files of its folder are not served. */

@@ -18,6 +18,7 @@ export const PROBLEMS = {
   VALIDATION_FAILED: { status: 400, title: 'The request has invalid fields' },
   MALFORMED_REQUEST: { status: 400, title: 'The request is malformed' },
   MALFORMED_JSON: { status: 400, title: 'The body is not valid JSON' },
+  ARCHIVE_INVALID: { status: 400, title: 'The archive is invalid' },
   REQUEST_INCOMPLETE: { status: 400, title: 'The request ended before it was complete' },
   CURSOR_INVALID: { status: 400, title: 'The cursor is invalid' },
   CURSOR_AHEAD: { status: 400, title: 'The cursor is ahead of the event log' },

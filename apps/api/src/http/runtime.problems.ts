@@ -2,6 +2,7 @@ import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 
 /** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must. */
 export const RUNTIME_PROBLEMS = {
+  DEFINITION_IMPORT_TOO_LARGE: { status: 413, title: 'The import has too many definitions' },
   DEFINITION_INVALID: { status: 400, title: 'The definition is invalid' },
   DEFINITION_NAME_INVALID: { status: 400, title: 'The name of the definition is invalid' },
   DEFINITION_NOT_FOUND: { status: 404, title: 'The definition does not exist' },

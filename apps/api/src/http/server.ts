@@ -7,6 +7,7 @@ import type { Lifecycle } from '../health/lifecycle.js';
 import type { HttpMetrics } from '../telemetry/http.metrics.js';
 import { urlError, MAX_PARAMETER_LENGTH } from './url.check.js';
 import { ApiError } from './api.error.js';
+import { useArchiveBodies } from './archive-body.parser.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
@@ -68,6 +69,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
   for (const plugin of parts.fastifyPlugins) void server.register(plugin as Parameters<FastifyInstance['register']>[0]);
   parts.routes.collectFrom(server);
   useJsonBodies(server);
+  useArchiveBodies(server);
   observeRequests(server, parts);
   closeUnusedConnections(server);
   ignoreUnknownExpectations(server);

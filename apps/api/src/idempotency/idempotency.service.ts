@@ -16,6 +16,12 @@ export interface OnceResult {
   replayed: boolean;
 }
 
+interface DescribedRequest {
+  slot: KeySlot;
+  seals: [Seal, ...Seal[]];
+  fingerprint: Buffer;
+}
+
 /**
  * Guarantees one effect for one Idempotency-Key. Only the response of a successful request is stored: a failed request changed
  * nothing, so a repetition with its key is executed.
@@ -29,14 +35,7 @@ export class IdempotencyService {
   ) {}
 
   async once(callerId: string, key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
-    if (!ACCEPTABLE.test(key)) {
-      throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
-    }
-    const slot = { callerId, keyHash: sha256(key) };
-    const seals = this.sealsFor(key, request);
-    const fingerprint = sha256(
-      `${request.method} ${request.url}\n${namespaceLine(request)}${JSON.stringify(request.body) ?? ''}`,
-    );
+    const { slot, seals, fingerprint } = this.describe(callerId, key, request);
     return await this.db.transaction(async () => {
       if (!(await this.claim(slot, fingerprint)))
         return { response: await this.replay(slot, seals, fingerprint), replayed: true };
@@ -44,6 +43,23 @@ export class IdempotencyService {
       this.store.save(slot, seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]));
       return { response, replayed: false };
     });
+  }
+
+  /** The stored response of an earlier request with this key; undefined if there is none. */
+  async stored(callerId: string, key: string, request: FastifyRequest): Promise<OnceResult | undefined> {
+    const { slot, seals, fingerprint } = this.describe(callerId, key, request);
+    if (!(await this.store.hasAnswer(slot))) return undefined;
+    return { response: await this.replay(slot, seals, fingerprint), replayed: true };
+  }
+
+  private describe(callerId: string, key: string, request: FastifyRequest): DescribedRequest {
+    if (!ACCEPTABLE.test(key)) {
+      throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
+    }
+    const fingerprint = sha256(
+      `${request.method} ${request.url}\n${namespaceLine(request)}${JSON.stringify(request.body) ?? ''}`,
+    );
+    return { slot: { callerId, keyHash: sha256(key) }, seals: this.sealsFor(key, request), fingerprint };
   }
 
   private async claim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {

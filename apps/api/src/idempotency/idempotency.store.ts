@@ -43,6 +43,15 @@ export class IdempotencyStore {
     return rows[0];
   }
 
+  async hasAnswer({ callerId, keyHash }: KeySlot): Promise<boolean> {
+    const rows = await this.db.query(
+      `SELECT 1 FROM idempotency_key
+       WHERE caller_id = $1 AND key_hash = $2 AND answer IS NOT NULL AND expires_at > clock_timestamp()`,
+      [callerId, keyHash],
+    );
+    return rows.length > 0;
+  }
+
   /** Returns the number of deleted rows, so that a large backlog is pruned in several short steps. */
   async prune(limit: number): Promise<number> {
     const rows = await this.db.query(

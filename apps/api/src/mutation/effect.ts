@@ -3,5 +3,9 @@
  * does before it returns, such as resolving a host name, runs without an open transaction.
  */
 export class Effect<T> {
-  constructor(readonly run: () => Promise<T>) {}
+  /** `discard` releases what the handler has prepared. It is called if `run` is not called, or if the transaction fails. */
+  constructor(
+    readonly run: () => Promise<T>,
+    readonly discard: () => Promise<void> = async () => await Promise.resolve(),
+  ) {}
 }

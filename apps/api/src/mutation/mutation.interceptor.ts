@@ -5,8 +5,8 @@ import { from, lastValueFrom, type Observable } from 'rxjs';
 import { ALL_NAMESPACES, Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import { callerOf } from '../auth/caller.js';
-import { IdempotencyService } from '../idempotency/idempotency.service.js';
-import type { Effect } from './effect.js';
+import { IdempotencyService, type OnceResult } from '../idempotency/idempotency.service.js';
+import { Effect } from './effect.js';
 import { MUTATION, type MutationOptions } from './mutation.options.js';
 
 /** Commits the effect of a route, its audit record and its stored response in one transaction. */
@@ -30,13 +30,45 @@ export class MutationInterceptor implements NestInterceptor {
   private async mutate(options: MutationOptions, context: ExecutionContext, next: CallHandler): Promise<unknown> {
     const http = context.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
     const handle = async (): Promise<unknown> => await lastValueFrom(next.handle(), { defaultValue: undefined });
-    const effect = options.prepares ? await prepare(handle, request) : handle;
-    if (!needsTransaction(options, request)) return await effect();
-    const act = async (): Promise<unknown> => await this.act(options, request, effect);
+    const known = options.checksKeyFirst && (await this.stored(request, reply));
+    if (known) return known.response;
+    const effect = options.prepares ? await prepare(handle, request) : new Effect(handle);
+    let hasRun = false;
+    const run = async (): Promise<unknown> => {
+      hasRun = true;
+      return await effect.run();
+    };
+    try {
+      const result = await this.commit(options, request, reply, run);
+      if (!hasRun) await effect.discard();
+      return result;
+    } catch (error) {
+      await effect.discard();
+      throw error;
+    }
+  }
+
+  private async commit(
+    options: MutationOptions,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    run: () => Promise<unknown>,
+  ): Promise<unknown> {
+    if (!needsTransaction(options, request)) return await run();
+    const act = async (): Promise<unknown> => await this.act(options, request, run);
     const key = request.headers['idempotency-key'];
     if (key === undefined) return await this.db.transaction(act);
-    return await this.once(String(key), request, http.getResponse<FastifyReply>(), act);
+    return await this.once(String(key), request, reply, act);
+  }
+
+  private async stored(request: FastifyRequest, reply: FastifyReply): Promise<OnceResult | undefined> {
+    const key = request.headers['idempotency-key'];
+    if (key === undefined) return undefined;
+    const stored = await this.idempotency.stored(callerOf(request).id, String(key), request);
+    if (stored) void reply.header('idempotency-replayed', 'true');
+    return stored;
   }
 
   private async act(
@@ -69,14 +101,12 @@ export class MutationInterceptor implements NestInterceptor {
  * With an Idempotency-Key, a failed preparation does not throw immediately, because a repeated request must get the stored response.
  * The effect throws the error instead.
  */
-async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<() => Promise<unknown>> {
+async function prepare(handle: () => Promise<unknown>, { headers }: FastifyRequest): Promise<Effect<unknown>> {
   try {
-    return ((await handle()) as Effect<unknown>).run;
+    return (await handle()) as Effect<unknown>;
   } catch (error) {
     if (headers['idempotency-key'] === undefined) throw error;
-    return async () => {
-      throw error;
-    };
+    return new Effect(async () => await Promise.reject(error));
   }
 }
 

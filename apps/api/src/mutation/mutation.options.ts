@@ -7,6 +7,8 @@ export interface MutationOptions {
   audit: string | null;
   /** The handler runs before the transaction opens and returns an `Effect`, which runs in the transaction. */
   prepares?: true;
+  /** With `prepares`: the preparation changes something, so that a repetition with an Idempotency-Key must not run it. */
+  checksKeyFirst?: true;
   /** The route is executed each time, and an Idempotency-Key has no effect. */
   repeatable?: true;
   /** Actions of this kind of principal are not audited, such as those of agents with their lease tokens. */

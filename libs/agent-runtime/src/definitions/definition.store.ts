@@ -6,7 +6,7 @@ export type RevisionRow = DefinitionRevisionEntity;
 export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
 export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 
-/** A deployment holds it alone, so that no name is registered while it compares its definitions with the registered ones. */
+/** A deployment or an import holds it alone, so that no definition changes while it compares its definitions with the registered ones. */
 export const DEPLOYMENT_LOCK = 'rollcall.definitions';
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
@@ -16,6 +16,11 @@ const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace,
 @Injectable()
 export class DefinitionStore {
   constructor(private readonly db: Database) {}
+
+  /** Runs `work` in a transaction, or inside the one that is already open. */
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    return await this.db.transaction(work);
+  }
 
   /**
    * Adds a definition, or returns undefined if the name is taken. Two registrations of one name wait for each other. The numbers
@@ -55,7 +60,11 @@ export class DefinitionStore {
   /** Locks the definition until the transaction ends, and returns its current revision. */
   async lock(namespace: string, name: string): Promise<RevisionRow | undefined> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
-    const held = await this.db.query(sql, [namespace, name]);
+    // Sent together: the statements run in this order.
+    const [, held] = await Promise.all([
+      this.db.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [DEPLOYMENT_LOCK]),
+      this.db.query(sql, [namespace, name]),
+    ]);
     // A second statement: it sees the revision of the transaction that held the lock before.
     return held.length === 0 ? undefined : await this.find(namespace, name);
   }

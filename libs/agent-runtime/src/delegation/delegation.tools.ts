@@ -3,11 +3,12 @@ import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { labelled } from '../skills/labelled.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
-import { childOutput, childOutputs, OUTPUT_RULE } from './child.output.js';
+import { childOutput, childOutputs } from './child.output.js';
 import { type ChildResult, isFailed } from './child.result.js';
 import { DelegationFailedError } from './delegation.errors.js';
 import type { ListedTarget, WantedAgent } from './delegation.targets.js';
 import type { Delegator } from './delegator.js';
+import { shortSchema } from './short.schema.js';
 
 /** The names of the tools of this file. A tool of another toolbox with such a name is never inherited. */
 export const DELEGATION_TOOLS: ReadonlySet<string> = new Set([
@@ -23,21 +24,20 @@ const MAX_TASKS = 100;
 const MAX_LISTED = 100;
 const MAX_DESCRIPTION_CHARS = 300;
 
-const AgentName = z.string().min(1).max(300).describe('The name of the agent, as list_agents returns it');
-const Task = z.string().min(1).max(100_000).describe('The complete task. The agent does not know this conversation.');
+/** In the output of list_agents, and not in the descriptions, because these cost tokens in each call. */
+const GUIDE =
+  'An agent knows only its task and not this conversation, so write complete tasks. Instead of an agent, delegate_to_agent accepts capabilities: it then chooses an agent that has all of them, with prefer for example the fastest.';
+
+const AgentName = z.string().min(1).max(300);
+const Task = z.string().min(1).max(100_000);
 
 const DelegateInput = z
   .strictObject({
     agent: AgentName.optional(),
-    capabilities: z
-      .array(z.string().min(1).max(100))
-      .min(1)
-      .max(MAX_CAPABILITIES)
-      .optional()
-      .describe('Instead of agent: any agent that has all these capabilities'),
-    prefer: z.string().max(64).optional().describe('With capabilities: cheapest (default), fastest, least-loaded …'),
+    capabilities: z.array(z.string().min(1).max(100)).min(1).max(MAX_CAPABILITIES).optional(),
+    prefer: z.string().max(64).optional(),
     task: Task,
-    data: z.unknown().optional().describe('Any JSON that the agent needs'),
+    data: z.unknown().optional(),
   })
   .refine(({ agent, capabilities }) => (agent === undefined) !== (capabilities === undefined), {
     error: 'give either agent or capabilities',
@@ -48,10 +48,7 @@ const SpawnInput = z.strictObject({
     .array(z.strictObject({ agent: AgentName, task: Task }))
     .min(1)
     .max(MAX_TASKS),
-  mode: z
-    .enum(['failFast', 'collect'])
-    .default('failFast')
-    .describe('failFast: the first failure cancels the other agents. collect: all agents finish.'),
+  mode: z.enum(['failFast', 'collect']).default('failFast'),
 });
 
 /** A call that is repeated after a crash continues its delegated runs, because their ids follow from the call. */
@@ -59,15 +56,19 @@ const REPEATABLE = true;
 
 const SubagentInput = z.strictObject({ subagent: AgentName, prompt: Task });
 
-/** The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. */
+/**
+ * The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. Their declarations are short, so that
+ * also a run with a small budget can pay a call with all of them.
+ */
 export function delegationTools(delegator: Delegator, maxChars: number): readonly Tool[] {
-  return [listAgents(delegator), delegateToAgent(delegator, maxChars), ...spawning(delegator, maxChars)];
+  const tools = [listAgents(delegator), delegateToAgent(delegator, maxChars), ...spawning(delegator, maxChars)];
+  return tools.map((tool) => ({ ...tool, inputSchema: shortSchema(tool.inputSchema) }));
 }
 
 function listAgents(delegator: Delegator): Tool {
   return defineTool({
     name: 'list_agents',
-    description: 'Lists the agents that can receive tasks now, with their descriptions.',
+    description: 'Lists the agents that you can delegate to.',
     idempotent: true,
     execute: async (_input, { run }) => listOf(await delegator.list(run)),
   });
@@ -76,7 +77,7 @@ function listAgents(delegator: Delegator): Tool {
 function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
   return defineTool({
     name: 'delegate_to_agent',
-    description: `Gives a task to another agent and returns its answer. Name the agent, or the capabilities it needs. ${OUTPUT_RULE}`,
+    description: 'Gives a task to an agent, which knows only this task.',
     input: DelegateInput,
     idempotent: REPEATABLE,
     timeoutMs: NO_TIMEOUT_MS,
@@ -89,7 +90,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
   return [
     defineTool({
       name: 'spawn_agents',
-      description: `Gives tasks to several agents at the same time and returns all answers, in the order of the tasks. ${OUTPUT_RULE}`,
+      description: 'Gives tasks to agents at the same time.',
       input: SpawnInput,
       idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
@@ -103,7 +104,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
     }),
     defineTool({
       name: 'spawn_subagent',
-      description: `Starts a subagent with a prompt and returns its answer. Subagents run one after the other. ${OUTPUT_RULE}`,
+      description: 'Gives a prompt to an agent, one at a time.',
       input: SubagentInput,
       idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
@@ -133,5 +134,5 @@ function listOf(targets: readonly ListedTarget[]): string {
   }));
   const more =
     targets.length > shown.length ? `\nThese are the first ${shown.length} of ${targets.length} agents.` : '';
-  return labelled('agent_list', {}, shown.map((one) => JSON.stringify(one)).join('\n')) + more;
+  return `${GUIDE}\n${labelled('agent_list', {}, shown.map((one) => JSON.stringify(one)).join('\n'))}${more}`;
 }

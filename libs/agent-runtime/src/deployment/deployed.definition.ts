@@ -11,11 +11,11 @@ export type CodeDefinition = Pick<DefinitionContent, 'description'> &
     readonly namespace?: string;
   };
 
-/** A valid definition of this deployment. */
+/** A valid definition of this deployment, or of an import. */
 export interface DeployedDefinition {
   readonly namespace: string;
   readonly name: string;
-  readonly source: DeploymentSource;
+  readonly source: DefinitionSource;
   readonly content: DefinitionContent;
   readonly hash: string;
 }

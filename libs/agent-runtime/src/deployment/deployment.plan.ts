@@ -1,9 +1,9 @@
 import type { DefinitionSource } from '../definitions/definition.js';
-import type { DeployedDefinition, DeploymentSource, RegisteredDefinition } from './deployed.definition.js';
+import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 
-/** What one source of the deployment may change. */
+/** What one source may change. */
 export interface ManagedSource {
-  readonly source: DeploymentSource;
+  readonly source: DefinitionSource;
   /** Whether definitions that the source does not contain any more are removed. */
   readonly removes: boolean;
 }
@@ -20,11 +20,10 @@ export interface DeploymentPlan {
 }
 
 /** If several sources contain a name, the first of these has it: the operator decides last. */
-const PRECEDENCE: readonly DeploymentSource[] = ['config', 'code', 'file'];
+const PRECEDENCE: readonly DefinitionSource[] = ['config', 'code', 'file'];
 
 /**
- * Compares the definitions of the deployment with the registered ones. A definition of REST, or of a source that is not managed, is
- * never changed. A definition that moves from one managed source to another is replaced, not removed.
+ * Compares the wanted definitions with the registered ones. A definition of a source that is not managed is never changed. A definition that moves from one managed source to another is replaced, not removed.
  */
 export function planOf(
   wanted: readonly DeployedDefinition[],

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceAdmission } from '#rollcall/platform';
-import { type ChangeType, type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
+import { type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 import { type DeploymentPlan, type ManagedSource, planOf } from './deployment.plan.js';
 import { DeploymentStore } from './deployment.store.js';
@@ -14,8 +14,8 @@ export interface DeploymentResult extends DeploymentPlan {
 }
 
 /**
- * Makes the registered definitions equal to those of the deployment. If nothing differs, nothing is written or locked. All changes
- * are one transaction, and deployments wait for one another, so that replicas that start together write each revision once.
+ * Writes many definitions at once: those of the deployment, or of an import. If nothing differs, nothing is written or locked. All changes
+ * are one transaction, and the transactions wait for one another, so that replicas that start together write each revision once.
  */
 @Injectable()
 export class DeploymentService {
@@ -26,33 +26,41 @@ export class DeploymentService {
     private readonly namespaces: NamespaceAdmission,
   ) {}
 
-  async apply(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentResult> {
-    const plan = planOf(wanted, await this.store.registered(), managed);
+  /** What `apply` would do now. */
+  async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
+    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
+    return planOf(wanted, await this.store.registered(wanted, sources), managed);
+  }
+
+  async apply(
+    wanted: readonly DeployedDefinition[],
+    managed: readonly ManagedSource[],
+    by: string = DEPLOYMENT,
+  ): Promise<DeploymentResult> {
+    const plan = await this.plan(wanted, managed);
     if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, homeless: [] };
     return await this.db.transaction(async () => {
       await this.store.lock();
       const existing = await this.namespaces.hold([...new Set(wanted.map(({ namespace }) => namespace))]);
       const possible = wanted.filter(({ namespace }) => existing.has(namespace));
-      const latest = planOf(possible, await this.store.registered(), managed);
-      await this.write(latest);
+      const latest = await this.plan(possible, managed);
+      await this.write(latest, by);
       return { ...latest, homeless: wanted.filter(({ namespace }) => !existing.has(namespace)) };
     });
   }
 
-  private async write({ added, replaced, removed }: DeploymentPlan): Promise<void> {
+  private async write({ added, replaced, removed }: DeploymentPlan, by: string): Promise<void> {
     const written = [...added, ...replaced];
-    const revisions = await this.store.write(written, DEPLOYMENT);
+    const revisions = await this.store.write(written, by);
     if (removed.length > 0) await this.store.remove(removed);
-    await this.changes.append(
-      ...written.map((one, index) => {
-        const type: ChangeType = index < added.length ? 'definition.registered' : 'definition.replaced';
-        return { ...one, type, revision: revisions[index] ?? 1, by: DEPLOYMENT };
-      }),
-      ...removed.map(toRemoval),
-    );
+    const changes = written.map(({ namespace, name, content, source }, index): DefinitionChange => {
+      const type = index < added.length ? 'definition.registered' : 'definition.replaced';
+      return { type, namespace, name, revision: revisions[index] ?? 1, content, source, by };
+    });
+    await this.changes.append(...changes, ...removed.map((one) => toRemoval(one, by)));
   }
 }
 
-function toRemoval({ capabilities, ...one }: RegisteredDefinition): DefinitionChange {
-  return { ...one, type: 'definition.unregistered', content: { capabilities: capabilities ?? [] }, by: DEPLOYMENT };
+function toRemoval({ capabilities, ...one }: RegisteredDefinition, by: string): DefinitionChange {
+  return { ...one, type: 'definition.unregistered', content: { capabilities: capabilities ?? [] }, by };
 }

@@ -1,9 +1,8 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar, claimOf, hasEnded } from './agent.registrar.js';
-import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { SpawnedAgent } from './spawned.agent.js';
 
@@ -13,6 +12,7 @@ interface Sent {
 }
 
 const PASS_EVERY_MS = 1_000;
+const PRUNE_EVERY_MS = 60_000;
 
 /**
  * Sends the heartbeats of the agents of this replica, one batch for all of them, and publishes their state. An agent whose
@@ -28,16 +28,21 @@ export class AgentBeats {
     private readonly registrar: AgentRegistrar,
     private readonly store: RuntimeAgentStore,
     private readonly faults: BackgroundFaults,
-    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
   ) {}
 
   @Periodic('runtime.beats', PASS_EVERY_MS)
   async pass(): Promise<void> {
-    this.host.reap(this.options.idleMs);
+    this.host.reap(this.host.options.idleMs);
     const agents = this.host.spawned.filter(({ closing }) => !closing);
     await Promise.all(agents.map(async (agent) => await this.refresh(agent)));
     await this.publish(agents);
     await this.beat(agents);
+  }
+
+  /** Deletes what agents of dead replicas have left behind. */
+  @Periodic('runtime.prune', PRUNE_EVERY_MS)
+  async prune(): Promise<void> {
+    await this.store.prune();
   }
 
   /** Stores the states that have changed since the last call. */
@@ -60,7 +65,9 @@ export class AgentBeats {
 
   private async beat(agents: readonly SpawnedAgent[]): Promise<void> {
     const now = performance.now();
-    const due = agents.filter((agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.options.beatEveryMs);
+    const due = agents.filter(
+      (agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.host.options.beatEveryMs,
+    );
     if (due.length === 0) return;
     const beats = due.map((agent) => ({ ...claimOf(agent), inFlight: agent.hosted.inFlight }));
     const results = await this.heartbeats.beatAll(beats);
@@ -88,7 +95,7 @@ export class AgentBeats {
   }
 
   private async close(agent: SpawnedAgent): Promise<void> {
-    await this.host.shutdown(agent, this.options.shutdownMs);
+    await this.host.shutdown(agent, this.host.options.shutdownMs);
   }
 }
 

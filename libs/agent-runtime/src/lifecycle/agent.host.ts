@@ -30,7 +30,7 @@ export class AgentHost {
     private readonly builder: AgentBuilder,
     private readonly registrar: AgentRegistrar,
     private readonly faults: BackgroundFaults,
-    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
+    @Inject(LIFECYCLE_OPTIONS) readonly options: LifecycleOptions,
   ) {
     definitions.onChanged((namespace, name) => this.renew({ namespace, name }));
   }

@@ -1,6 +1,8 @@
 import type { AgentState, AgentType } from '#rollcall/providers';
 import type { RuntimeAgentRow } from './runtime-agent.store.js';
 
+export const AGENT_STATES = ['idle', 'busy', 'failed', 'closed'] as const satisfies AgentState[];
+
 /** A live agent that a replica hosts. */
 export interface AgentInfo {
   namespace: string;

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
@@ -10,7 +10,6 @@ import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { AgentShutdowns } from './agent.shutdowns.js';
 import { type AgentUse, HostedAgents } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentShutdownFailedError } from './lifecycle.errors.js';
-import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
 import type { SpawnRequest } from './spawn.plans.js';
@@ -24,7 +23,6 @@ export class AgentLifecycle extends HostedAgents {
     private readonly beats: AgentBeats,
     private readonly store: RuntimeAgentStore,
     private readonly shutdowns: AgentShutdowns,
-    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
   ) {
     super();
   }
@@ -82,12 +80,12 @@ export class AgentLifecycle extends HostedAgents {
   }
 
   /** Like `shutdown`, but returns how it ended. */
-  async stop(key: DefinitionKey, limitMs = this.options.shutdownMs): Promise<AgentShutdown> {
+  async stop(key: DefinitionKey, limitMs = this.host.options.shutdownMs): Promise<AgentShutdown> {
     return await this.shutdowns.one(key, limitMs);
   }
 
   /** Shuts down all agents of the namespace, on all replicas. It never stops at a failure (S1.6). */
-  async shutdownAll(namespace: string, limitMs = this.options.shutdownMs): Promise<ShutdownReport> {
+  async shutdownAll(namespace: string, limitMs = this.host.options.shutdownMs): Promise<ShutdownReport> {
     return await this.shutdowns.all(namespace, limitMs);
   }
 }

@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
 import { AgentNotFoundError } from '#rollcall/registry';
 import type { DefinitionKey } from '../definitions/definitions.service.js';
@@ -6,7 +6,6 @@ import { AgentHost } from './agent.host.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { AgentSpawner } from './agent.spawner.js';
 import { LifecycleLog } from './lifecycle.log.js';
-import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { CommandResult } from './runtime-command.store.js';
 import { RuntimeCommands } from './runtime.commands.js';
@@ -29,7 +28,6 @@ export class AgentShutdowns {
     private readonly store: RuntimeAgentStore,
     private readonly registrar: AgentRegistrar,
     private readonly commands: RuntimeCommands,
-    @Inject(LIFECYCLE_OPTIONS) private readonly options: LifecycleOptions,
   ) {
     commands.onCommand(async ({ namespace, name }, limitMs) =>
       name === undefined ? await this.allHere(namespace, limitMs) : await this.oneHere({ namespace, name }, limitMs),
@@ -74,10 +72,10 @@ export class AgentShutdowns {
   /** The process stops. It runs after the HTTP server has closed and the runs were handed over. */
   @StopsIn('writes')
   async stop(): Promise<void> {
-    const { shutdownMs } = this.options;
+    const { stopMs } = this.host.options;
     await this.spawner.gate.empty();
     const { spawned } = this.host;
-    const [ended] = await Promise.all([this.close(spawned, shutdownMs), this.host.closeOthers(shutdownMs)]);
+    const [ended] = await Promise.all([this.close(spawned, stopMs), this.host.closeOthers(stopMs)]);
     if (spawned.length > 0) LifecycleLog.allClosed(reportOf(Object.entries(ended)));
   }
 

@@ -85,7 +85,7 @@ describe('a new revision', () => {
     agent.renew();
     slow.resolve(newAgent());
     expect(await waiting).toMatchObject({ revision: 2 });
-    await until('the agent is closed', () => built[0]?.isShutDown === true);
+    await until('the agent is closed', () => built.some(({ isShutDown }) => isShutDown));
     expect(built[1]?.isShutDown).toBe(false);
   });
 
@@ -157,13 +157,13 @@ describe('close', () => {
     const agent = hosted();
     await agent.use();
     const error = new Error('no');
-    built[0]!.shutdown = async () => await Promise.reject(error);
+    built[0].shutdown = async () => await Promise.reject(error);
     agent.renew();
     await agent.use();
-    built[1]!.shutdown = async () => await Promise.reject(error);
+    built[1].shutdown = async () => await Promise.reject(error);
     (await agent.use()).release();
     expect(await agent.close(10)).toMatchObject({ phase: 'kill' });
-    const idle = hosted({ build: async () => await Promise.resolve(built[1]!) });
+    const idle = hosted({ build: async () => await Promise.resolve(built[1]) });
     (await idle.use()).release();
     expect(await idle.close(1_000)).toMatchObject({ phase: 'abort', forced: false, error });
   });
@@ -176,6 +176,6 @@ describe('close', () => {
     expect(await closing).toMatchObject({ phase: 'kill', forced: true });
     slow.resolve(newAgent());
     await expect(waiting).rejects.toMatchObject({ code: 'AGENTS_STOPPING' });
-    await until('the agent is closed', () => built[0]?.isShutDown === true);
+    await until('the agent is closed', () => built.some(({ isShutDown }) => isShutDown));
   });
 });

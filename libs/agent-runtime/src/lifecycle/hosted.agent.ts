@@ -69,7 +69,7 @@ export class HostedAgent {
   /** Builds the instance if there is none. Concurrent callers share one attempt. */
   async instance(): Promise<AgentInstance> {
     for (;;) {
-      if (this.isClosed) throw new AgentsStoppingError();
+      if (this.isClosed) throw new AgentsStoppingError('This agent is');
       const attempt = (this.current ??= this.start());
       const instance = await attempt;
       if (this.current === attempt) return instance;
@@ -108,15 +108,15 @@ export class HostedAgent {
 
   private start(): Promise<AgentInstance> {
     const attempt = this.build();
-    attempt.then(
-      (instance) => {
-        if (this.current === attempt) this.built = instance;
-      },
-      () => {
-        if (this.current === attempt) this.forget();
-      },
-    );
+    void this.note(attempt);
     return attempt;
+  }
+
+  private async note(attempt: Promise<AgentInstance>): Promise<void> {
+    const instance = await attempt.catch(ignore);
+    if (this.current !== attempt) return;
+    if (instance) this.built = instance;
+    else this.forget();
   }
 
   private async build(): Promise<AgentInstance> {

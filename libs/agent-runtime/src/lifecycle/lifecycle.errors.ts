@@ -54,12 +54,12 @@ export class SpawnInvalidError extends RuntimeError {
   readonly code = 'SPAWN_INVALID';
 }
 
-/** The replica stops, or all agents are being shut down. */
+/** The replica stops, or the agent or all agents are being shut down. */
 export class AgentsStoppingError extends RuntimeError {
   readonly code = 'AGENTS_STOPPING';
 
-  constructor() {
-    super('All agents are being shut down. Try again when the shutdown has ended, or use another replica.');
+  constructor(what = 'All agents are') {
+    super(`${what} being shut down. Try again when the shutdown has ended.`);
   }
 }
 

@@ -8,6 +8,8 @@ export interface LifecycleOptions {
   drainMs: number;
   /** How long a shutdown may take. */
   shutdownMs: number;
+  /** How long the shutdown of all agents may take when the process stops. */
+  stopMs: number;
 }
 
 export const LIFECYCLE_OPTIONS = Symbol('LifecycleOptions');
@@ -17,4 +19,5 @@ export const DEFAULT_LIFECYCLE_OPTIONS: LifecycleOptions = {
   idleMs: 900_000,
   drainMs: 600_000,
   shutdownMs: 10_000,
+  stopMs: 5_000,
 };

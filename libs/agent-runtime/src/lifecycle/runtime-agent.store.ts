@@ -19,6 +19,20 @@ export interface AgentVitals extends Pick<RuntimeAgentRow, 'agentId' | 'agentTyp
 
 const COLUMNS = `h.agent_id AS "agentId", h.generation, h.namespace, h.name, h.replica_id AS "replicaId", h.agent_type AS "agentType",
   h.provider, h.definition, h.revision, h.state, h.in_flight AS "inFlight", h.spawned_by AS "spawnedBy", h.spawned_at AS "spawnedAt"`;
+const VALUES_OF = [
+  'agentId',
+  'generation',
+  'namespace',
+  'name',
+  'replicaId',
+  'agentType',
+  'provider',
+  'definition',
+  'revision',
+  'state',
+  'inFlight',
+  'spawnedBy',
+] as const;
 /** The registry decides whether an agent is live: the lease of a dead replica's agent expires. */
 const LIVE = 'runtime_agent AS h JOIN agent AS a USING (agent_id, generation) WHERE a.left_at IS NULL';
 
@@ -37,10 +51,7 @@ export class RuntimeAgentStore {
          revision = excluded.revision, state = excluded.state, in_flight = excluded.in_flight,
          spawned_by = excluded.spawned_by, spawned_at = excluded.spawned_at
        RETURNING spawned_at AS "spawnedAt"`,
-      [
-        ...[row.agentId, row.generation, row.namespace, row.name, row.replicaId, row.agentType, row.provider],
-        ...[row.definition, row.revision, row.state, row.inFlight, row.spawnedBy],
-      ],
+      VALUES_OF.map((column) => row[column]),
     );
     return rows[0]?.spawnedAt ?? new Date(0);
   }

@@ -31,7 +31,7 @@ export class SpawnGate {
   async whileClosed<Value>(namespace: string, work: () => Promise<Value>): Promise<Value> {
     this.closed.set(namespace, (this.closed.get(namespace) ?? 0) + 1);
     try {
-      await Promise.all(this.inside.get(namespace) ?? []);
+      for (const spawn of this.inside.get(namespace) ?? []) await spawn;
       return await work();
     } finally {
       const others = (this.closed.get(namespace) ?? 1) - 1;
@@ -47,6 +47,6 @@ export class SpawnGate {
 
   /** Resolves when no spawn is inside. */
   async empty(): Promise<void> {
-    await Promise.all([...this.inside.values()].flatMap((spawns) => [...spawns]));
+    for (const spawns of this.inside.values()) await Promise.all(spawns);
   }
 }

@@ -3,16 +3,7 @@ import type { ModelProvider, ModelReply } from '#rollcall/providers';
 import { termsOf } from '../spending/call.terms.js';
 import type { AccountRules } from '../spending/run.account.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
-import type {
-  ModelCall,
-  ModelMiddleware,
-  ModelNext,
-  RunCall,
-  RunEvents,
-  RunMiddleware,
-  RunNext,
-} from './middleware.js';
-import { ObservedRun } from './observed.run.js';
+import type { ModelCall, ModelMiddleware, ModelNext, RunCall, RunMiddleware } from './middleware.js';
 import { PaidRun, type PaidRunOptions, PaidRuns } from './paid.run.js';
 
 export interface BudgetOptions extends Partial<AccountRules> {
@@ -35,7 +26,7 @@ const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
  */
 export class BudgetMiddleware {
   /** Opens the budget of the run, holds the amount for the final call, and charges the replies. */
-  readonly run: RunMiddleware = { name: 'budget', run: (call, next) => this.paidRun(call, next) };
+  readonly run: RunMiddleware = { name: 'budget', observe: (call) => this.paidRun(call) };
   readonly model: ModelMiddleware = { name: 'budget', call: (call, next) => this.paidCall(call, next) };
   private readonly runs = new PaidRuns();
   private readonly limit: SpendingLimit;
@@ -49,9 +40,9 @@ export class BudgetMiddleware {
     this.each = { spending, agentId, rules, terms: model ? termsOf(model) : {}, log };
   }
 
-  private paidRun(call: RunCall, next: RunNext): RunEvents {
+  private paidRun(call: RunCall): PaidRun {
     const limit = lowerLimit(call.limit ?? NO_LIMIT, this.limit);
-    return new ObservedRun(next(call), new PaidRun({ ...this.each, limit }, call, this.runs));
+    return new PaidRun({ ...this.each, limit }, call, this.runs);
   }
 
   private paidCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {

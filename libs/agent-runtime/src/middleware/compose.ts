@@ -1,8 +1,32 @@
 import type { ModelMiddleware, ModelNext, RunMiddleware, RunNext } from './middleware.js';
+import { ObservedRun } from './observed.run.js';
+
+type Observing = Extract<RunMiddleware, { observe: unknown }>;
 
 /** The first middleware is the outermost. Compose once for each agent, not for each run. */
 export function composeRun(middleware: readonly RunMiddleware[], loop: RunNext): RunNext {
-  return middleware.reduceRight<RunNext>((next, one) => (call) => one.run(call, next), loop);
+  let observing: Observing[] = [];
+  let next = loop;
+  for (const one of middleware.toReversed()) {
+    if ('observe' in one) observing = [one, ...observing];
+    else [next, observing] = [wrapped(one, observed(observing, next)), []];
+  }
+  return observed(observing, next);
+}
+
+function wrapped(one: Exclude<RunMiddleware, Observing>, next: RunNext): RunNext {
+  return (call) => one.run(call, next);
+}
+
+/** Neighbours share one wrapper, because each event passes through every wrapper. */
+function observed(observing: readonly Observing[], next: RunNext): RunNext {
+  if (observing.length === 0) return next;
+  const fromInside = observing.toReversed();
+  return (call) =>
+    new ObservedRun(
+      next(call),
+      fromInside.map((one) => one.observe(call)),
+    );
 }
 
 /** The first middleware is the outermost. Compose once for each agent, not for each call. */

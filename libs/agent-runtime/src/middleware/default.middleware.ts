@@ -49,7 +49,7 @@ export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware
       budget.run, // innermost: only the loop inside it spends
     ],
     model: [
-      fallback(fallbackModels), // outermost: each model gets its own retries
+      ...(fallbackModels.length > 0 ? [fallback(fallbackModels)] : []), // outermost: each model gets its own retries
       retry(options.retry), // outside the circuit, so that the circuit counts each attempt
       circuit, // before the budget: nothing is held for a call that the circuit rejects
       budget.model, // inside retry and fallback, so that each attempt is charged

@@ -4,13 +4,13 @@ import type { RunOutcome } from '../loop/run.outcome.js';
 import type { Step } from '../loop/step.js';
 import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunCall, RunMiddleware } from './middleware.js';
-import { ObservedRun, type RunObserver } from './observed.run.js';
+import type { RunObserver } from './run.observer.js';
 
 export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
 
 /** Logs the start and the end of each run as `name.started`, and `name.finished` or `name.failed`. */
 export function logger(log: RunLog, name = 'run'): RunMiddleware {
-  return { name: 'logger', run: (call, next) => new ObservedRun(next(call), new RunReport(log, name, call)) };
+  return { name: 'logger', observe: (call) => new RunReport(log, name, call) };
 }
 
 /** The numbers of one run. Tokens are those of the run itself; a count that a vendor did not report makes the sum unknown. */
@@ -26,7 +26,7 @@ class RunReport implements RunObserver {
     private readonly call: RunCall,
   ) {}
 
-  onEvent(event: LoopEvent): void {
+  onEvent(event: LoopEvent): undefined {
     const usage = event.type === 'step' ? usageOf(event.step) : undefined;
     if (!usage) return;
     const { inputTokens, outputTokens } = usage;

@@ -4,6 +4,7 @@ import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
 import type { SpendingLimit } from '../spending/spending.js';
+import type { RunObserver } from './run.observer.js';
 
 /** One execution of the loop. */
 export interface RunCall {
@@ -21,10 +22,18 @@ export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
 export type RunNext = (call: RunCall) => RunEvents;
 
 /** Wraps a whole run, for example with a time limit. `next` executes the rest of the chain. */
-export interface RunMiddleware {
+export interface WrappingMiddleware {
   readonly name: string;
   run(call: RunCall, next: RunNext): RunEvents;
 }
+
+/** Observes a whole run, for example to log it. It costs less than a middleware that wraps the run. */
+export interface ObservingMiddleware {
+  readonly name: string;
+  observe(call: RunCall): RunObserver;
+}
+
+export type RunMiddleware = WrappingMiddleware | ObservingMiddleware;
 
 /** One attempt to call a model. */
 export interface ModelCall {

@@ -1,41 +1,25 @@
 import type { LoopEvent } from '../loop/loop.event.js';
 import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
 import type { RunEvents } from './middleware.js';
+import type { RunObserver } from './run.observer.js';
 
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
-/** What a middleware does with a run. */
-export interface RunObserver {
-  /** Called before the first event. If it returns an outcome, the run ends with it and does not begin. */
-  onStart?(): void | Promise<RunOutcome | undefined>;
-  /** Returns the event that the reader gets instead, if there is one. */
-  onEvent?(event: LoopEvent): LoopEvent | undefined | void;
-  /** Called when the reader asks for another event. The reader has then processed all earlier events. */
-  onNext?(): Promise<void> | undefined;
-  onOutcome?(outcome: RunOutcome): void;
-  /** Returns the error that the reader gets. */
-  onError?(error: unknown): unknown;
-  /** The reader stopped before the run had ended. */
-  onAbandoned?(): void;
-  /** Called last, once, after each run that has started. */
-  onEnd?(): void | Promise<void>;
-}
-
 /**
- * The events of a run with an observer. A generator with `yield*` does the same, but needs several times the memory and the
- * time for each event.
+ * The events of a run with its observers, from the innermost to the outermost. A generator with `yield*` for each observer does the
+ * same, but needs several times the memory and the time for each event.
  */
 export class ObservedRun implements RunEvents {
   private state: 'new' | 'running' | 'ended' = 'new';
 
   constructor(
     private readonly events: RunEvents,
-    private readonly observer: RunObserver,
+    private observers: readonly RunObserver[],
   ) {}
 
   next(): Promise<RunResult> {
     if (this.state === 'new') return this.first();
-    const before = this.state === 'running' ? this.observer.onNext?.() : undefined;
+    const before = this.state === 'running' ? this.beforeNext() : undefined;
     const result = before ? before.then(() => this.events.next()) : this.events.next();
     return result.then(this.onResult, this.onError);
   }
@@ -46,10 +30,11 @@ export class ObservedRun implements RunEvents {
     try {
       return await this.events.return(outcome);
     } finally {
-      if (wasRunning) {
-        this.observer.onAbandoned?.();
-        await this.observer.onEnd?.();
-      }
+      if (wasRunning)
+        for (const observer of this.observers) {
+          observer.onAbandoned?.();
+          await observer.onEnd?.();
+        }
     }
   }
 
@@ -67,33 +52,52 @@ export class ObservedRun implements RunEvents {
 
   private async first(): Promise<RunResult> {
     this.state = 'running';
-    try {
-      const outcome = await this.observer.onStart?.();
-      if (outcome) return await this.events.return(outcome).then(this.onResult);
-    } catch (error) {
-      return await this.onError(error);
+    const all = this.observers;
+    for (let at = all.length - 1; at >= 0; at -= 1) {
+      try {
+        const outcome = await all[at]?.onStart?.();
+        if (!outcome) continue;
+        this.observers = all.slice(at); // those inside were not started
+        return await this.events.return(outcome).then(this.onResult);
+      } catch (error) {
+        this.observers = all.slice(at);
+        return await this.onError(error);
+      }
     }
     return await this.events.next().then(this.onResult, this.onError);
   }
 
+  private beforeNext(): Promise<void> | undefined {
+    let before: Promise<void> | undefined;
+    for (const observer of this.observers)
+      before = before ? before.then(() => observer.onNext?.()) : observer.onNext?.();
+    return before;
+  }
+
   private readonly onResult = (result: RunResult): RunResult | Promise<RunResult> => {
     if (result.done) return this.state === 'running' ? this.ended(result) : result;
-    const replaced = this.observer.onEvent?.(result.value);
-    return replaced ? { done: false, value: replaced } : result;
+    let event = result.value;
+    for (const observer of this.observers) event = observer.onEvent?.(event) ?? event;
+    return event === result.value ? result : { done: false, value: event };
   };
 
   private readonly onError = async (error: unknown): Promise<never> => {
     if (this.state !== 'running') throw error;
     this.state = 'ended';
-    const reported = this.observer.onError ? this.observer.onError(error) : error;
-    await this.observer.onEnd?.();
+    let reported = error;
+    for (const observer of this.observers) {
+      if (observer.onError) reported = observer.onError(reported);
+      await observer.onEnd?.();
+    }
     throw reported;
   };
 
   private async ended(result: IteratorReturnResult<RunOutcome>): Promise<RunResult> {
     this.state = 'ended';
-    this.observer.onOutcome?.(result.value);
-    await this.observer.onEnd?.();
+    for (const observer of this.observers) {
+      observer.onOutcome?.(result.value);
+      await observer.onEnd?.();
+    }
     return result;
   }
 }

@@ -13,7 +13,7 @@ import { ModelPriceUnknownError, SpendingLimitError } from '../spending/spending
 import type { Hold, RunUsage, Spending, SpendingLimit } from '../spending/spending.js';
 import { estimateMessages } from '../tokens/token.estimate.js';
 import type { ModelCall, ModelNext, RunCall } from './middleware.js';
-import type { RunObserver } from './observed.run.js';
+import type { RunObserver } from './run.observer.js';
 
 export interface PaidRunOptions {
   readonly spending: Spending;
@@ -33,22 +33,23 @@ interface Opened {
 
 /** The runs in progress, so that a model call finds the run that it belongs to. */
 export class PaidRuns {
-  private readonly runs = new Map<string, PaidRun>();
+  private readonly namespaces = new Map<string, Map<string, PaidRun>>();
 
-  get(context: RunContext): PaidRun | undefined {
-    return this.runs.get(keyOf(context));
+  get({ namespace, runId }: RunContext): PaidRun | undefined {
+    return this.namespaces.get(namespace)?.get(runId);
   }
 
-  add(context: RunContext, run: PaidRun): void {
-    this.runs.set(keyOf(context), run);
+  add({ namespace, runId }: RunContext, run: PaidRun): void {
+    const runs = this.namespaces.get(namespace) ?? new Map<string, PaidRun>();
+    this.namespaces.set(namespace, runs.set(runId, run));
   }
 
-  remove(context: RunContext, run: PaidRun): void {
-    if (this.get(context) === run) this.runs.delete(keyOf(context));
+  remove({ namespace, runId }: RunContext, run: PaidRun): void {
+    const runs = this.namespaces.get(namespace);
+    if (runs?.get(runId) === run) runs.delete(runId);
+    if (runs?.size === 0) this.namespaces.delete(namespace);
   }
 }
-
-const keyOf = ({ namespace, runId }: RunContext): string => `${namespace}/${runId}`;
 
 /**
  * Pays for one run: holds the most that a model call can cost, and charges what was used. A failed attempt is charged at once. A reply
@@ -79,7 +80,7 @@ export class PaidRun implements RunObserver {
       if (error instanceof SpendingLimitError) return stopped(error);
       throw error;
     }
-    this.opened = { account, limit, notice: new BudgetNotice(spending, context, usage) };
+    this.opened = { account, limit, notice: new BudgetNotice(spending, context, limit) };
     this.runs.add(context, this);
     return undefined;
   }
@@ -93,7 +94,7 @@ export class PaidRun implements RunObserver {
   }
 
   onNext(): Promise<void> | undefined {
-    return this.replies.isDue ? this.replies.settle() : undefined;
+    return (this.replies.isDue && this.replies.settle()) || undefined;
   }
 
   async onEnd(): Promise<void> {
@@ -110,15 +111,17 @@ export class PaidRun implements RunObserver {
     const terms = termsOf(call.model);
     if (limit.microUsd !== null && !terms.prices)
       throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);
-    const informed = notice.isNeeded ? { ...call, request: await notice.addTo(call) } : call;
-    const noticed = informed.request === call.request ? 0 : MAX_NOTICE_TOKENS;
+    const added = notice.isNeeded ? notice.addTo(call) : call.request;
+    const informed = added instanceof Promise ? await added : added; // an unnecessary await costs time
+    const noticed = informed === call.request ? 0 : MAX_NOTICE_TOKENS;
     const input = account.size.estimate(call.request) + noticed;
-    const { holds, request } = call.isFinal
-      ? await account.payFinal(informed, input, terms)
-      : await account.pay(informed, input, terms);
+    const wanted = informed === call.request ? call : { ...call, request: informed };
+    const paid = call.isFinal ? account.payFinal(wanted, input, terms) : account.pay(wanted, input, terms);
+    const { holds, request } = paid instanceof Promise ? await paid : paid;
     const reply = await this.attempt({ ...call, request }, next, holds, terms);
-    await this.replies.add(call.turn, holds, chargesOf(holds, priced(reply.usage, terms)));
     account.size.learn(call.request, reply.usage.inputTokens);
+    const settled = this.replies.add(call.turn, holds, chargesOf(holds, priced(reply.usage, terms)));
+    if (settled instanceof Promise) await settled;
     return reply;
   }
 
@@ -136,12 +139,14 @@ export class PaidRun implements RunObserver {
     try {
       return await next(call);
     } catch (error) {
-      const ended = wasNeverSent(error)
-        ? releaseAll(holds)
-        : settleAll(holds, chargesOf(holds, priced(usageOfFailure(error), terms)));
-      await ended.catch((reason: unknown) => this.warn('run.charge_failed', reason));
+      await this.endFailed(holds, error, terms).catch((reason: unknown) => this.warn('run.charge_failed', reason));
       throw error;
     }
+  }
+
+  private async endFailed(holds: readonly Hold[], error: unknown, terms: ModelTerms): Promise<void> {
+    if (wasNeverSent(error)) await releaseAll(holds);
+    else await settleAll(holds, chargesOf(holds, priced(usageOfFailure(error), terms)));
   }
 
   /** Opens the budget, and ends the holds of an execution of the run that was interrupted. */

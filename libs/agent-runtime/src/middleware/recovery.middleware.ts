@@ -3,16 +3,13 @@ import { DomainError } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
 import { AgentFailedInternallyError } from './middleware.errors.js';
 import type { RunCall, RunMiddleware } from './middleware.js';
-import { ObservedRun } from './observed.run.js';
 
 /**
  * Converts an unknown error, such as a bug in a tool or a middleware, to AGENT_FAILED_INTERNALLY, and logs it in full. Errors with
  * a stable code pass unchanged.
  */
 export function recovery(log: Pick<LoggerService, 'error'> = new Logger('runs')): RunMiddleware {
-  const run: RunMiddleware['run'] = (call, next) =>
-    new ObservedRun(next(call), { onError: (error) => recovered(error, call, log) });
-  return { name: 'recovery', run };
+  return { name: 'recovery', observe: (call) => ({ onError: (error) => recovered(error, call, log) }) };
 }
 
 function recovered(error: unknown, { context }: RunCall, log: Pick<LoggerService, 'error'>): unknown {

@@ -1,6 +1,9 @@
 import { ProviderError } from '#rollcall/providers';
-import type { RunOutcome } from '../loop/run.outcome.js';
+import type { LoopEvent } from '../loop/loop.event.js';
+import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
 import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
+
+type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
 /** How long a run may take to end after it was aborted. Then it is abandoned. */
 const GRACE_MS = 1_000;
@@ -10,76 +13,115 @@ const GRACE_MS = 1_000;
  * applies to tools and delegated runs. A run that ignores the abort is abandoned after a second.
  */
 export function timeout(timeoutMs: number, now: () => number = Date.now): RunMiddleware {
-  return { name: 'timeout', run: (call, next) => limited(call, next, timeoutMs, now) };
+  return { name: 'timeout', run: (call, next) => new TimedRun(call, next, { timeoutMs, now }) };
 }
 
-async function* limited(call: RunCall, next: RunNext, timeoutMs: number, now: () => number): RunEvents {
-  const timer = new RunTimer(call.signal, timeoutMs);
-  const deadline = Math.min(call.context.deadline ?? Infinity, now() + timeoutMs);
-  const events = next({ ...call, signal: timer.signal, context: { ...call.context, deadline } });
-  try {
-    for (;;) {
-      const step = await timer.beforeEnd(events.next());
-      if (step === undefined) return stopped(timeoutMs);
-      if (step.done) return step.value;
-      yield step.value;
-    }
-  } catch (error) {
-    if (timer.hasExpired && isAbort(error)) return stopped(timeoutMs);
-    throw error;
-  } finally {
-    timer.clear();
-    // not awaited, because a run that ignores the abort does not end
-    if (timer.hasExpired) void events.return(stopped(timeoutMs)).catch(() => undefined);
-    else await events.return(stopped(timeoutMs));
-  }
+interface TimeLimit {
+  readonly timeoutMs: number;
+  readonly now: () => number;
 }
 
-/** Aborts its signal when the time is over, or when the signal of the caller is aborted. */
-class RunTimer {
-  hasExpired = false;
+/** A run with a time limit. Its time begins with the first event. */
+class TimedRun implements RunEvents {
   private readonly controller = new AbortController();
-  private isOver = false;
-  private abandon: () => void = () => undefined;
-  private timer: NodeJS.Timeout;
+  private events?: RunEvents;
+  private timer?: NodeJS.Timeout;
+  /** A run is expired when it was aborted at its time limit, and late when it has not ended in the grace time after that. */
+  private state: 'new' | 'running' | 'expired' | 'late' | 'ended' = 'new';
+  /** Present while the reader waits for an event. */
+  private answer?: (result: RunResult) => void;
 
   constructor(
-    private readonly outer: AbortSignal,
-    timeoutMs: number,
-  ) {
-    outer.addEventListener('abort', this.abort, { once: true });
-    if (outer.aborted) this.abort();
-    this.timer = setTimeout(() => this.expire(), timeoutMs);
-  }
+    private readonly call: RunCall,
+    private readonly execute: RunNext,
+    private readonly limit: TimeLimit,
+  ) {}
 
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  /** Resolves with undefined if the run has not ended at the end of the grace time. */
-  beforeEnd<Value>(work: Promise<Value>): Promise<Value | undefined> {
+  next(): Promise<RunResult> {
+    if (this.state === 'ended') return Promise.resolve({ done: true, value: ABANDONED });
+    if (this.state === 'late') return Promise.resolve(this.stopped());
+    const { events = this.begin() } = this;
     return new Promise((resolve, reject) => {
-      if (this.isOver) resolve(undefined);
-      this.abandon = () => resolve(undefined);
-      work.then(resolve, reject);
+      this.answer = resolve;
+      events.next().then(this.onResult, (error: unknown) => {
+        if (this.state === 'expired' && isAbort(error)) resolve(this.stopped());
+        else reject(this.failed(error));
+      });
     });
   }
 
-  clear(): void {
-    clearTimeout(this.timer);
-    this.outer.removeEventListener('abort', this.abort);
+  async return(outcome: RunOutcome | PromiseLike<RunOutcome>): Promise<RunResult> {
+    const hasExpired = this.state === 'expired' || this.state === 'late';
+    this.end();
+    const returned = this.events?.return(ABANDONED);
+    if (hasExpired) void returned?.catch(() => undefined);
+    else await returned;
+    return { done: true, value: await outcome };
   }
 
-  private readonly abort = (): void => this.controller.abort(this.outer.reason);
+  async throw(error: unknown): Promise<RunResult> {
+    await this.return(ABANDONED);
+    throw error;
+  }
 
-  private expire(): void {
-    if (this.outer.aborted) return;
-    this.hasExpired = true;
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return(ABANDONED);
+  }
+
+  private begin(): RunEvents {
+    const { call, controller, limit } = this;
+    const { signal: caller } = call;
+    this.state = 'running';
+    caller.addEventListener('abort', this.abort, { once: true });
+    if (caller.aborted) this.abort();
+    this.timer = setTimeout(this.expire, limit.timeoutMs);
+    const deadline = Math.min(call.context.deadline ?? Infinity, limit.now() + limit.timeoutMs);
+    this.events = this.execute({ ...call, signal: controller.signal, context: { ...call.context, deadline } });
+    return this.events;
+  }
+
+  private readonly abort = (): void => this.controller.abort(this.call.signal.reason);
+
+  private readonly expire = (): void => {
+    if (this.call.signal.aborted) return;
+    this.state = 'expired';
     this.controller.abort(new ProviderError('CALL_ABORTED', 'The run reached its time limit.'));
-    this.timer = setTimeout(() => {
-      this.isOver = true;
-      this.abandon();
-    }, GRACE_MS);
+    this.timer = setTimeout(this.beLate, GRACE_MS);
+  };
+
+  private readonly beLate = (): void => {
+    this.state = 'late';
+    this.answer?.(this.stopped());
+  };
+
+  /** The result of a run that reached its limit. Its end is not awaited, because a run that ignores the abort does not end. */
+  private stopped(): RunResult {
+    this.end();
+    void this.events?.return(ABANDONED).catch(() => undefined);
+    const detail = `The run reached its time limit of ${this.limit.timeoutMs} ms.`;
+    return { done: true, value: { type: 'stopped', reason: 'deadline', detail, parts: [] } };
+  }
+
+  private readonly onResult = (result: RunResult): void => {
+    const { answer } = this;
+    this.answer = undefined;
+    if (result.done) this.end();
+    answer?.(result);
+  };
+
+  private failed(error: unknown): unknown {
+    this.end();
+    return error;
+  }
+
+  private end(): void {
+    this.state = 'ended';
+    clearTimeout(this.timer);
+    this.call.signal.removeEventListener('abort', this.abort);
   }
 }
 
@@ -87,9 +129,4 @@ class RunTimer {
 function isAbort(error: unknown): boolean {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return code === 'CALL_ABORTED' || name === 'AbortError';
-}
-
-function stopped(timeoutMs: number): RunOutcome {
-  const detail = `The run reached its time limit of ${timeoutMs} ms.`;
-  return { type: 'stopped', reason: 'deadline', detail, parts: [] };
 }

@@ -78,12 +78,12 @@ async function* within(inside: Context, events: RunEvents, span: Span): RunEvent
   }
 }
 
-async function tracedCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
+function tracedCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
   const { model } = call.model;
   const span = tracer.startSpan(`chat ${model}`, { kind: SpanKind.CLIENT });
-  if (!span.isRecording()) return await next(call);
+  if (!span.isRecording()) return next(call);
   span.setAttributes({ ...operation('chat', call.context), ...requestAttributes(call) });
-  return await ending(span, async () => {
+  return ending(span, async () => {
     const reply = await context.with(trace.setSpan(context.active(), span), async () => await next(call));
     span.setAttributes(replyAttributes(reply));
     return reply;

@@ -49,11 +49,7 @@ export class DelegatedRuns extends RunRecorder {
     return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
   }
 
-  private async *handle(
-    agent: Agent,
-    message: AgentMessage,
-    options: HandleOptions = {},
-  ): AsyncGenerator<AgentEvent> {
+  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* agent.handle(message, options);
@@ -101,8 +97,19 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
   const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
   const { agentName: agentId } = context;
   return {
-    ...{ id, namespace, rootId, parentId, depth, deadline, agentId, input: parts },
-    ...{ retryOf: null, state: 'running', target: { agent: agentId }, definition: null, host: null },
+    id,
+    namespace,
+    rootId,
+    parentId,
+    depth,
+    deadline,
+    agentId,
+    input: parts,
+    retryOf: null,
+    state: 'running',
+    target: { agent: agentId },
+    definition: null,
+    host: null,
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,
   };

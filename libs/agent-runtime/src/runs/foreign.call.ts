@@ -43,7 +43,10 @@ export function recordedEnd(
     return stopped('rejected', `An operator decided not to repeat the call. ${last.reason ?? ''}`.trim());
   if (last?.type !== 'agent-called' || isIdempotent) return undefined;
   progress.pending = [pendingCall(journal.run.id, agent.name, steps)];
-  return stopped(NEEDS_REVIEW, `The run was interrupted while the agent ${agent.name} worked. Approve its repetition, or reject it.`);
+  return stopped(
+    NEEDS_REVIEW,
+    `The run was interrupted while the agent ${agent.name} worked. Approve its repetition, or reject it.`,
+  );
 }
 
 function pendingCall(callId: string, tool: string, steps: readonly RunStep[]): PendingApproval {

@@ -99,6 +99,8 @@ export class RunTargetUnknownError extends RuntimeError {
   readonly code = 'RUN_TARGET_UNKNOWN';
 
   constructor(agentId: string) {
-    super(`No agent ${JSON.stringify(agentId.slice(0, 100))} is registered. GET /v1/agents lists the registered agents.`);
+    super(
+      `No agent ${JSON.stringify(agentId.slice(0, 100))} is registered. GET /v1/agents lists the registered agents.`,
+    );
   }
 }

@@ -39,7 +39,9 @@ export class RunsService {
   ) {}
 
   async start(request: StartRun): Promise<Run> {
-    return await (await this.prepare(request))();
+    return await (
+      await this.prepare(request)
+    )();
   }
 
   /**
@@ -80,7 +82,9 @@ export class RunsService {
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
-    return await (await this.prepareRetry(key, actor))();
+    return await (
+      await this.prepareRetry(key, actor)
+    )();
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */

@@ -12,10 +12,19 @@ export async function readLimited(path: string, root: string, maxBytes: number):
   if (!isInside(root, target)) throw new SpecFileError(1, 'The link leads out of the folder.');
   const stat = await lstat(target);
   if (!stat.isFile()) throw new SpecFileError(1, 'It is not a regular file.');
-  if (stat.size > maxBytes) throw new SpecFileError(1, `The file has more than ${maxBytes} bytes.`);
-  const bytes = await readFile(target);
+  if (stat.size > maxBytes) throw tooLarge(maxBytes);
+  return checkedText(await readFile(target), maxBytes);
+}
+
+/** The text of a file that is small enough and not binary. */
+export function checkedText(bytes: Uint8Array, maxBytes: number): string {
+  if (bytes.length > maxBytes) throw tooLarge(maxBytes);
   if (bytes.includes(0)) throw new SpecFileError(1, 'The file is not a text.');
   return new TextDecoder().decode(bytes);
+}
+
+function tooLarge(maxBytes: number): SpecFileError {
+  return new SpecFileError(1, `The file has more than ${maxBytes} bytes.`);
 }
 
 /** The message of an error of the file system contains the path on this machine, so its code is used instead. */

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { DefinitionContent } from '../definitions/definition.js';
-import { fileProblem, isInside, readLimited } from './limited.file.js';
+import { checkedText, fileProblem, isInside, readLimited } from './limited.file.js';
 import type { ParsedFile, ParsedSpec, SpecOptions } from './spec.js';
 import { SpecFileError } from './spec-file.error.js';
 import { parseJsonSpecs, parseMarkdownSpec } from './spec.parser.js';
@@ -27,6 +27,13 @@ export interface SpecReport {
 const AGENTS_FOLDER = join('.claude', 'agents');
 const MAX_FILE_BYTES = 524_288;
 const FILES_AT_A_TIME = 32;
+
+/** A file that is in memory. */
+export interface SpecText {
+  /** Relative, with `/`. */
+  readonly path: string;
+  readonly content: string;
+}
 
 /** Loads one Markdown or JSON file. */
 export async function loadFromFile(file: string, options: SpecOptions = {}): Promise<SpecReport> {
@@ -70,22 +77,38 @@ interface SpecPath {
   readonly file: string;
 }
 
-type FileResult = ParsedFile & { readonly file: string };
+export type FileResult = ParsedFile & { readonly file: string };
 
 async function loadFile({ root, path, file }: SpecPath, options: SpecOptions): Promise<FileResult> {
   try {
-    const text = await readLimited(path, root, MAX_FILE_BYTES);
-    const parse = /\.json$/i.test(file) ? parseJsonSpecs : parseMarkdownSpec;
-    return { file, ...parse(text, options) };
+    return parseFile(file, await readLimited(path, root, MAX_FILE_BYTES), options);
   } catch (error) {
-    const line = error instanceof SpecFileError ? error.line : 1;
-    return { file, specs: [], errors: [{ line, message: fileProblem(error) }] };
+    return failed(file, error);
   }
+}
+
+/** Reads a file that is in memory. */
+export function parseText({ path, content }: SpecText, options: SpecOptions): FileResult {
+  try {
+    return parseFile(path, checkedText(Buffer.from(content), MAX_FILE_BYTES), options);
+  } catch (error) {
+    return failed(path, error);
+  }
+}
+
+function parseFile(file: string, text: string, options: SpecOptions): FileResult {
+  const parse = /\.json$/i.test(file) ? parseJsonSpecs : parseMarkdownSpec;
+  return { file, ...parse(text, options) };
+}
+
+function failed(file: string, error: unknown): FileResult {
+  const line = error instanceof SpecFileError ? error.line : 1;
+  return { file, specs: [], errors: [{ line, message: fileProblem(error) }] };
 }
 
 type FoundSpec = ParsedSpec & { readonly file: string };
 
-function reportOf(results: readonly FileResult[], problems: readonly SpecDiagnostic[]): SpecReport {
+export function reportOf(results: readonly FileResult[], problems: readonly SpecDiagnostic[]): SpecReport {
   const all = results.flatMap(({ file, specs }) => specs.map((spec) => ({ file, ...spec })));
   const byName = Map.groupBy(all, ({ name }) => name);
   const unique = all.filter(({ name }) => byName.get(name)?.length === 1);

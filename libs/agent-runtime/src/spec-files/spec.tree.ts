@@ -30,6 +30,15 @@ export async function findSpecFiles(root: string): Promise<SpecTree> {
   return { root, files: files.toSorted(), problems };
 }
 
+/** Whether a search below the root finds this path. */
+export function isSpecPath(path: string): boolean {
+  return SPEC_FILE.test(path) && !path.split('/').some(isIgnored);
+}
+
+function isIgnored(name: string): boolean {
+  return name.startsWith('.') || name === 'node_modules';
+}
+
 class Search {
   readonly files: string[] = [];
   readonly problems: SpecDiagnostic[] = [];
@@ -66,7 +75,7 @@ class Search {
   private async entriesOf(folder: string): Promise<Dirent[]> {
     try {
       const entries = await readdir(folder, { withFileTypes: true });
-      return entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
+      return entries.filter(({ name }) => !isIgnored(name));
     } catch (error) {
       this.report(folder, `The folder cannot be read: ${fileProblem(error)}`);
       return [];

@@ -1,7 +1,7 @@
 import type { ModelMessage, ModelRequest } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import type { ModelCall } from '../middleware/middleware.js';
-import type { RunUsage, Spending, SpendingAmount } from './spending.js';
+import type { Awaitable, RunUsage, Spending, SpendingAmount, SpendingLimit } from './spending.js';
 
 const NOTICE_SHARE = 0.8;
 /** The estimate for the message with the notice. */
@@ -19,17 +19,28 @@ export class BudgetNotice {
   constructor(
     private readonly spending: Spending,
     private readonly context: RunContext,
-    private usage: RunUsage,
+    private readonly limit: SpendingLimit,
   ) {}
 
   /** Without a limit, there is nothing to inform about. */
   get isNeeded(): boolean {
-    return this.usage.limit.tokens !== null || this.usage.limit.microUsd !== null;
+    return this.limit.tokens !== null || this.limit.microUsd !== null;
   }
 
   /** Inserts the notice after the system messages at the beginning. */
-  async addTo({ request, turn, isFinal }: ModelCall): Promise<ModelRequest> {
-    if (this.turn === undefined && !isFinal) await this.check(turn);
+  addTo(call: ModelCall): Awaitable<ModelRequest> {
+    if (this.turn !== undefined || call.isFinal) return this.informed(call);
+    const usage = this.spending.usageOf(this.context.namespace, this.context.runId);
+    if (usage instanceof Promise) return usage.then((known) => this.checked(call, known));
+    return this.checked(call, usage);
+  }
+
+  private checked(call: ModelCall, usage: RunUsage): ModelRequest {
+    this.check(call.turn, usage);
+    return this.informed(call);
+  }
+
+  private informed({ request, turn, isFinal }: ModelCall): ModelRequest {
     if (this.turn !== turn || isFinal) return request;
     const { messages } = request;
     const first = messages.findIndex(({ role }) => role !== 'system');
@@ -37,12 +48,11 @@ export class BudgetNotice {
     return { ...request, messages: messages.toSpliced(first === -1 ? messages.length : first, 0, notice) };
   }
 
-  private async check(turn: number): Promise<void> {
-    this.usage = await this.spending.usageOf(this.context.namespace, this.context.runId);
-    const unit = UNITS.find((one) => shareOf(this.usage, one) >= NOTICE_SHARE);
+  private check(turn: number, usage: RunUsage): void {
+    const unit = UNITS.find((one) => shareOf(usage, one) >= NOTICE_SHARE);
     if (!unit) return;
     this.turn = turn;
-    const percent = Math.floor(shareOf(this.usage, unit) * 100);
+    const percent = Math.floor(shareOf(usage, unit) * 100);
     this.text =
       `Budget notice: this run has used ${percent} % of its ${unit === 'tokens' ? 'tokens' : 'money'}. ` +
       'Finish the task with as few further steps as possible, and give your answer soon.';

@@ -1,5 +1,5 @@
 import type { ModelUsage } from '#rollcall/providers';
-import type { Charge, Hold } from './spending.js';
+import type { Awaitable, Charge, Hold } from './spending.js';
 
 const UNKNOWN = { tokens: null, microUsd: null };
 
@@ -25,12 +25,16 @@ export function tokensOf({ inputTokens, outputTokens }: ModelUsage): number | nu
 }
 
 /** Settles each hold with its charge. */
-export async function settleAll(holds: readonly Hold[], charges: readonly Charge[]): Promise<void> {
-  await Promise.all(holds.map(async (hold, index) => await hold.settle(usageIn(charges[index]))));
+export function settleAll(holds: readonly Hold[], charges: readonly Charge[]): Awaitable<void> {
+  return all(holds.map((hold, index) => hold.settle(usageIn(charges[index]))));
 }
 
-export async function releaseAll(holds: readonly Hold[]): Promise<void> {
-  await Promise.all(holds.map(async (hold) => await hold.release()));
+export function releaseAll(holds: readonly Hold[]): Awaitable<void> {
+  return all(holds.map((hold) => hold.release()));
+}
+
+function all(ended: readonly Awaitable<void>[]): Awaitable<void> {
+  if (ended.some((one) => one instanceof Promise)) return Promise.all(ended).then(() => undefined);
 }
 
 /** The usage that leads to this charge. */

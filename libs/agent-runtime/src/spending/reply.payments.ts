@@ -1,5 +1,5 @@
 import { settleAll } from './charges.js';
-import type { Charge, Hold } from './spending.js';
+import type { Awaitable, Charge, Hold } from './spending.js';
 
 interface OpenPayment {
   readonly turn: number;
@@ -17,9 +17,9 @@ export class ReplyPayments {
   private open?: OpenPayment;
   private isClosed = false;
 
-  /** Adds the payment of a reply that has arrived. Resolves at once, unless the run has already ended. */
-  async add(turn: number, holds: readonly Hold[], charges: readonly Charge[]): Promise<void> {
-    if (this.isClosed) return await settleAll(holds, charges);
+  /** Adds the payment of a reply that has arrived. It is settled at once if the run has already ended. */
+  add(turn: number, holds: readonly Hold[], charges: readonly Charge[]): Awaitable<void> {
+    if (this.isClosed) return settleAll(holds, charges);
     this.open = { turn, holds, charges, isRead: false };
   }
 
@@ -39,10 +39,10 @@ export class ReplyPayments {
     return this.open !== undefined;
   }
 
-  async settle(): Promise<void> {
+  settle(): Awaitable<void> {
     const payment = this.open;
     this.open = undefined;
-    if (payment) await settleAll(payment.holds, payment.charges);
+    return payment && settleAll(payment.holds, payment.charges);
   }
 
   /** Pays for a reply that has no stored step, because the run ends before. */

@@ -6,7 +6,7 @@ import { ConversationSize } from './conversation.size.js';
 import { FinalFund } from './final.fund.js';
 import { shortened } from './shortened.request.js';
 import { SpendingLimitError } from './spending.errors.js';
-import type { Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
+import type { Awaitable, Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
 
 export interface AccountRules {
   /** The output limit of a call if neither its request nor its preset has one. */
@@ -59,14 +59,22 @@ export class RunAccount {
     if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
   }
 
-  async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
-    if (!this.isPrepared(input, terms)) await this.prepareFinal(input, terms);
+  pay(call: ModelCall, input: number, terms: ModelTerms): Awaitable<Payment> {
+    if (this.isPrepared(input, terms)) return this.payPrepared(call, input, terms);
+    return this.prepareFinal(input, terms).then(() => this.payPrepared(call, input, terms));
+  }
+
+  private payPrepared(call: ModelCall, input: number, terms: ModelTerms): Awaitable<Payment> {
     const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
     const key = `${call.turn}/${call.attempt}`;
     const wanted = amountOf({ input, output }, terms);
     const least = amountOf(this.least({ input, output }), terms);
-    const hold = await this.holdBetween(key, wanted, least, { takesRest: true });
-    return { holds: [hold], request: limited(call.request, affordable(hold.amount, { input, output }, terms).output) };
+    const payWith = (hold: Hold): Payment => {
+      const request = limited(call.request, affordable(hold.amount, { input, output }, terms).output);
+      return { holds: [hold], request };
+    };
+    const hold = this.holdBetween(key, wanted, least, { takesRest: true });
+    return hold instanceof Promise ? hold.then(payWith) : payWith(hold);
   }
 
   /**
@@ -131,20 +139,24 @@ export class RunAccount {
   }
 
   /** Holds the wanted amount. If less is left, holds everything that is left (`takesRest`), or else only the least amount. */
-  private async holdBetween(
+  private holdBetween(
     key: string,
     wanted: SpendingAmount,
     least: SpendingAmount,
     { takesRest }: { takesRest: boolean },
-  ): Promise<Hold> {
+  ): Awaitable<Hold> {
     const { spending, namespace, runId, agentId } = this.payer;
     const request = { namespace, runId, agentId, key, amount: wanted };
-    try {
-      return await spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
-    } catch (error) {
+    const holdLeast = (error: unknown): Awaitable<Hold> => {
       if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
       if (takesRest && error.budget.unit === 'tokens') throw error;
-      return await spending.hold({ ...request, amount: least });
+      return spending.hold({ ...request, amount: least });
+    };
+    try {
+      const hold = spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
+      return hold instanceof Promise ? hold.catch(holdLeast) : hold;
+    } catch (error) {
+      return holdLeast(error);
     }
   }
 }

@@ -23,14 +23,17 @@ export interface HoldRequest {
   readonly atLeastTokens?: number;
 }
 
+/** A value, or a promise of it. Budgets in memory return the value at once, because each unnecessary `await` costs time. */
+export type Awaitable<Value> = Value | Promise<Value>;
+
 /** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
 export interface Hold {
   /** The name of the hold within its run. It differs from the requested key if that name is already used. */
   readonly key: string;
   readonly amount: SpendingAmount;
   /** Charges what was used. If a count is unknown, the held amount is charged. */
-  settle(usage: ModelUsage & { costMicroUsd?: number }): Promise<void>;
-  release(): Promise<void>;
+  settle(usage: ModelUsage & { costMicroUsd?: number }): Awaitable<void>;
+  release(): Awaitable<void>;
 }
 
 /** What one hold is charged for a reply. Null means unknown: the held amount is charged. It is stored with the step of the reply. */
@@ -58,8 +61,8 @@ export interface Spending {
    */
   openRun(run: { namespace: string; runId: string; parentRunId: string | null; limit: SpendingLimit }): Promise<void>;
   /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
-  hold(request: HoldRequest): Promise<Hold>;
-  usageOf(namespace: string, runId: string): Promise<RunUsage>;
+  hold(request: HoldRequest): Awaitable<Hold>;
+  usageOf(namespace: string, runId: string): Awaitable<RunUsage>;
   /**
    * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have been
    * made already, and all other holds are released.

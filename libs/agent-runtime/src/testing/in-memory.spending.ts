@@ -1,6 +1,7 @@
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import { tokensOf, usageIn } from '../spending/charges.js';
 import type {
+  Awaitable,
   Charge,
   Hold,
   HoldRequest,
@@ -18,6 +19,8 @@ interface Account {
   readonly used: Record<Unit, number>;
   readonly own: Record<Unit, number>;
   readonly held: Record<Unit, number>;
+  /** The open holds of the run itself. */
+  readonly holds: MemoryHold[];
 }
 
 type Unit = keyof SpendingAmount;
@@ -25,101 +28,110 @@ const UNITS: readonly Unit[] = ['tokens', 'microUsd'];
 
 /** Pays from budgets in memory, with the rules of the ledger. For tests and benchmarks of one process. */
 export class InMemorySpending implements Spending {
-  private readonly runs = new Map<string, Account>();
-  private readonly agents = new Map<string, Account>();
-  private readonly holds = new Map<string, MemoryHold>();
+  private readonly runs = new Accounts('run');
+  private readonly agents = new Accounts('agent');
   private holdCount = 0;
 
   /** Gives an agent a budget. */
   limitAgent(namespace: string, agentId: string, limit: SpendingLimit): void {
-    this.agents.set(idOf(namespace, agentId), account({ kind: 'agent', subject: agentId, limit }));
+    this.agents.open(namespace, agentId, limit);
   }
 
   /** The sum of all amounts that are held on the budget of a run. */
   heldBy(namespace: string, runId: string): SpendingAmount {
-    return { ...this.run(namespace, runId).held };
+    return { ...this.runs.get(namespace, runId).held };
   }
 
   async openRun(run: Parameters<Spending['openRun']>[0]): Promise<void> {
     const { namespace, runId, parentRunId, limit } = run;
-    const parent = parentRunId === null ? undefined : this.run(namespace, parentRunId);
-    const id = idOf(namespace, runId);
-    if (!this.runs.has(id)) this.runs.set(id, account({ kind: 'run', subject: runId, limit, parent }));
+    const parent = parentRunId === null ? undefined : this.runs.get(namespace, parentRunId);
+    if (!this.runs.has(namespace, runId)) this.runs.open(namespace, runId, limit, parent);
   }
 
-  async hold(request: HoldRequest): Promise<Hold> {
+  hold(request: HoldRequest): Awaitable<Hold> {
     const { namespace, runId, agentId, key } = request;
-    const id = holdIdOf(namespace, runId, key);
-    const known = this.holds.get(id);
+    const run = this.runs.get(namespace, runId);
+    const known = run.holds.find((hold) => hold.requested === key);
     if (known) return known;
-    const charged = chainOf(this.run(namespace, runId));
-    if (agentId !== null) charged.push(this.agent(namespace, agentId));
+    const charged = chainOf(run);
+    if (agentId !== null) charged.push(this.agents.get(namespace, agentId));
     const amount = fitting(request, charged);
-    const name = `${key}~${(this.holdCount += 1)}`; // the name of an ended hold is not used again
-    const hold = new MemoryHold(name, charged, amount, () => this.holds.delete(id));
-    this.holds.set(id, hold);
-    return hold;
+    return new MemoryHold(key, (this.holdCount += 1), charged, amount);
   }
 
-  async usageOf(namespace: string, runId: string): Promise<RunUsage> {
-    const { own, used, held, limit } = this.run(namespace, runId);
+  usageOf(namespace: string, runId: string): Awaitable<RunUsage> {
+    const { own, used, held, limit } = this.runs.get(namespace, runId);
     return { own: { ...own }, subtree: { ...used }, held: { ...held }, limit };
   }
 
   async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
-    const prefix = holdIdOf(namespace, runId, '');
-    for (const [id, hold] of this.holds) {
-      if (!id.startsWith(prefix)) continue;
+    for (const hold of [...this.runs.get(namespace, runId).holds]) {
       const charge = charges.find(({ key }) => key === hold.key);
-      await (charge ? hold.settle(usageIn(charge)) : hold.release());
+      if (charge) hold.settle(usageIn(charge));
+      else hold.release();
     }
   }
+}
 
-  private run(namespace: string, runId: string): Account {
-    const found = this.runs.get(idOf(namespace, runId));
-    if (!found) throw new Error(`The run ${runId} has no budget.`);
+/** The accounts of all subjects of one kind. */
+class Accounts {
+  private readonly namespaces = new Map<string, Map<string, Account>>();
+
+  constructor(private readonly kind: Account['kind']) {}
+
+  has(namespace: string, subject: string): boolean {
+    return this.namespaces.get(namespace)?.has(subject) ?? false;
+  }
+
+  get(namespace: string, subject: string): Account {
+    const found = this.namespaces.get(namespace)?.get(subject);
+    if (!found) throw new Error(`The ${this.kind} ${subject} has no budget.`);
     return found;
   }
 
-  private agent(namespace: string, agentId: string): Account {
-    const found = this.agents.get(idOf(namespace, agentId));
-    if (!found) throw new Error(`The agent ${agentId} has no budget.`);
-    return found;
+  open(namespace: string, subject: string, limit: SpendingLimit, parent?: Account): void {
+    const accounts = this.namespaces.get(namespace) ?? new Map<string, Account>();
+    accounts.set(subject, account({ kind: this.kind, subject, limit, parent }));
+    this.namespaces.set(namespace, accounts);
   }
 }
 
 class MemoryHold implements Hold {
-  private isEnded = false;
+  /** Differs for each hold: the key of a hold that has ended is not used again. */
+  readonly key: string;
 
   /** The first account is that of the run itself. */
   constructor(
-    readonly key: string,
-    private readonly accounts: readonly Account[],
+    readonly requested: string,
+    number: number,
+    private readonly accounts: readonly [Account, ...Account[]],
     readonly amount: SpendingAmount,
-    private readonly onEnd: () => void,
   ) {
+    this.key = `${requested}~${number}`;
+    accounts[0].holds.push(this);
     for (const { held } of accounts) for (const unit of UNITS) held[unit] += amount[unit];
   }
 
-  async settle(usage: Parameters<Hold['settle']>[0]): Promise<void> {
+  settle(usage: Parameters<Hold['settle']>[0]): void {
     if (!this.end()) return;
     const tokens = tokensOf(usage) ?? this.amount.tokens;
     const used = { tokens, microUsd: usage.costMicroUsd ?? this.amount.microUsd };
     for (const unit of UNITS) {
       for (const one of this.accounts) one.used[unit] += used[unit];
-      const own = this.accounts[0];
-      if (own) own.own[unit] += used[unit];
+      this.accounts[0].own[unit] += used[unit];
     }
   }
 
-  async release(): Promise<void> {
+  release(): void {
     this.end();
   }
 
+  /** Returns false if the hold has already ended. */
   private end(): boolean {
-    if (this.isEnded) return false;
-    this.isEnded = true;
-    this.onEnd();
+    const { holds } = this.accounts[0];
+    const at = holds.indexOf(this);
+    if (at === -1) return false;
+    holds.splice(at, 1);
     for (const { held } of this.accounts) for (const unit of UNITS) held[unit] -= this.amount[unit];
     return true;
   }
@@ -127,12 +139,13 @@ class MemoryHold implements Hold {
 
 function account(facts: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
   const zero = (): Record<Unit, number> => ({ tokens: 0, microUsd: 0 });
-  return { ...facts, used: zero(), own: zero(), held: zero() };
+  return { ...facts, used: zero(), own: zero(), held: zero(), holds: [] };
 }
 
-function chainOf(run: Account): Account[] {
-  const chain: Account[] = [];
-  for (let at: Account | undefined = run; at; at = at.parent) chain.push(at);
+/** The account of the run, and those of its ancestors. */
+function chainOf(run: Account): [Account, ...Account[]] {
+  const chain: [Account, ...Account[]] = [run];
+  for (let at = run.parent; at; at = at.parent) chain.push(at);
   return chain;
 }
 
@@ -158,6 +171,3 @@ function shortage(one: Account, unit: Unit, asked: number): SpendingLimitError {
   const message = `The budget of the ${kind} "${subject}" has ${leftOf(one, unit)} ${unit} left; ${asked} are requested.`;
   return new SpendingLimitError(message, { kind, subject, unit });
 }
-
-const holdIdOf = (namespace: string, runId: string, key: string): string => `${idOf(namespace, runId)}\n${key}`;
-const idOf = (namespace: string, id: string): string => `${namespace}/${id}`;

@@ -236,7 +236,8 @@ function describeRaces(the: () => SpendingSubject): void {
     const work = Array.from({ length: 120 }, async (_, index) => {
       const runId = ['a', 'b', 'c'][index % 3] ?? 'a';
       const { spending, there } = the();
-      const held = await (index % 2 ? spending : there).hold(requestOf(runId, 30)).catch(() => undefined);
+      const tryToHold = async (): Promise<Hold> => await (index % 2 ? spending : there).hold(requestOf(runId, 30));
+      const held = await tryToHold().catch(() => undefined);
       if (!held) return;
       if (index % 5 === 0) return await held.release();
       await held.settle(index % 7 === 0 ? {} : { inputTokens: 10, outputTokens: index % 20 });

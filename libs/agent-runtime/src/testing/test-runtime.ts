@@ -9,7 +9,13 @@ import {
   PlatformModule,
 } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
-import { AgentProviderRegistry, ProvidersModule, type SecretSource, VendorRegistry } from '#rollcall/providers';
+import {
+  AgentProviderRegistry,
+  type ModelsConfig,
+  ProvidersModule,
+  type SecretSource,
+  VendorRegistry,
+} from '#rollcall/providers';
 import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
@@ -61,6 +67,7 @@ export interface TestRuntimeOptions extends DeploymentOptions {
   readonly providers?: Type[];
   readonly lifecycle?: Partial<LifecycleOptions>;
   readonly secrets?: SecretSource;
+  readonly models?: ModelsConfig;
 }
 
 const MODELS = {
@@ -73,12 +80,12 @@ const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLA
 
 /** The runtime of one replica on this database, with the built-in tools and the skills of examples/. No periodic work runs. */
 export async function testRuntime(db: Database, options: TestRuntimeOptions = {}): Promise<TestRuntime> {
-  const { providers = [], secrets = () => undefined, ...deployment } = options;
+  const { providers = [], secrets = () => undefined, models = MODELS, ...deployment } = options;
   const faults = new RecordedFaults();
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
-    ProvidersModule.forRoot({ ...PROVIDERS, secrets }),
+    ProvidersModule.forRoot({ ...PROVIDERS, models, secrets }),
     AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, skills: { folders: ['examples/skills'] }, ...deployment }),
   ];
   const module = await Test.createTestingModule({ imports, providers })

@@ -1,0 +1,32 @@
+import { plainToInstance } from 'class-transformer';
+import type { FieldError } from '../http/api.error.js';
+import { ArchiveBody, type ArchivedFile } from '../http/archive-body.parser.js';
+import { validationFailed } from '../http/validation.error.js';
+import { validated } from '../http/validation.pipe.js';
+import { ImportBody, MAX_FILES, MAX_PATH_LENGTH } from './definition-imports.dto.js';
+
+/** The files of an import, from JSON or from an archive. */
+export function importFilesOf(body: unknown): readonly ArchivedFile[] {
+  const { files } = body instanceof ArchiveBody ? body : validated(plainToInstance(ImportBody, body ?? {}));
+  const errors = pathErrors(files);
+  if (files.length > MAX_FILES)
+    errors.push({ field: 'files', message: `files must have at most ${MAX_FILES} elements` });
+  if (errors.length > 0) throw validationFailed(errors);
+  return files;
+}
+
+function pathErrors(files: readonly ArchivedFile[]): FieldError[] {
+  const seen = new Set<string>();
+  return files.flatMap(({ path }, index) => {
+    const field = `files.${index}.path`;
+    const isTwice = seen.has(path);
+    seen.add(path);
+    if (isTwice) return [{ field, message: `${field} is the path of an earlier file, too` }];
+    return isRelativePath(path) ? [] : [{ field, message: `${field} must be a relative path without .. and \\` }];
+  });
+}
+
+function isRelativePath(path: string): boolean {
+  if (path.length > MAX_PATH_LENGTH || path.includes('\\') || path.includes('\0')) return false;
+  return path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import { type Entry, extract } from 'tar-stream';
+import { ApiError } from './api.error.js';
+import { routeConfig } from './route.config.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the body may be an archive instead of JSON. */
+    archive?: boolean;
+  }
+}
+
+export interface ArchivedFile {
+  readonly path: string;
+  readonly content: string;
+}
+
+const MAX_UNPACKED_BYTES = 4 * 1_024 * 1_024;
+const MAX_ENTRIES = 2_000;
+const FILE_TYPES: ReadonlySet<unknown> = new Set(['file', 'contiguous-file', null, undefined]);
+const unzip = promisify(gunzip);
+
+/** The files of a request with an archive. Its JSON, which identifies the request, is a hash. */
+export class ArchiveBody {
+  readonly #files: readonly ArchivedFile[];
+  readonly #hash: string;
+
+  constructor(files: readonly ArchivedFile[], archive: Buffer) {
+    this.#files = files;
+    this.#hash = createHash('sha256').update(archive).digest('hex');
+  }
+
+  get files(): readonly ArchivedFile[] {
+    return this.#files;
+  }
+
+  toJSON(): object {
+    return { archive: this.#hash };
+  }
+}
+
+/** Lets a route accept a tar archive that is compressed with gzip. */
+export function AcceptsArchive(): MethodDecorator {
+  return routeConfig({ archive: true });
+}
+
+export function useArchiveBodies(server: FastifyInstance): void {
+  server.addContentTypeParser(
+    ['application/gzip', 'application/x-gzip'],
+    { parseAs: 'buffer' },
+    async ({ routeOptions }: { routeOptions: { config: { archive?: boolean } } }, body: Buffer) => {
+      if (routeOptions.config.archive) return await unpack(body);
+      throw new ApiError(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'Send the body as JSON, with the header Content-Type: application/json.',
+      );
+    },
+  );
+}
+
+/** Reads an archive in memory. Nothing is written to a disk. */
+async function unpack(body: Buffer): Promise<ArchiveBody> {
+  const tar = extract();
+  tar.end(await decompress(body));
+  const files: ArchivedFile[] = [];
+  let count = 0;
+  try {
+    for await (const entry of tar) {
+      if (++count > MAX_ENTRIES) throw invalid(`The archive has more than ${MAX_ENTRIES} entries`);
+      const file = await readEntry(entry);
+      if (file) files.push(file);
+    }
+  } catch (error) {
+    throw error instanceof ApiError ? error : invalid('The body is not a complete tar archive');
+  }
+  return new ArchiveBody(files, body);
+}
+
+async function decompress(body: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(body, { maxOutputLength: MAX_UNPACKED_BYTES });
+  } catch (error) {
+    const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    throw invalid(
+      isTooLarge ? `The archive has more than ${MAX_UNPACKED_BYTES} bytes` : 'The body is not compressed with gzip',
+    );
+  }
+}
+
+/** Returns undefined for a folder. */
+async function readEntry(entry: Entry): Promise<ArchivedFile | undefined> {
+  const { name, type } = entry.header;
+  const chunks: Buffer[] = [];
+  for await (const chunk of entry) chunks.push(chunk);
+  if (type === 'directory') return undefined;
+  if (!FILE_TYPES.has(type)) throw invalid(`${JSON.stringify(name.slice(0, 100))} is a link or a special file`);
+  return { path: name.replace(/^\.\//, ''), content: Buffer.concat(chunks).toString('utf8') };
+}
+
+function invalid(what: string): ApiError {
+  return new ApiError('ARCHIVE_INVALID', `${what}. Send a tar archive with regular files, compressed with gzip.`);
+}

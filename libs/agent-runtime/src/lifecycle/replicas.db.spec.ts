@@ -1,0 +1,130 @@
+import { until } from '#rollcall/test-support';
+import {
+  BY,
+  codeOf,
+  define,
+  fakeContent,
+  NAMESPACE,
+  replace,
+  spawn,
+  type TestHost,
+  TestHosts,
+} from '../testing/test-hosts.js';
+
+let hosts: TestHosts;
+let here: TestHost;
+let there: TestHost;
+beforeAll(async () => {
+  hosts = await TestHosts.start();
+  here = await hosts.add();
+  there = await hosts.add();
+});
+beforeEach(async () => await hosts.reset());
+afterAll(async () => await hosts.stop());
+
+const ADA = { namespace: NAMESPACE, name: 'ada' };
+
+describe('all replicas', () => {
+  it('S0.2 S0.6 a replica renews its agents when another one changes their definition', async () => {
+    await define(here, 'ada');
+    const lazy = await there.lifecycle.use(ADA);
+    await spawn(there, 'bob', { definition: 'ada', content: undefined });
+    lazy.release();
+    await replace(here, 'ada');
+    await until('the registry has the revision', async () => (await here.agents.get('bob')).definition === 'ada@2');
+    expect(await there.lifecycle.use(ADA)).toMatchObject({ revision: 2 });
+    await here.definitions.unregister({ ...ADA, source: 'rest', by: BY });
+    await until('bob has left', async () => !(await here.lifecycle.has({ ...ADA, name: 'bob' })));
+    expect(await codeOf(there.lifecycle.use(ADA))).toBe('DEFINITION_NOT_FOUND');
+  });
+
+  it('S1.5 an agent of another replica is shut down there, and its error is thrown here', async () => {
+    await spawn(there, 'ada');
+    await here.lifecycle.shutdown(ADA, 5_000);
+    expect(there.fake.open).toHaveLength(0);
+    await spawn(there, 'ada', { content: fakeContent({ closes: 'fails' }) });
+    const failed = here.lifecycle.shutdown(ADA, 5_000);
+    await expect(failed).rejects.toThrow('ada cannot be closed');
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+  });
+
+  it('S1.5 an agent whose replica does not answer is removed from the registry, and closed with its next heartbeat', async () => {
+    await spawn(there, 'ada');
+    await there.events.listener.stop();
+    const result = await here.lifecycle.stop(ADA, 100);
+    expect(result).toMatchObject({
+      phase: 'kill',
+      forced: true,
+      error: expect.stringContaining('did not answer') as string,
+    });
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+    await there.beats.pass();
+    expect(there.fake.open).toHaveLength(0);
+  });
+
+  it('a command whose notification was lost is found by the next pass', async () => {
+    await spawn(there, 'ada');
+    const stopped = here.lifecycle.stop(ADA, 20_000);
+    await until('it is executed', async () => {
+      await there.commands.pass();
+      return there.fake.open.length === 0;
+    });
+    await here.commands.pass();
+    expect(await stopped).toMatchObject({ phase: 'stop', forced: false, error: null });
+  });
+});
+
+describe('shutdownAll', () => {
+  beforeAll(async () => void (there = await hosts.add())); // the listener of the other one is stopped
+
+  it('S1.6 a hanging, a failing and a healthy agent on two replicas: one report, and nothing stops at a failure', async () => {
+    await spawn(here, 'hangs', { content: fakeContent({ closes: 'hangs' }) });
+    await spawn(there, 'fails', { content: fakeContent({ closes: 'fails' }) });
+    await spawn(there, 'healthy');
+    await spawn(here, 'busy');
+    const { signal, release } = await here.lifecycle.use({ ...ADA, name: 'busy' });
+    signal.addEventListener('abort', release);
+    const report = await here.lifecycle.shutdownAll(NAMESPACE, 2_000);
+    expect(report.succeeded).toEqual(['busy', 'healthy']);
+    expect(Object.keys(report.failed)).toEqual(['fails', 'hangs']);
+    expect(report.failed['fails']).toBe('fails cannot be closed');
+    expect(report.details).toMatchObject({
+      busy: { phase: 'drain', forced: false, error: null },
+      fails: { phase: 'abort', forced: false },
+      hangs: { phase: 'kill', forced: true },
+      healthy: { phase: 'stop', forced: false, error: null },
+    });
+    expect(await here.lifecycle.list(NAMESPACE, 10)).toEqual([]);
+    expect(hosts.logged.at(-1)).toEqual({ event: 'registry.shutdown_all', count: 4, succeeded: 2, failed: 2 });
+  });
+
+  it('S1.6 an agent that is spawned meanwhile is rejected or included', async () => {
+    await spawn(here, 'hangs', { content: fakeContent({ closes: 'hangs' }) });
+    const slow = codeOf(spawn(here, 'slow', { content: fakeContent({ builds: 'slow' }) }));
+    await until('it is under construction', () => here.fake.attempts === 2);
+    const stopping = here.lifecycle.shutdownAll(NAMESPACE, 1_000);
+    expect(await codeOf(spawn(here, 'late'))).toBe('AGENTS_STOPPING');
+    expect(await codeOf(spawn(there, 'elsewhere'))).toBe('succeeded');
+    here.fake.proceed();
+    expect(await slow).toBe('AGENTS_STOPPING');
+    const report = await stopping;
+    expect(Object.keys(report.details)).toContain('hangs');
+    expect(here.fake.open.map(({ name }) => name)).toEqual(['hangs']);
+    const live = (await here.lifecycle.list(NAMESPACE, 10)).map(({ name }) => name);
+    expect([...live, ...report.succeeded]).toContain('elsewhere');
+    expect(await codeOf(spawn(here, 'late'))).toBe('succeeded');
+  });
+
+  it('S1.6 a replica that stops closes its agents, and rejects new ones', async () => {
+    const leaving = await hosts.add();
+    await spawn(leaving, 'ada');
+    await define(here, 'bob');
+    await leaving.lifecycle.use({ ...ADA, name: 'bob' });
+    leaving.shutdowns.stopSpawning();
+    expect(await codeOf(spawn(leaving, 'cat'))).toBe('AGENTS_STOPPING');
+    await leaving.shutdowns.stop();
+    expect(leaving.fake.open).toHaveLength(0);
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+    expect(hosts.logged.at(-1)).toEqual({ event: 'registry.shutdown_all', count: 1, succeeded: 1, failed: 0 });
+  });
+});

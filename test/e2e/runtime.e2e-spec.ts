@@ -1,0 +1,108 @@
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer, CallOptions } from '../support/call.js';
+
+let api: TestApi;
+beforeAll(async () => void (api = await startApi()));
+afterAll(async () => await api.stop());
+
+const PATH = '/v1/runtime/agents';
+const CONTENT = { description: 'Greets visitors.', capabilities: ['greet'], maxConcurrency: 2 };
+const spawn = async (body: object, options: CallOptions = {}): Promise<Answer> =>
+  await api.call('POST', PATH, { body, ...options });
+const shutdown = async (name: string, options: CallOptions = {}): Promise<Answer> =>
+  await api.call('DELETE', `${PATH}/${name}`, options);
+
+async function auditOf(action: string): Promise<unknown[]> {
+  const { body } = await api.call<{ items: { action: string; target: string }[] }>('GET', '/v1/audit?limit=200');
+  return body.items.filter((entry) => entry.action === action);
+}
+
+describe('/v1/runtime', () => {
+  it('S1.1 S1.3 S3.11 spawns an agent, which is found here, in the registry and in queries, until it is shut down', async () => {
+    await api.call('POST', '/v1/definitions', { body: { name: 'greeter', content: CONTENT } });
+    expect(await spawn({ definition: 'greeter' })).toMatchObject({
+      status: 201,
+      body: { name: 'greeter', agentType: 'in-process', provider: 'native', state: 'idle', definition: 'greeter' },
+    });
+    expect((await api.call('HEAD', `${PATH}/greeter`)).status).toBe(200);
+    expect((await api.call('HEAD', `${PATH}/absent`)).status).toBe(404);
+    const { body } = await api.call('GET', '/v1/agents/greeter');
+    expect(body).toMatchObject({ status: 'active', definition: 'greeter@1', load: { capacity: 2 } });
+    const query = await api.call('POST', '/v1/agents/query', {
+      body: { capabilities: ['greet'], consistency: 'strong' },
+    });
+    expect(JSON.stringify(query.body)).toContain('"greeter"');
+    expect(await spawn({ definition: 'greeter' })).toMatchObject({
+      status: 409,
+      body: { code: 'AGENT_ALREADY_EXISTS' },
+    });
+    expect(await shutdown('greeter')).toMatchObject({
+      status: 200,
+      body: { phase: 'stop', forced: false, error: null },
+    });
+    expect(await shutdown('greeter')).toMatchObject({ status: 404, body: { code: 'AGENT_NOT_FOUND' } });
+    expect((await api.call('GET', `${PATH}/greeter`)).status).toBe(404);
+    expect(await auditOf('agent.spawned')).toMatchObject([{ target: 'greeter' }]);
+    expect(await auditOf('agent.shutdown')).toMatchObject([{ target: 'greeter' }]);
+  });
+
+  it('S1.4 lists agents in pages, by state and by provider', async () => {
+    for (const name of ['b', 'a', 'c']) await spawn({ name, content: CONTENT });
+    const first = await api.call('GET', `${PATH}?limit=2&state=idle&provider=native`);
+    expect(first.body).toMatchObject({ items: [{ name: 'a' }, { name: 'b' }] });
+    const next = await api.call('GET', `${PATH}?cursor=${String(first.body['nextCursor'])}`);
+    expect(next.body).toMatchObject({ items: [{ name: 'c' }], nextCursor: null });
+    expect((await api.call('GET', `${PATH}?state=busy`)).body).toMatchObject({ items: [] });
+    expect((await api.call('GET', `${PATH}?state=asleep`)).status).toBe(400);
+  });
+
+  it('S1.6 shuts down all agents of the namespace', async () => {
+    const { body: before } = await api.call<{ items: { name: string }[] }>('GET', PATH);
+    const { status, body } = await api.call('POST', '/v1/runtime/shutdown', { body: { timeoutMs: 5_000 } });
+    const names = before.items.map(({ name }) => name);
+    expect({ status, body }).toMatchObject({ status: 200, body: { succeeded: names, failed: {} } });
+    expect((await api.call('GET', PATH)).body).toEqual({ items: [], nextCursor: null });
+  });
+
+  it('S1.2 a repetition with the same Idempotency-Key neither spawns nor shuts down a second time', async () => {
+    const spawning = { headers: { 'idempotency-key': 'spawn-1' } };
+    const stopping = { headers: { 'idempotency-key': 'stop-1' } };
+    const body = { name: 'once', content: CONTENT };
+    const first = await spawn(body, spawning);
+    expect(await spawn(body, spawning)).toMatchObject({ status: 201, body: first.body });
+    const stopped = await shutdown('once', stopping);
+    await spawn(body);
+    expect((await shutdown('once', stopping)).body).toEqual(stopped.body);
+    expect((await api.call('GET', `${PATH}/once`)).status).toBe(200);
+  });
+
+  it('S1.2 of concurrent requests with one Idempotency-Key all get the same agent', async () => {
+    const headers = { 'idempotency-key': 'spawn-2' };
+    const body = { name: 'twice', content: CONTENT };
+    const answers = await Promise.all(Array.from({ length: 4 }, async () => await spawn(body, { headers })));
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made.length).toBeGreaterThan(0);
+    expect(new Set(made.map(({ body: one }) => one['spawnedAt'])).size).toBe(1);
+  });
+
+  it('S1.1 rejects an unclear request, an unknown definition and a reserved name', async () => {
+    expect(await spawn({})).toMatchObject({ status: 400, body: { code: 'SPAWN_INVALID' } });
+    expect(await spawn({ name: 'x', content: { ...CONTENT, provider: 'absent' } })).toMatchObject({
+      status: 400,
+      body: { code: 'DEFINITION_INVALID' },
+    });
+    expect(await spawn({ definition: 'absent' })).toMatchObject({
+      status: 404,
+      body: { code: 'DEFINITION_NOT_FOUND' },
+    });
+    expect(await spawn({ name: 'greeter', content: CONTENT })).toMatchObject({
+      status: 409,
+      body: { code: 'AGENT_NAME_RESERVED' },
+    });
+    await api.given.agent({ agentId: 'external' });
+    expect(await spawn({ name: 'external', content: CONTENT })).toMatchObject({
+      status: 409,
+      body: { code: 'AGENT_ALREADY_EXISTS' },
+    });
+  });
+});
