@@ -1,6 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { examplesOf, ExampleRunner } from '../support/doc-example.js';
 import { EventClient } from '../support/event-client.js';
 import { RunWatcher } from '../support/run-watcher.js';
 import { TestAgents } from '../support/test-agents.js';
@@ -212,3 +213,34 @@ describe('a run that waits or is finished', () => {
     expect(await settled(String(retried.body['id']))).toMatchObject({ state: 'waiting', waitingFor: 'approval' });
   });
 });
+
+describe('the commands of docs/runs.md', () => {
+  it('B6 start, follow, approve, continue and cancel runs', async () => {
+    agents.finish();
+    const examples = new ExampleRunner({ ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey });
+    const code = examplesOf('runs.md', 'sh').join(`\necho; echo '==='\n`);
+    const { child, output } = examples.script(code);
+    await until('the commands have ended', () => child.exitCode !== null, 60_000);
+    const printed = output().split('===');
+    expect([child.exitCode, output().includes('urn:rollcall:problem')]).toEqual([0, false]);
+    expect(printed.map((text) => outlineOf(text.trim()))).toEqual([
+      [],
+      [],
+      ['"state":"completed"'],
+      [...Array<string>(8).fill('step'), 'state', '"state":"completed"'],
+      ['step', 'step', 'step', 'state', '"state":"completed"'],
+      ['"state":"completed"', '"state":"completed"'],
+      ['"state":"completed"'],
+      ['"state":"queued"'],
+      ['"state":"completed"', '"state":"waiting"', '"state":"queued"'],
+      ['"state":"cancelled"'],
+    ]);
+    examples.stop();
+  });
+});
+
+/** The events and the states in the output of a command. */
+function outlineOf(text: string): string[] {
+  const found = text.matchAll(/^event: (?<event>step|state)$|(?<field>"state":"\w+")/gm);
+  return [...found].map(({ groups }) => groups?.['event'] ?? groups?.['field'] ?? '');
+}

@@ -172,8 +172,6 @@ export const ACCESS: Record<string, AccessRow> = {
     target: 'definition',
     body: ({ id }) => ({ definition: id, input: 'Hello.' }),
   },
-  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
-  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/runs/:id/approvals': {
     ...ownRun,
     ok: 409,
@@ -182,6 +180,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/runs/:id/cancel': { ...ownRun, body: empty },
   'POST /v1/runs/:id/messages': { ...ownRun, ok: 409, body: () => ({ input: 'Yes.' }) },
   'POST /v1/runs/:id/retry': { ...run, roles: CALLS, ok: 409, body: empty },
+  'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
+  'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,

@@ -17,6 +17,12 @@ export function exampleOf(page: string, language: string): string {
   return code;
 }
 
+/** Returns all examples in this language on a page of the documentation. */
+export function examplesOf(page: string, language: string): string[] {
+  const text = readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8');
+  return [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
+}
+
 /** Runs examples of the documentation as separate processes, as a reader would. */
 export class ExampleRunner {
   private readonly folder = mkdtempSync(join(tmpdir(), 'rollcall-docs-'));
@@ -38,6 +44,11 @@ export class ExampleRunner {
 
   shell(code: string): RunningExample {
     return this.run('sh', ['-c', `exec ${code.trim()}`]);
+  }
+
+  /** Runs several commands. The script ends at the first command that fails. */
+  script(code: string): RunningExample {
+    return this.run('sh', ['-ec', code]);
   }
 
   stop(): void {

@@ -17,12 +17,12 @@ import { DECISION_EXAMPLES, RUN_ID } from './runs.examples.js';
 /** Continues runs that wait, and repeats runs that are finished. */
 @ApiTags('runs')
 @Controller('runs')
-@Permit('runs:start')
 export class RunRepliesController {
   constructor(private readonly runs: RunsService) {}
 
   @Post(':id/messages')
   @HttpCode(202)
+  @Permit('runs:start')
   @Mutation({ audit: 'run.continued' })
   @ApiOperation({
     operationId: 'runs.sendMessage',
@@ -46,6 +46,7 @@ export class RunRepliesController {
 
   @Post(':id/approvals')
   @HttpCode(202)
+  @Permit('runs:start')
   @Mutation({ audit: 'run.decided', record: ['callId', 'inputHash', 'approved', 'reason'] })
   @ApiOperation({
     operationId: 'runs.decide',
@@ -64,6 +65,7 @@ export class RunRepliesController {
 
   @Post(':id/retry')
   @HttpCode(202)
+  @Permit('runs:start')
   @Mutation({ audit: 'run.retried', prepares: true, recordResult: { id: 'newRunId', agentId: 'agentId' } })
   @ApiOperation({
     operationId: 'runs.retry',

@@ -5,7 +5,7 @@ import { Optional } from '../http/optional.js';
 const MAX_CALL_ID = 512;
 const MAX_HASH = 128;
 const MAX_REASON = 2_000;
-const MAX_OUTPUT = 1_000_000;
+const MAX_OUTPUT = 50_000;
 
 /** A decision about one call, from `result.approvals` of the run. */
 export class DecisionBody {
@@ -40,6 +40,7 @@ export class DecisionBody {
 
   @ApiPropertyOptional({
     maxLength: MAX_OUTPUT,
+    example: 'paid',
     description:
       'The result of the call, if you know that it was executed. Only for a run that waits for `needs_review`: the call is then ' +
       'not repeated.',
