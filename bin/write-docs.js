@@ -28,7 +28,7 @@ function quote(page, name) {
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
 quote('webhooks.md', 'receiver.js');
-for (const name of readdirSync(new URL('../examples/agents', import.meta.url), { recursive: true }))
+for (const name of readdirSync(new URL('../examples/agents', import.meta.url), { recursive: true, encoding: 'utf8' }))
   if (/\.\w+$/.test(name)) quote('definitions.md', `agents/${name}`);
 fill('configuration.md', 'settings', configurationTable());
 fill('errors.md', 'errors', problemTable());

@@ -63,7 +63,13 @@ const STEPS: Step[] = [
   ...plain('definitions.import', 'definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),
   { operationId: 'runs.get', path: run },
   { operationId: 'runs.listSteps', path: run },
+  { operationId: 'runs.stream', path: run },
+  { operationId: 'runs.getTree', path: run },
+  { operationId: 'runs.export', path: run },
+  { operationId: 'runs.sendMessage', path: run, before: async () => await wait('input') },
+  { operationId: 'runs.decide', path: run, before: async () => await wait('approval') },
   { operationId: 'runs.cancel', path: run },
+  { operationId: 'runs.retry', path: run },
   ...plain('definitions.unregister'),
   ...plain('namespaces.create', 'namespaces.list', 'namespaces.get', 'namespaces.update', 'namespaces.delete'),
   ...plain('keys.issue', 'keys.list'),
@@ -101,6 +107,17 @@ async function pinTool(): Promise<void> {
     'create_issue',
     hash,
     definition,
+  ]);
+}
+
+/** No replica executes runs here, so a test must put the run into the state in which it waits. */
+async function wait(waitingFor: 'input' | 'approval'): Promise<void> {
+  const { callId, inputHash } = exampleOf('runs.decide');
+  const result = { parts: [], approvals: [{ callId, inputHash, tool: 'pay', input: { eur: 5 } }] };
+  await api.database.db.query(`UPDATE run SET state = 'waiting', waiting_for = $2, result = $3 WHERE id = $1`, [
+    run()['id'],
+    waitingFor,
+    JSON.stringify(result),
   ]);
 }
 
@@ -143,7 +160,7 @@ function operationOf(id: string): Operation {
 
 async function send(operation: Operation, { path, key }: Step): Promise<Answer> {
   const request = prefilled(document.components, operation, path?.());
-  if (operation.operationId === 'events.stream') return await open(request.path);
+  if (operation.operationId.endsWith('.stream')) return await open(request.path);
   const options = { body: request.body, headers: request.headers, ...(key && { key: key() }) };
   return await api.call(operation.method, request.path, options);
 }

@@ -13,12 +13,14 @@ const PRETTY = { LOG_FORMAT: 'pretty' };
 let folder: string;
 /** The data folder of a process that has started once. Most tests use a copy, because a first start takes several seconds. */
 let initialised: string;
+/** The exit code and the output of that process, with JSON logs. */
+let firstStart: { code: number | string; output: string };
 const running: RollcallProcess[] = [];
 
 beforeAll(async () => {
   initialised = newFolder();
   const first = await new RollcallProcess({ ROLLCALL_DATA_DIR: initialised }).ready();
-  await first.end();
+  firstStart = { code: await first.end(), output: first.output };
 });
 afterAll(() => rmSync(initialised, { recursive: true, force: true }));
 
@@ -48,15 +50,27 @@ async function untilNoServer(): Promise<void> {
   await until('no Postgres uses the folder', () => serversOn(folder).length === 0);
 }
 
+/** These tests share one process on a new folder. */
 describe('the first start on a new machine', () => {
+  let data: string;
+  let first: RollcallProcess;
+  const keyOf = (): string => readFileSync(join(data, 'admin.key'), 'utf8').trim();
+
+  beforeAll(async () => {
+    data = newFolder();
+    first = await new RollcallProcess({ ROLLCALL_DATA_DIR: data, ...PRETTY }).ready();
+  });
+  afterAll(async () => {
+    await first.end();
+    rmSync(data, { recursive: true, force: true });
+  });
+
   it('the first start prints the URL, the docs, the key and a curl command that works', async () => {
-    const first = await start(PRETTY).ready();
     await until('the curl command is printed', () => first.output.includes("/v1/me'\n"));
-    const file = join(folder, 'admin.key');
-    const key = readFileSync(file, 'utf8').trim();
+    const file = join(data, 'admin.key');
     expect(first.output).toContain(`${first.url}/docs`);
     expect(first.output).toContain(file);
-    expect(first.output).toContain(`${key}  (shown only once)`);
+    expect(first.output).toContain(`${keyOf()}  (shown only once)`);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const curl = first.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
@@ -64,11 +78,10 @@ describe('the first start on a new machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('one start is sufficient for the tour of the README', async () => {
-    const first = await start().ready();
+  it('one start is sufficient for the tour of the README', () => {
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
-      env: { ...process.env, API: first.url, KEY_FILE: join(folder, 'admin.key') },
+      env: { ...process.env, API: first.url, KEY_FILE: join(data, 'admin.key') },
     });
     const issued = output
       .split('\n')
@@ -84,6 +97,18 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
+  it('the first start stores its data for the second start, which prints no key', async () => {
+    const key = keyOf();
+    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
+    expect(await first.end()).toBe(0);
+    const second = await start({ ...PRETTY, ROLLCALL_DATA_DIR: data }).ready();
+    expect(second.output).not.toContain('shown only once');
+    const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
+    expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
+  });
+});
+
+describe('later starts', () => {
   it('later starts print a curl command with a valid key, or that the key is not stored', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
@@ -100,21 +125,10 @@ describe('the first start on a new machine', () => {
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
   });
-
-  it('the first start stores its data for the second start, which prints no key', async () => {
-    const first = await start().ready();
-    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
-    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
-    expect(await first.end()).toBe(0);
-    const second = await start(PRETTY).ready();
-    expect(second.output).not.toContain('shown only once');
-    const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
-    expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
-  });
 });
 
 describe('definitions at the start', () => {
-  it('S4.2 S0.7 the files of .claude/agents are registered, and a wrong agent in the configuration ends the process', async () => {
+  it('S4.2 S0.7 the files of .claude/agents are listed, spawned and asked, and a wrong agent in the configuration ends the process', async () => {
     copyInitialised();
     const names = Array.from({ length: 10 }, (_, index) => `agent-${index}`);
     const spec = (name: string): string => `---\nname: ${name}\ndescription: Answers.\nmodel: opus\n---\nAnswer.\n`;
@@ -126,6 +140,11 @@ describe('definitions at the start', () => {
     expect(await call(first.url, 'GET', '/v1/definitions/agent-0/effective', { key })).toMatchObject({
       body: { model: { rule: 'built-in-alias' } },
     });
+    const spawned = await call(first.url, 'POST', '/v1/runtime/agents', { key, body: { definition: 'agent-0' } });
+    expect(spawned).toMatchObject({ status: 201, body: { name: 'agent-0', state: 'idle' } });
+    const asked = await call(first.url, 'POST', '/v1/runs', { key, body: { definition: 'agent-1', input: 'Hello.' } });
+    const run = await call(first.url, 'GET', `/v1/runs/${String(asked.body['id'])}?waitMs=30000`, { key });
+    expect(run.body).toMatchObject({ state: 'completed', result: { parts: [{ text: 'You said: Hello.' }] } });
     expect(first.output).toContain('"event":"definitions.file_rejected"');
     expect(first.output).toContain('"event":"definitions.loaded"');
     await first.end();
@@ -136,12 +155,12 @@ describe('definitions at the start', () => {
 });
 
 describe('JSON logs', () => {
-  it('A21 JSON logs contain only JSON and not the first admin key', async () => {
-    const first = await start().ready();
-    expect(await first.end()).toBe(0);
-    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
-    expect(first.output).not.toContain(key);
-    for (const line of first.output.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
+  it('A21 JSON logs contain only JSON and not the first admin key', () => {
+    const { code, output } = firstStart;
+    expect(code).toBe(0);
+    const key = readFileSync(join(initialised, 'admin.key'), 'utf8').trim();
+    expect(output).not.toContain(key);
+    for (const line of output.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
   });
 });
 

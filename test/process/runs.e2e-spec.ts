@@ -67,36 +67,44 @@ async function fill(at: RollcallProcess): Promise<void> {
 }
 
 describe('replicas that are killed while they execute runs', () => {
-  it('B6 B2 every run is completed, no step is missing or repeated, each reply is paid once, and nothing stays reserved', async () => {
-    const content = { description: 'Works.', instructions: 'Work.', tools: ['clock'] };
-    const body = { name: 'worker', content };
-    const [first] = replicas;
-    expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      const victim = randomInt(2);
-      await fill(replicas[1 - victim]!);
-      const before = await count('run_step');
-      await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
-      await replicas[victim]?.end('SIGKILL');
-      replicas[victim] = await start().ready();
-    }
-    await until('every run has ended', async () => (await count(`run WHERE ${OPEN}`)) === 0, 120_000);
-    expect(await count(`run WHERE state <> 'completed'`)).toBe(0);
-    expect(await count('run')).toBeGreaterThanOrEqual(RUNS);
-    expect(await count('run WHERE attempts > 1')).toBeGreaterThan(0);
-    const gaps = `SELECT run_id FROM run_step GROUP BY run_id HAVING count(*) <> max(seq)`;
-    expect((await client.query(gaps)).rows).toEqual([]);
-    const repeated = `SELECT run_id, step->>'turn' FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1, 2 HAVING count(*) > 1`;
-    expect((await client.query(repeated)).rows).toEqual([]);
-    await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0, 10_000);
-    const unequal = `
+  it(
+    'B6 B2 every run is completed, no step is missing or repeated, each reply is paid once, and nothing stays reserved',
+    async () => {
+      const content = { description: 'Works.', instructions: 'Work.', tools: ['clock'] };
+      const body = { name: 'worker', content };
+      const [first] = replicas;
+      expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
+      for (let kill = 0; kill < KILLS; kill += 1) {
+        const victim = randomInt(2);
+        await fill(replicas[1 - victim]);
+        const before = await count('run_step');
+        await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
+        await replicas[victim]?.end('SIGKILL');
+        replicas[victim] = await start().ready();
+      }
+      await until('every run has ended', async () => (await count(`run WHERE ${OPEN}`)) === 0, 120_000);
+      expect(await count(`run WHERE state <> 'completed'`)).toBe(0);
+      expect(await count('run')).toBeGreaterThanOrEqual(RUNS);
+      expect(await count('run WHERE attempts > 1')).toBeGreaterThan(0);
+      const gaps = `SELECT run_id FROM run_step GROUP BY run_id HAVING count(*) <> max(seq)`;
+      expect((await client.query(gaps)).rows).toEqual([]);
+      const repeated = `SELECT run_id, step->>'turn' FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1, 2 HAVING count(*) > 1`;
+      expect((await client.query(repeated)).rows).toEqual([]);
+      await until(
+        'nothing is reserved',
+        async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0,
+        10_000,
+      );
+      const unequal = `
       WITH replied AS (SELECT run_id, sum((step->'reply'->'usage'->>'inputTokens')::bigint
           + (step->'reply'->'usage'->>'outputTokens')::bigint) AS tokens
         FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1)
       SELECT run_id, tokens, used_tokens FROM replied JOIN budget ON kind = 'run' AND subject = run_id
       WHERE used_tokens <> tokens`;
-    expect((await client.query(unequal)).rows).toEqual([]);
-    const reconciliation = await call(replicas[0]!.url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
-    expect(reconciliation.body).toMatchObject({ discrepancies: [] });
-  }, 120_000 + KILLS * 60_000);
+      expect((await client.query(unequal)).rows).toEqual([]);
+      const reconciliation = await call(replicas[0].url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
+      expect(reconciliation.body).toMatchObject({ discrepancies: [] });
+    },
+    120_000 + KILLS * 60_000,
+  );
 });

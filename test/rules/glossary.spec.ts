@@ -1,13 +1,16 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** The name of a test or a group of tests, from its opening quote on. */
-const NAME = /\b(?:it|describe|ring)(?:\.each\([^\n]*\))?\(\s*(['"`])(.*?)\1/g;
+/** The name of a test or a group of tests, from its opening quote on. The name of `it.each([…])` follows a closing parenthesis. */
+const NAME = /(?:\b(?:it|describe|ring)|\))\(\s*(['"`])(.*?)\1/g;
 const ID = /\b(?:S\d\.\d{1,2}|[ABDF]\d{1,2})\b/g;
+
+function idsIn(source: string): string[] {
+  return [...source.matchAll(NAME)].flatMap(([, , name = '']) => name.match(ID) ?? []);
+}
 
 function idsInTestNames(): string[] {
   const files = globSync(['libs/**/*spec.ts', 'apps/**/*spec.ts', 'test/**/*spec.ts']);
-  const names = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(NAME)].map(([, , name = '']) => name));
-  return [...new Set(names.flatMap((name) => name.match(ID) ?? []))].toSorted();
+  return [...new Set(files.flatMap((file) => idsIn(readFileSync(file, 'utf8'))))].toSorted();
 }
 
 describe('docs/glossary.md', () => {
@@ -17,5 +20,15 @@ describe('docs/glossary.md', () => {
     expect(explained.length).toBe(new Set(explained).size);
     expect(idsInTestNames().filter((id) => !explained.includes(id))).toEqual([]);
     expect(idsInTestNames().length).toBeGreaterThan(40);
+  });
+
+  it('the check reads the names of it.each over several lines', () => {
+    const source = [
+      'it.each([',
+      "  ['S0.1 (a row)', f(1)],",
+      "] as const)('S0.2 %s', () => {});",
+      "it('S0.3 x');",
+    ].join('\n');
+    expect(idsIn(source)).toEqual(['S0.2', 'S0.3']);
   });
 });

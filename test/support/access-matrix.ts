@@ -2,16 +2,7 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  | 'agent'
-  | 'budget'
-  | 'definition'
-  | 'delivery'
-  | 'hosted'
-  | 'key'
-  | 'namespace'
-  | 'reservation'
-  | 'run'
-  | 'webhook';
+  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
 
 export interface Target {
   id: string;
@@ -59,6 +50,7 @@ const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
 const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
 const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
+const ownRun = { ...run, roles: CALLS, others: { caller: 403 } } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
 /** Every route that requires a permission. A route without a row fails the test. */
@@ -102,7 +94,10 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/registry/protection': { roles: ALL, ok: 200, installation: true },
   'GET /v1/runs': { roles: READS_MODELS, ok: 200 },
   'GET /v1/runs/:id': run,
+  'GET /v1/runs/:id/export': run,
   'GET /v1/runs/:id/steps': run,
+  'GET /v1/runs/:id/stream': run,
+  'GET /v1/runs/:id/tree': run,
   'GET /v1/sinks': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/runtime/agents': { roles: ALL, ok: 200 },
   'GET /v1/runtime/agents/:name': { roles: ALL, ok: 200, target: 'hosted' },
@@ -177,9 +172,16 @@ export const ACCESS: Record<string, AccessRow> = {
     target: 'definition',
     body: ({ id }) => ({ definition: id, input: 'Hello.' }),
   },
-  'POST /v1/runs/:id/cancel': { ...run, roles: CALLS, others: { caller: 403 }, body: empty },
   'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
+  'POST /v1/runs/:id/approvals': {
+    ...ownRun,
+    ok: 409,
+    body: () => ({ callId: 'call-1', inputHash: 'hash', approved: true }),
+  },
+  'POST /v1/runs/:id/cancel': { ...ownRun, body: empty },
+  'POST /v1/runs/:id/messages': { ...ownRun, ok: 409, body: () => ({ input: 'Yes.' }) },
+  'POST /v1/runs/:id/retry': { ...run, roles: CALLS, ok: 409, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,

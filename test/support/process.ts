@@ -86,8 +86,9 @@ export class RollcallProcess {
   }
 }
 
+/** Creates a folder next to the data of the test Postgres, in memory where there is room. */
 export function newFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'rollcall-process-'));
+  return mkdtempSync(join(process.env['TEST_FOLDER'] ?? tmpdir(), 'rollcall-process-'));
 }
 
 /** Returns the ids of the Postgres processes that use a data folder. */

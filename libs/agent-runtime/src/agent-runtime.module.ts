@@ -27,6 +27,7 @@ import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
 import { DeploymentService } from './deployment/deployment.service.js';
 import { DeploymentStore } from './deployment/deployment.store.js';
 import { SpecIntake } from './deployment/spec.intake.js';
+import { StrictDefinitions } from './deployment/strict.definitions.js';
 import { DefinitionImports } from './imports/definition.imports.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
@@ -35,6 +36,7 @@ import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
 import { RunAgents } from './runs/run.agents.js';
+import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
 import { RunClaimStore } from './runs/run-claim.store.js';
 import { RunLogStore } from './runs/run-log.store.js';
@@ -128,6 +130,7 @@ const DEPLOYMENT: Provider[] = [
   DeploymentService,
   DeploymentStore,
   SpecIntake,
+  StrictDefinitions,
 ];
 const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
@@ -149,7 +152,11 @@ function toolProviders(options: ToolsOptions): Provider[] {
 }
 
 function delegationProviders(options: DelegationOptions): Provider[] {
-  const settings = { provide: DELEGATION_OPTIONS, useValue: options };
+  const settings = {
+    provide: DELEGATION_OPTIONS,
+    useFactory: (recorder: RunRecorder) => ({ ...options, recorder }),
+    inject: [RunRecorder],
+  };
   const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
   return [settings, AgentFactoryRegistry, ...targets, Delegation];
 }
@@ -159,6 +166,7 @@ const RUNS: Provider[] = [
   RunWatches,
   RunStore,
   RunEvents,
+  RunCandidates,
   RunTargets,
   RunAdmission,
   RunReader,

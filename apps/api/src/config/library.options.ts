@@ -65,6 +65,14 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   };
 }
 
+function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
+  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
+  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
+  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
+}
+
 function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {
   const { maxDepth, maxWidth, maxRuns, childTimeout, inheritTools } = delegation;
   return {
@@ -83,14 +91,6 @@ function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntim
   const { agentFiles: files } = runtime;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
   return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
-}
-
-function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
-  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
-  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
-  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
-  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
-  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

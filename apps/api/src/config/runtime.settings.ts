@@ -50,6 +50,29 @@ const tools = z.strictObject({
   }),
 });
 
+const lifecycle = z.strictObject({
+  idleAfter: setting(duration('15m'), {
+    env: 'ROLLCALL_AGENTS_IDLE_AFTER',
+    about:
+      'An agent without calls releases its resources after this time. It stays listed, and its next call builds it again.',
+    expects: DURATION_FORMAT,
+    defaultText: '15m',
+  }),
+  drainTimeout: setting(duration('10m'), {
+    env: 'ROLLCALL_AGENTS_DRAIN_TIMEOUT',
+    about: 'How long calls in progress may continue on the old revision of a definition.',
+    expects: DURATION_FORMAT,
+    defaultText: '10m',
+  }),
+  shutdownTimeout: setting(duration('10s'), {
+    env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
+    about:
+      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. When the process stops: at most half of `shutdown.timeout`.',
+    expects: DURATION_FORMAT,
+    defaultText: '10s',
+  }),
+});
+
 const runs = z.strictObject({
   lease: setting(duration('15s'), {
     env: 'ROLLCALL_RUNS_LEASE',
@@ -73,29 +96,6 @@ const runs = z.strictObject({
     about: 'How long finished runs and their steps are kept.',
     expects: DURATION_FORMAT,
     defaultText: '30d',
-  }),
-});
-
-const lifecycle = z.strictObject({
-  idleAfter: setting(duration('15m'), {
-    env: 'ROLLCALL_AGENTS_IDLE_AFTER',
-    about:
-      'An agent without calls releases its resources after this time. It stays listed, and its next call builds it again.',
-    expects: DURATION_FORMAT,
-    defaultText: '15m',
-  }),
-  drainTimeout: setting(duration('10m'), {
-    env: 'ROLLCALL_AGENTS_DRAIN_TIMEOUT',
-    about: 'How long calls in progress may continue on the old revision of a definition.',
-    expects: DURATION_FORMAT,
-    defaultText: '10m',
-  }),
-  shutdownTimeout: setting(duration('10s'), {
-    env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
-    about:
-      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. At most 80 % of `http.handlerTimeout`, and when the process stops, half of `shutdown.timeout`.',
-    expects: DURATION_FORMAT,
-    defaultText: '10s',
   }),
 });
 

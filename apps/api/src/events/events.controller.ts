@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeaders } from 'node:http';
 import { Controller, Get, Headers, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -17,10 +16,10 @@ import { EventStreams } from './event.streams.js';
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { SseConnection } from './sse.connection.js';
+import { beginSse } from './sse.response.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
-const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 /** Errors of cursors that cannot be continued. */
 const CURSOR_PROBLEMS = [
   'CURSOR_AHEAD',
@@ -93,13 +92,11 @@ export class EventsController {
     const caller = callerOf(request);
     const after = readLastEventId(lastEventId) ?? query.after;
     const { open } = await this.streams.prepare({ ...query, after }, visibleTo(caller));
-    void reply.headers(SSE_HEADERS);
-    if (request.method === 'HEAD' || reply.raw.closed) return void reply.send();
-    reply.hijack();
-    reply.raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
-    const connection = new SseConnection(reply.raw);
+    const response = beginSse(request, reply);
+    if (!response) return;
+    const connection = new SseConnection(response);
     const release = this.connections.add(caller, connection);
-    reply.raw.once('close', () => {
+    response.once('close', () => {
       release();
       connection.onClosed();
     });

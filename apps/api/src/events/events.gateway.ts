@@ -14,6 +14,8 @@ import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
 import { setPrincipal, principalOf } from '../auth/socket.principal.js';
 import { shortened, validationFailed } from '../http/validation.error.js';
+import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
+import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { FrameSocket } from './frame.socket.js';
@@ -32,7 +34,8 @@ interface OpenSocket {
 
 /**
  * Events over a WebSocket. The client sends `subscribe` and `ack`; the server sends `subscribed`, `events`, `position`, `error`
- * and `end`.
+ * and `end`. For the events of single runs, the client sends `subscribe-run` and `unsubscribe-run`; the server sends
+ * `run-subscribed`, `run` and `run-unsubscribed`.
  */
 @WebSocketGateway({ path: PATH })
 @UseFilters(new SocketProblemFilter())
@@ -43,6 +46,7 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   constructor(
     private readonly streams: EventStreams,
     private readonly connections: StreamConnections,
+    private readonly runs: RunSubscriptions,
     access: SocketAccess,
     tickets: TicketsService,
   ) {
@@ -86,6 +90,20 @@ export class EventsGateway implements OnGatewayConnection<WebSocket> {
   @SubscribeMessage('ack')
   acknowledge(@MessageBody() { sequence }: AckBody, @ConnectedSocket() socket: WebSocket): void {
     this.sockets.get(socket)?.connection.acknowledge(parseCursor(sequence).seq);
+  }
+
+  @SubscribeMessage('subscribe-run')
+  @Permit('runs:read')
+  async subscribeRun(@MessageBody() body: SubscribeRunBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
+    const connection = this.sockets.get(socket)?.connection;
+    await connection?.enqueue(async () => await this.runs.open(connection, principalOf(socket), body));
+  }
+
+  @SubscribeMessage('unsubscribe-run')
+  @Permit('runs:read')
+  async unsubscribeRun(@MessageBody() body: RunSubscriptionBody, @ConnectedSocket() socket: WebSocket): Promise<void> {
+    const connection = this.sockets.get(socket)?.connection;
+    await connection?.enqueue(async () => await Promise.resolve(this.runs.close(connection, body)));
   }
 }
 

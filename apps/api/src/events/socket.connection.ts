@@ -2,12 +2,20 @@ import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/pl
 import { toFrame } from './event.frame.js';
 import type { EventStream, StreamSink } from './event.stream.js';
 import type { FrameSocket } from './frame.socket.js';
-import { CLOSE_CODES, type StreamEnd } from './stream.end.js';
+import { CLOSE_CODES, type StreamEnd, TRY_AGAIN_LATER } from './stream.end.js';
 import type { StreamConnection } from './stream.connections.js';
 
-/** One WebSocket, with one subscription at a time. Frames are `{"event": …, "data": …}`. */
+/** Another stream on the same socket, such as the events of one run. */
+export interface SocketStream {
+  /** Buffered data was sent. */
+  onDrain(): void;
+  close(): void;
+}
+
+/** One WebSocket, with one subscription to the event log at a time, and further streams by name. Frames are `{"event": …, "data": …}`. */
 export class SocketConnection implements StreamSink, StreamConnection {
   private stream?: EventStream;
+  private readonly others = new Map<string, SocketStream>();
   private queue: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly socket: FrameSocket) {}
@@ -37,6 +45,22 @@ export class SocketConnection implements StreamSink, StreamConnection {
     this.stream = open();
   }
 
+  /** The names of the further streams. */
+  get names(): readonly string[] {
+    return [...this.others.keys()];
+  }
+
+  /** Replaces the stream of the same name. */
+  attach(name: string, stream: SocketStream): void {
+    this.detach(name);
+    this.others.set(name, stream);
+  }
+
+  detach(name: string): void {
+    this.others.get(name)?.close();
+    this.others.delete(name);
+  }
+
   acknowledge(seq: number): void {
     this.stream?.acknowledge(seq);
   }
@@ -62,17 +86,28 @@ export class SocketConnection implements StreamSink, StreamConnection {
   }
 
   end(reason: StreamEnd): void {
-    this.stream?.close();
+    this.onClosed();
     this.sendFrame('end', reason);
     const { code, after } = reason;
     this.socket.close(CLOSE_CODES[code], { code, after });
   }
 
+  /** Sends an error of the server, and closes the connection. */
+  fail(problem: Record<string, unknown>): void {
+    this.onClosed();
+    this.sendFrame('error', problem);
+    this.socket.close(TRY_AGAIN_LATER, { code: problem['code'] });
+  }
+
   onClosed(): void {
     this.stream?.close();
+    for (const name of this.names) this.detach(name);
   }
 
   private write(text: string | Buffer): void {
-    this.socket.write(text, () => this.stream?.onDrain());
+    this.socket.write(text, () => {
+      this.stream?.onDrain();
+      for (const other of this.others.values()) other.onDrain();
+    });
   }
 }

@@ -20,7 +20,7 @@ export interface ArchivedFile {
 
 const MAX_UNPACKED_BYTES = 4 * 1_024 * 1_024;
 const MAX_ENTRIES = 2_000;
-const FILE_TYPES: readonly unknown[] = ['file', 'contiguous-file', null, undefined];
+const FILE_TYPES: ReadonlySet<unknown> = new Set(['file', 'contiguous-file', null, undefined]);
 const unzip = promisify(gunzip);
 
 /** The files of a request with an archive. Its JSON, which identifies the request, is a hash. */
@@ -94,9 +94,9 @@ async function decompress(body: Buffer): Promise<Buffer> {
 async function readEntry(entry: Entry): Promise<ArchivedFile | undefined> {
   const { name, type } = entry.header;
   const chunks: Buffer[] = [];
-  for await (const chunk of entry) chunks.push(chunk as Buffer);
+  for await (const chunk of entry) chunks.push(chunk);
   if (type === 'directory') return undefined;
-  if (!FILE_TYPES.includes(type)) throw invalid(`${JSON.stringify(name.slice(0, 100))} is a link or a special file`);
+  if (!FILE_TYPES.has(type)) throw invalid(`${JSON.stringify(name.slice(0, 100))} is a link or a special file`);
   return { path: name.replace(/^\.\//, ''), content: Buffer.concat(chunks).toString('utf8') };
 }
 

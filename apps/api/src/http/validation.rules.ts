@@ -4,9 +4,8 @@ type Storage = ReturnType<typeof getMetadataStorage>;
 type Rules = ReturnType<Storage['getTargetValidationMetadatas']>;
 
 /**
- * Makes class-validator keep the rules of each DTO. It otherwise collects them from all classes for every object that it checks,
- * which takes almost half of the time of a validation. The rules of a class do not change after its decorators have run.
- * Lookups with groups or a schema are not kept.
+ * Makes class-validator keep the rules of each DTO. It otherwise collects them from all classes for every object that it checks.
+ * The rules of a class do not change after its decorators have run. Lookups with groups or a schema are not kept.
  */
 export function keepValidationRules(storage: Storage): void {
   const collect = storage.getTargetValidationMetadatas.bind(storage);

@@ -124,17 +124,29 @@ export class RunStepPage extends PageView {
 }
 
 export function toRunView(run: Run | ListedRun): RunView {
-  const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, agentId, definition } = run;
-  const { deadline, result, usage, attempts, createdBy, createdAt, startedAt, finishedAt } = run;
+  const { result, usage } = run;
   const { inputTokens, outputTokens, costMicroUsd } = usage;
   return {
-    ...{ id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, agentId, definition },
+    id: run.id,
+    namespace: run.namespace,
+    rootId: run.rootId,
+    parentId: run.parentId,
+    depth: run.depth,
+    retryOf: run.retryOf,
+    state: run.state,
+    waitingFor: run.waitingFor,
+    agentId: run.agentId,
+    definition: run.definition,
     input: [...run.input],
     budget: run.limit,
-    deadline,
+    deadline: run.deadline,
     result: result && { ...result, parts: [...result.parts], approvals: result.approvals && [...result.approvals] },
     usage: { inputTokens, outputTokens, costMicroUsd },
-    ...{ attempts, createdBy, createdAt, startedAt, finishedAt },
+    attempts: run.attempts,
+    createdBy: run.createdBy,
+    createdAt: run.createdAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
   };
 }
 

@@ -16,3 +16,15 @@ export const START_EXAMPLES = {
     value: { capabilities: ['code.review'], prefer: 'cheapest', input: 'Review the last change.' },
   },
 };
+
+export const DECISION_EXAMPLES = {
+  approve: { summary: 'Approve a call', value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: true } },
+  reject: {
+    summary: 'Reject a call',
+    value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: false, reason: 'The amount is too high.' },
+  },
+  executed: {
+    summary: 'Record the result of an interrupted call that was executed',
+    value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: true, output: 'paid' },
+  },
+};

@@ -1,5 +1,15 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
+import { RunHistoryController } from './run-history.controller.js';
+import { RunRepliesController } from './run-replies.controller.js';
+import { RunStreamController } from './run-stream.controller.js';
+import { RunStreams } from './run.streams.js';
+import { RunSubscriptions } from './run.subscriptions.js';
 import { RunsController } from './runs.controller.js';
 
-@Module({ controllers: [RunsController] })
+@Global()
+@Module({
+  controllers: [RunsController, RunStreamController, RunHistoryController, RunRepliesController],
+  providers: [RunStreams, RunSubscriptions],
+  exports: [RunSubscriptions],
+})
 export class RunsModule {}

@@ -17,6 +17,11 @@ const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace,
 export class DefinitionStore {
   constructor(private readonly db: Database) {}
 
+  /** Runs `work` in a transaction, or inside the one that is already open. */
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    return await this.db.transaction(work);
+  }
+
   /**
    * Adds a definition, or returns undefined if the name is taken. Two registrations of one name wait for each other. The numbers
    * continue after those of a removed definition with the same name.

@@ -80,7 +80,7 @@ describe('registration', () => {
     await other.drop();
   });
 
-  it('S4.1 all problems are reported at once, with suggestions', async () => {
+  it('S4.1 S4.4 all problems are reported at once, with suggestions', async () => {
     const unknown = { instrutions: '', maxIterations: 0, skills: [{ name: 'a', mode: 'always' }] };
     expect(await messagesOf({ ...unknown, description: '' })).toHaveLength(4);
     expect(await messagesOf({ instrutions: '' })).toEqual([

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Database, DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import {
   DEFAULT_AGENT,
   defaultAgentOf,
@@ -45,7 +45,6 @@ const MAX_SUMMARIES = 1_000;
 @Injectable()
 export class DefinitionsService {
   constructor(
-    private readonly db: Database,
     private readonly store: DefinitionStore,
     private readonly validator: DefinitionValidator,
     private readonly changes: DefinitionChanges,
@@ -62,7 +61,7 @@ export class DefinitionsService {
     const { namespace, name } = draft;
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
     const row = this.rowOf(draft);
-    return await this.db.transaction(async () => {
+    return await this.store.transaction(async () => {
       if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
       const added = await this.store.insert(row);
       if (!added) throw new DefinitionExistsError(name);
@@ -77,7 +76,7 @@ export class DefinitionsService {
    */
   async replace(draft: DefinitionDraft, expected?: number): Promise<Definition> {
     const row = this.rowOf(draft);
-    return await this.db.transaction(async () => {
+    return await this.store.transaction(async () => {
       const current = await this.changeable(draft, draft.source);
       if (expected !== undefined && current.revision !== expected)
         throw new DefinitionChangedError(draft.name, expected, current.revision);
@@ -90,7 +89,7 @@ export class DefinitionsService {
 
   /** Removes the definition. Its revisions remain, because runs refer to them. */
   async unregister({ source, by, ...key }: DefinitionKey & { source: DefinitionSource; by: string }): Promise<void> {
-    await this.db.transaction(async () => {
+    await this.store.transaction(async () => {
       const current = await this.changeable(key, source);
       await this.store.remove(key.namespace, key.name);
       await this.append('definition.unregistered', current, { source, by });

@@ -86,7 +86,8 @@ describe('definitions as targets of a delegation', () => {
     ]);
     expect(await run('boss', once(callTools(...calls)))).toMatchObject({ outcome: 'completed' });
     const answer = '<agent_output agent="helper" outcome="completed">\nI am helper.\n</agent_output>';
-    expect([outputsOf('boss'), opened.get('helper')?.length]).toEqual([[answer, answer], 2]);
+    expect(outputsOf('boss')).toEqual([expect.stringContaining(answer), expect.stringContaining(answer)]);
+    expect(opened.get('helper')).toHaveLength(2);
   });
 
   it('S4.8 an agent of another provider is called, too, and each agent is shut down after its call', async () => {
@@ -163,6 +164,30 @@ describe('definitions as targets of a delegation', () => {
     await define('helper', { model: { vendor: 'scripted', model: 'no-such-script' } });
     await run('boss', once(spawn('helper')));
     expect(outputsOf('boss')).toEqual([expect.stringContaining('outcome="failed"')]);
+  });
+});
+
+describe('an agent of a definition', () => {
+  it('S4.4 has exactly the tools that its definition allows, and also not those that its parent has', async () => {
+    await define('boss');
+    await define('helper', { tools: ['clock', 'recall', 'list_agents'], disallowedTools: ['recall'] });
+    await run('boss', once(spawn('helper')));
+    expect(toolsOf('helper')).toEqual(['clock', 'list_agents']);
+    expect(toolsOf('boss')).toEqual(expect.arrayContaining(['clock', 'recall', 'spawn_subagent']));
+    await define('nothing', { tools: [] });
+    await run('nothing', () => say('Ended.'));
+    expect(toolsOf('nothing')).toEqual([]);
+  });
+
+  it('S4.5 S2.7 has its preloaded skills in the system prompt, and reads the others with a tool', async () => {
+    await define('boss', { skills: [{ name: 'release-notes', mode: 'preload' }], tools: [] });
+    await define('reader', { skills: [{ name: 'release-notes', mode: 'catalog' }], tools: ['activate_skill'] });
+    await run('boss', () => say('Ended.'));
+    await run('reader', () => say('Ended.'));
+    const [boss, reader] = ['boss', 'reader'].map((name) => JSON.stringify(requestsTo(name)[0]?.messages[0]));
+    expect(boss).toContain('<skill_content');
+    expect([reader?.includes('<skill_content'), reader?.includes('release-notes')]).toEqual([false, true]);
+    expect([toolsOf('boss'), toolsOf('reader')]).toEqual([[], ['activate_skill']]);
   });
 });
 

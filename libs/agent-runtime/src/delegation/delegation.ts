@@ -1,4 +1,4 @@
-import { Inject, Injectable, Optional } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { Spending } from '../spending/spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
@@ -6,7 +6,7 @@ import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
 import type { DelegationTargets } from './delegation.targets.js';
 import { NamespaceTargets } from './namespace.targets.js';
-import { RunRecorder } from './run.recorder.js';
+import type { RunRecorder } from './run.recorder.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
@@ -17,6 +17,8 @@ export interface DelegationOptions extends DelegationLimits {
   readonly childTimeoutMs?: number;
   /** How many tokens are held for a call of an agent that has its own loop. */
   readonly externalTokens?: number;
+  /** Without it, delegated runs leave no record. */
+  readonly recorder?: RunRecorder;
 }
 
 /** The limits of the tree of runs, if the agent of its root does not set them. */
@@ -41,17 +43,16 @@ export class Delegation {
     @Inject(LedgerSpending) spending: Spending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) options: DelegationOptions,
-    @Optional() recorder?: RunRecorder,
   ) {
-    const { externalTokens, inheritance, childTimeoutMs, ...treeLimits } = options;
+    const { externalTokens, inheritance, childTimeoutMs, recorder, ...treeLimits } = options;
     this.limits = treeLimits;
     this.services = {
       inheritance,
       childTimeoutMs,
       targets,
       counter: new ProcessTreeCounter(),
-      payment: externalTokens === undefined ? { spending } : { spending, externalTokens },
       ...(recorder && { recorder }),
+      payment: externalTokens === undefined ? { spending } : { spending, externalTokens },
       maxOutputChars: Math.floor(limits.maxOutputChars * OUTPUT_SHARE),
     };
   }

@@ -1,15 +1,13 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, StopsIn } from '#rollcall/platform';
-import { DefinitionValidator } from '../definitions/definition.validator.js';
 import type { SpecWatcher } from '../spec-files/spec.watcher.js';
-import { DefinitionExplorer } from './definition.explorer.js';
 import { DefinitionFiles, type FileDefinitions } from './definition.files.js';
 import type { DeployedDefinition } from './deployed.definition.js';
 import { DEPLOYMENT_OPTIONS, type DeploymentOptions } from './deployment.options.js';
 import type { ManagedSource } from './deployment.plan.js';
 import { DeploymentReport } from './deployment.report.js';
 import { DeploymentService } from './deployment.service.js';
-import { checkedDefinitions, codeCandidates, configuredCandidates } from './strict.definitions.js';
+import { StrictDefinitions } from './strict.definitions.js';
 
 const NO_FILES: FileDefinitions = {
   report: { loaded: [], warned: [], rejected: [], skipped: 0 },
@@ -33,16 +31,15 @@ export class DefinitionSources implements OnApplicationBootstrap {
 
   constructor(
     @Inject(DEPLOYMENT_OPTIONS) private readonly options: DeploymentOptions,
-    private readonly sources: DefinitionExplorer,
+    private readonly strict: StrictDefinitions,
     private readonly files: DefinitionFiles,
-    private readonly validator: DefinitionValidator,
     private readonly deployment: DeploymentService,
     private readonly faults: BackgroundFaults,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
     const { files } = this.options;
-    const strict = this.strictDefinitions();
+    const strict = this.strict.read();
     const found = files ? await this.files.load(files) : NO_FILES;
     await this.apply([...strict, ...found.definitions], [...ALWAYS_MANAGED, found.managed], found);
     if (files?.watch) await this.watch(files, found);
@@ -51,12 +48,6 @@ export class DefinitionSources implements OnApplicationBootstrap {
   @StopsIn('background')
   async close(): Promise<void> {
     await this.watcher?.close();
-  }
-
-  private strictDefinitions(): DeployedDefinition[] {
-    const { definitions = [], configured } = this.options;
-    const code = codeCandidates([...definitions, ...this.sources.explore()]);
-    return checkedDefinitions([...code, ...configuredCandidates(configured)], this.validator);
   }
 
   private async apply(

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceAdmission } from '#rollcall/platform';
-import { type ChangeType, type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
+import { type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 import { type DeploymentPlan, type ManagedSource, planOf } from './deployment.plan.js';
 import { DeploymentStore } from './deployment.store.js';
@@ -28,7 +28,8 @@ export class DeploymentService {
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
-    return planOf(wanted, await this.store.registered(), managed);
+    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
+    return planOf(wanted, await this.store.registered(wanted, sources), managed);
   }
 
   async apply(
@@ -52,13 +53,11 @@ export class DeploymentService {
     const written = [...added, ...replaced];
     const revisions = await this.store.write(written, by);
     if (removed.length > 0) await this.store.remove(removed);
-    await this.changes.append(
-      ...written.map((one, index) => {
-        const type: ChangeType = index < added.length ? 'definition.registered' : 'definition.replaced';
-        return { ...one, type, revision: revisions[index] ?? 1, by };
-      }),
-      ...removed.map((one) => toRemoval(one, by)),
-    );
+    const changes = written.map(({ namespace, name, content, source }, index): DefinitionChange => {
+      const type = index < added.length ? 'definition.registered' : 'definition.replaced';
+      return { type, namespace, name, revision: revisions[index] ?? 1, content, source, by };
+    });
+    await this.changes.append(...changes, ...removed.map((one) => toRemoval(one, by)));
   }
 }
 

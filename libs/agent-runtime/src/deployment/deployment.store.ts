@@ -1,9 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import type { DefinitionSource } from '../definitions/definition.js';
 import { DEPLOYMENT_LOCK } from '../definitions/definition.store.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 
+type Key = Pick<RegisteredDefinition, 'namespace' | 'name'>;
+type RegisteredRow = RegisteredDefinition & object;
+
 const ROWS_PER_STATEMENT = 500;
+const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities`;
 
 /** Writes many definitions with few statements. The caller of a write holds the lock. */
 @Injectable()
@@ -15,11 +20,21 @@ export class DeploymentStore {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [DEPLOYMENT_LOCK]);
   }
 
-  async registered(): Promise<RegisteredDefinition[]> {
-    return await this.db.query<RegisteredDefinition & object>(
-      `SELECT r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities
-       FROM definition AS d JOIN definition_revision AS r USING (namespace, name, revision)`,
+  /** The registered definitions with these names, and all of these sources. */
+  async registered(keys: readonly Key[], sources: readonly DefinitionSource[]): Promise<RegisteredDefinition[]> {
+    const named = this.db.query<RegisteredRow>(
+      `SELECT ${COLUMNS} FROM unnest($1::text[], $2::text[]) AS k(namespace, name)
+       JOIN definition AS d USING (namespace, name) JOIN definition_revision AS r USING (namespace, name, revision)`,
+      [keys.map(({ namespace }) => namespace), keys.map(({ name }) => name)],
     );
+    if (sources.length === 0) return await named;
+    const ofSources = this.db.query<RegisteredRow>(
+      `SELECT ${COLUMNS} FROM definition AS d JOIN definition_revision AS r USING (namespace, name, revision)
+       WHERE r.source = ANY($1::text[])`,
+      [sources],
+    );
+    const rows = (await Promise.all([named, ofSources])).flat();
+    return [...new Map(rows.map((row) => [`${row.namespace}/${row.name}`, row])).values()];
   }
 
   /** Adds a revision to each of the definitions, and the definition itself if it does not exist. Returns the new numbers in the same order. */
@@ -30,7 +45,7 @@ export class DeploymentStore {
     return numbers;
   }
 
-  async remove(keys: readonly { namespace: string; name: string }[]): Promise<void> {
+  async remove(keys: readonly Key[]): Promise<void> {
     await this.db.query(
       'DELETE FROM definition WHERE (namespace, name) IN (SELECT * FROM unnest($1::text[], $2::text[]))',
       [keys.map(({ namespace }) => namespace), keys.map(({ name }) => name)],

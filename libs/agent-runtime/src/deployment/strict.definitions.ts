@@ -1,11 +1,18 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { DEFAULT_NAMESPACE, localIdOf, NAMESPACE_PATTERN, namespaceOf } from '#rollcall/platform';
 import { DefinitionInvalidError, DefinitionNameInvalidError } from '../definitions/definition.errors.js';
 import { isDefinitionName } from '../definitions/definition.name.js';
-import type { DefinitionValidator } from '../definitions/definition.validator.js';
+import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import type { CodeDefinition, DeployedDefinition, DeploymentSource } from './deployed.definition.js';
-import { type ConfiguredAgents, defaultAgentOf } from './deployment.options.js';
+import { DefinitionExplorer } from './definition.explorer.js';
 import { DeploymentInvalidError } from './deployment.errors.js';
+import {
+  type ConfiguredAgents,
+  defaultAgentOf,
+  DEPLOYMENT_OPTIONS,
+  type DeploymentOptions,
+} from './deployment.options.js';
 
 /** A definition that is not checked yet. */
 interface Candidate {
@@ -17,14 +24,49 @@ interface Candidate {
   readonly content: unknown;
 }
 
-export function codeCandidates(definitions: readonly CodeDefinition[]): Candidate[] {
+/** The definitions of code and configuration. They are validated strictly. */
+@Injectable()
+export class StrictDefinitions {
+  constructor(
+    @Inject(DEPLOYMENT_OPTIONS) private readonly options: DeploymentOptions,
+    private readonly explorer: DefinitionExplorer,
+    private readonly validator: DefinitionValidator,
+  ) {}
+
+  /** Throws with all problems of all definitions. */
+  read(): DeployedDefinition[] {
+    const { definitions = [], configured } = this.options;
+    const code = codeCandidates([...definitions, ...this.explorer.explore()]);
+    const candidates = [...code, ...configuredCandidates(configured)];
+    const results = candidates.map((one, index) => this.check(one, candidates.slice(0, index)));
+    const problems = results.flatMap((result) => ('problems' in result ? result.problems : []));
+    if (problems.length > 0) throw new DeploymentInvalidError(problems);
+    return results.flatMap((result) => ('problems' in result ? [] : [result]));
+  }
+
+  private check(one: Candidate, earlier: readonly Candidate[]): DeployedDefinition | { problems: string[] } {
+    const { place, source, namespace, name, content } = one;
+    const same = earlier.find((other) => isSame(one, other));
+    const found = same ? [`the name is used by ${same.place}, too`] : problemsOf(one);
+    if (found.length > 0) return { problems: found.map((problem) => `${place}: ${problem}`) };
+    try {
+      const valid = this.validator.strict(content, namespace);
+      return { source, namespace, name, content: valid, hash: inputHashOf(valid) };
+    } catch (error) {
+      if (!(error instanceof DefinitionInvalidError)) throw error;
+      return { problems: error.details.errors.map(({ message }) => `${place}: ${message}`) };
+    }
+  }
+}
+
+function codeCandidates(definitions: readonly CodeDefinition[]): Candidate[] {
   return definitions.map(({ name, namespace = DEFAULT_NAMESPACE, ...content }) => {
     return { place: `the definition ${JSON.stringify(name)} in code`, source: 'code', namespace, name, content };
   });
 }
 
 /** The entries of `agents`, and the default agent `agent` (S0.7, S0.8). */
-export function configuredCandidates(configured: ConfiguredAgents = {}): Candidate[] {
+function configuredCandidates(configured: ConfiguredAgents = {}): Candidate[] {
   const { agents = {}, agent } = configured;
   const all = Object.entries(agents).map(([key, content]): Candidate => {
     return { place: `agents.${key}`, source: 'config', namespace: namespaceOf(key), name: localIdOf(key), content };
@@ -35,32 +77,8 @@ export function configuredCandidates(configured: ConfiguredAgents = {}): Candida
   return [...all, { place: 'agent', source: 'config', namespace: DEFAULT_NAMESPACE, name, content }];
 }
 
-/** Validates strictly. All problems of all definitions are reported at once. */
-export function checkedDefinitions(
-  candidates: readonly Candidate[],
-  validator: DefinitionValidator,
-): DeployedDefinition[] {
-  const problems: string[] = [];
-  const seen = new Map<string, string>();
-  const checked = candidates.flatMap((one): DeployedDefinition[] => {
-    const { place, source, namespace, name, content } = one;
-    const key = `${source} ${namespace}/${name}`;
-    const other = seen.get(key);
-    seen.set(key, place);
-    const found = other === undefined ? problemsOf(one) : [`the name is used by ${other}, too`];
-    problems.push(...found.map((problem) => `${place}: ${problem}`));
-    if (found.length > 0) return [];
-    try {
-      const valid = validator.strict(content, namespace);
-      return [{ source, namespace, name, content: valid, hash: inputHashOf(valid) }];
-    } catch (error) {
-      if (!(error instanceof DefinitionInvalidError)) throw error;
-      problems.push(...error.details.errors.map(({ message }) => `${place}: ${message}`));
-      return [];
-    }
-  });
-  if (problems.length > 0) throw new DeploymentInvalidError(problems);
-  return checked;
+function isSame(one: Candidate, other: Candidate): boolean {
+  return one.source === other.source && one.namespace === other.namespace && one.name === other.name;
 }
 
 function problemsOf({ namespace, name }: Candidate): string[] {

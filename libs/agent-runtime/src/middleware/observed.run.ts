@@ -6,17 +6,15 @@ import type { RunObserver } from './run.observer.js';
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
 /**
- * The events of a run with its observers, from the outermost to the innermost. A generator with `yield*` for each observer does the
+ * The events of a run with its observers, from the innermost to the outermost. A generator with `yield*` for each observer does the
  * same, but needs several times the memory and the time for each event.
  */
 export class ObservedRun implements RunEvents {
   private state: 'new' | 'running' | 'ended' = 'new';
-  /** The observers whose `onStart` was called, from the innermost to the outermost. Only these are called again. */
-  private readonly started: RunObserver[] = [];
 
   constructor(
     private readonly events: RunEvents,
-    private readonly observers: readonly RunObserver[],
+    private observers: readonly RunObserver[],
   ) {}
 
   next(): Promise<RunResult> {
@@ -33,7 +31,7 @@ export class ObservedRun implements RunEvents {
       return await this.events.return(outcome);
     } finally {
       if (wasRunning)
-        for (const observer of this.started) {
+        for (const observer of this.observers) {
           observer.onAbandoned?.();
           await observer.onEnd?.();
         }
@@ -54,28 +52,32 @@ export class ObservedRun implements RunEvents {
 
   private async first(): Promise<RunResult> {
     this.state = 'running';
-    try {
-      for (const observer of this.observers) {
-        this.started.unshift(observer);
-        const outcome = await observer.onStart?.();
-        if (outcome) return await this.events.return(outcome).then(this.onResult);
+    const all = this.observers;
+    for (let at = all.length - 1; at >= 0; at -= 1) {
+      try {
+        const outcome = await all[at]?.onStart?.();
+        if (!outcome) continue;
+        this.observers = all.slice(at); // those inside were not started
+        return await this.events.return(outcome).then(this.onResult);
+      } catch (error) {
+        this.observers = all.slice(at);
+        return await this.onError(error);
       }
-    } catch (error) {
-      return await this.onError(error);
     }
     return await this.events.next().then(this.onResult, this.onError);
   }
 
   private beforeNext(): Promise<void> | undefined {
     let before: Promise<void> | undefined;
-    for (const observer of this.started) before = before ? before.then(() => observer.onNext?.()) : observer.onNext?.();
+    for (const observer of this.observers)
+      before = before ? before.then(() => observer.onNext?.()) : observer.onNext?.();
     return before;
   }
 
   private readonly onResult = (result: RunResult): RunResult | Promise<RunResult> => {
     if (result.done) return this.state === 'running' ? this.ended(result) : result;
     let event = result.value;
-    for (const observer of this.started) event = observer.onEvent?.(event) ?? event;
+    for (const observer of this.observers) event = observer.onEvent?.(event) ?? event;
     return event === result.value ? result : { done: false, value: event };
   };
 
@@ -83,7 +85,7 @@ export class ObservedRun implements RunEvents {
     if (this.state !== 'running') throw error;
     this.state = 'ended';
     let reported = error;
-    for (const observer of this.started) {
+    for (const observer of this.observers) {
       if (observer.onError) reported = observer.onError(reported);
       await observer.onEnd?.();
     }
@@ -92,7 +94,7 @@ export class ObservedRun implements RunEvents {
 
   private async ended(result: IteratorReturnResult<RunOutcome>): Promise<RunResult> {
     this.state = 'ended';
-    for (const observer of this.started) {
+    for (const observer of this.observers) {
       observer.onOutcome?.(result.value);
       await observer.onEnd?.();
     }

@@ -71,6 +71,22 @@ describe('composeRun', () => {
     expect([outcome, events.length]).toEqual([COMPLETED, 1]);
   });
 
+  it('S2.8 a late run reports its time limit, also if its reader did not wait for an event when the time was over', async () => {
+    async function* ignoring(): RunEvents {
+      yield given.progress();
+      return await new Promise<RunOutcome>(() => undefined);
+    }
+    const [first, second] = [1, 2].map(() => composeRun([timeout(10)], ignoring)(given.runCall())) as [
+      RunEvents,
+      RunEvents,
+    ];
+    for (const running of [first, second]) await running.next();
+    for (const running of [second, first])
+      // the time of the first run is over when the second one ends
+      expect(await running.next()).toMatchObject({ done: true, value: { type: 'stopped', reason: 'deadline' } });
+    expect(await first.next()).toMatchObject({ done: true });
+  });
+
   it('S2.8 returns the loop itself if there is no middleware', async () => {
     expect((await run([], answering())).outcome).toEqual(COMPLETED);
   });

@@ -97,8 +97,19 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
   const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
   const { agentName: agentId } = context;
   return {
-    ...{ id, namespace, rootId, parentId, depth, deadline, agentId, input: parts },
-    ...{ retryOf: null, state: 'running', target: { agent: agentId }, definition: null, host: null },
+    id,
+    namespace,
+    rootId,
+    parentId,
+    depth,
+    deadline,
+    agentId,
+    input: parts,
+    retryOf: null,
+    state: 'running',
+    target: { agent: agentId },
+    definition: null,
+    host: null,
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,
   };

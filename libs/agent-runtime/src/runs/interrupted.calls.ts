@@ -4,23 +4,25 @@ import type { PendingApproval } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import type { RunStep } from './run.step.js';
+import type { AgentStep, RunStep } from './run.step.js';
+
+const AGENT_STEPS: ReadonlySet<string> = new Set<AgentStep['type']>([
+  'agent-called',
+  'tool-call',
+  'tool-result',
+  'finished',
+]);
 
 /** The steps of a run of the loop. Steps of other agents are left out. */
 export function toLoopSteps(steps: readonly RunStep[]): Step[] {
   return steps.flatMap((step): Step[] => {
-    switch (step.type) {
-      case 'message':
-        return [{ type: 'message-received', messages: [toUserMessage(step)] }];
-      case 'agent-called':
-      case 'tool-call':
-      case 'tool-result':
-      case 'finished':
-        return [];
-      default:
-        return [step];
-    }
+    if (step.type === 'message') return [{ type: 'message-received', messages: [toUserMessage(step)] }];
+    return isLoopStep(step) ? [step] : [];
   });
+}
+
+function isLoopStep(step: Step | AgentStep): step is Step {
+  return !AGENT_STEPS.has(step.type);
 }
 
 /** The calls of the loop that were in progress when the run was interrupted, and that must not be repeated without a decision. */

@@ -36,8 +36,14 @@ export class RunClaimStore {
     const running = countByAgent(held);
     return await this.db.transaction(async () => {
       const rows = await this.db.query<RunRow & { token: string }>({ name: 'runs-claim', text: CLAIM }, [
-        ...[owner, leaseMs, held.map(({ id }) => id), limit, limitPerAgent],
-        ...[[...running.keys()], [...running.values()], this.hosted.replicaId],
+        owner,
+        leaseMs,
+        held.map(({ id }) => id),
+        limit,
+        limitPerAgent,
+        [...running.keys()],
+        [...running.values()],
+        this.hosted.replicaId,
       ]);
       const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
       await this.events.started(claims.flatMap(({ run }) => (run.attempts === 1 ? [run] : [])));

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { LogEntry } from './run.log.js';
+import type { LogEntry } from './run-log.entry.js';
 import type { RunFence } from './run.scope.js';
 
 /** `isLeftOver`: it was in progress when its root ended. */

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { Directory } from '#rollcall/registry';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { addressOf } from '../delegation/agent.address.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RegistryTargets } from '../delegation/registry.targets.js';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
@@ -31,14 +32,17 @@ export class RunAgents {
   ) {}
 
   async open(run: Run, context: RunContext): Promise<OpenAgent> {
-    return run.definition ? await this.defined(run, run.definition.name) : await this.foreign(run, context);
+    const record = this.directory.find(qualifiedId(run.namespace, run.agentId))?.record;
+    const isForeign = !run.definition && (!record || addressOf(record) !== undefined);
+    return isForeign ? await this.foreign(run, context) : await this.own(run, run.definition?.name ?? run.agentId);
   }
 
-  private async defined({ namespace }: Run, name: string): Promise<OpenAgent> {
+  private async own({ namespace, definition }: Run, name: string): Promise<OpenAgent> {
     const { agent, signal, release } = await this.hosted.use({ namespace, name });
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
-      const isIdempotent = agent.agentType !== 'in-process' && (await this.isMarked({ namespace, name }));
+      const mayBeMarked = definition !== null && agent.agentType !== 'in-process';
+      const isIdempotent = mayBeMarked && (await this.isMarked({ namespace, name }));
       return { target: { name, agent, close }, signal, isIdempotent };
     } catch (error) {
       release();

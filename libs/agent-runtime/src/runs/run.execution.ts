@@ -5,6 +5,7 @@ import { ReactAgent } from '../agents/react.agent.js';
 import { ChildPayment } from '../delegation/child.payment.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { recordedCall } from './agent.call.js';
+import { DelegatedRuns } from './delegated.runs.js';
 import { recordedEnd } from './foreign.call.js';
 import { Progress, type RecordedCall } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
@@ -32,6 +33,7 @@ export class RunExecution {
     private readonly agents: RunAgents,
     private readonly records: RunRecords,
     private readonly spending: LedgerSpending,
+    private readonly delegated: DelegatedRuns,
   ) {}
 
   /**
@@ -39,6 +41,7 @@ export class RunExecution {
    * it continues from its last step.
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
+    const release = this.delegated.follow(scope);
     try {
       const recorded = { run, steps: await this.records.stepsOf(run) };
       const journal = this.records.journal(recorded, scope);
@@ -49,6 +52,8 @@ export class RunExecution {
     } catch (error) {
       if (isInterruption(error, scope)) return 'interrupted';
       throw error;
+    } finally {
+      release();
     }
   }
 

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentUsage } from '#rollcall/providers';
 import type { LiveEvent } from './run.live.js';
-import { isOutage, type LogEntry, type RunLog } from './run.log.js';
+import type { LogEntry } from './run-log.entry.js';
+import { isOutage, type RunLog } from './run.log.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import type { RunEnd } from './run.status.js';
 import type { RunStep } from './run.step.js';

@@ -1,20 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, DatabaseUnavailableError, GroupCommit, StopsIn } from '#rollcall/platform';
-import type { AgentUsage } from '#rollcall/providers';
 import { RunEvents } from './run.events.js';
 import { RunLogStore } from './run-log.store.js';
 import type { Run } from './run.js';
-import type { RunFence } from './run.scope.js';
-import type { RunEnd } from './run.status.js';
-import type { RunStep } from './run.step.js';
-
-/** A step, or the end of an execution. */
-export interface LogEntry {
-  readonly fence: RunFence;
-  readonly run: Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId'>;
-  readonly step?: { readonly seq: number; readonly step: RunStep };
-  readonly end?: RunEnd & { readonly usage: AgentUsage };
-}
+import { RunClosedError, type RunFence } from './run.scope.js';
+import { type NewRun, RunStore } from './run.store.js';
+import type { LogEntry } from './run-log.entry.js';
 
 /** `fenced`: the lease of the tree is lost, and nothing was written. */
 export type LogResult = 'stored' | 'fenced' | { readonly error: unknown };
@@ -33,6 +24,7 @@ export class RunLog {
     private readonly db: Database,
     private readonly store: RunLogStore,
     private readonly events: RunEvents,
+    private readonly runs: RunStore,
   ) {
     this.group = new GroupCommit<LogEntry, LogResult>(db, {
       name: 'runs',
@@ -47,6 +39,16 @@ export class RunLog {
 
   async write(entry: LogEntry): Promise<LogResult> {
     return await this.group.run(entry);
+  }
+
+  /** Adds a delegated run. Returns undefined if it exists, and rejects with `RunClosedError` if the lease of its root is lost. */
+  async begin(draft: NewRun, fence: RunFence): Promise<Run | undefined> {
+    return await this.db.transaction(async () => {
+      if (!(await this.store.lock([fence])).has(fence.token)) throw new RunClosedError();
+      const run = await this.runs.insert(draft);
+      if (run) await this.events.started([run]);
+      return run;
+    });
   }
 
   @StopsIn('writes')

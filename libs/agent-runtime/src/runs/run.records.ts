@@ -1,11 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
-import { RunEvents } from './run.events.js';
 import type { Run } from './run.js';
 import { RunJournal } from './run.journal.js';
 import { RunLog } from './run.log.js';
-import { RunLogStore } from './run-log.store.js';
-import { RunClosedError, type RunScope } from './run.scope.js';
+import type { RunScope } from './run.scope.js';
 import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
@@ -22,10 +19,7 @@ const STEPS_PER_READ = 500;
 @Injectable()
 export class RunRecords {
   constructor(
-    private readonly db: Database,
     private readonly store: RunStore,
-    private readonly fences: RunLogStore,
-    private readonly events: RunEvents,
     private readonly log: RunLog,
     private readonly watches: RunWatches,
   ) {}
@@ -48,12 +42,7 @@ export class RunRecords {
 
   /** Adds a delegated run, or returns the one that an interrupted execution has added. */
   async beginDelegated(draft: NewRun, { fence }: RunScope): Promise<RecordedRun> {
-    const added = await this.db.transaction(async () => {
-      if (!(await this.fences.lock([fence])).has(fence.token)) throw new RunClosedError();
-      const run = await this.store.insert(draft);
-      if (run) await this.events.started([run]);
-      return run;
-    });
+    const added = await this.log.begin(draft, fence);
     if (added) return { run: added, steps: [{ type: 'message', parts: added.input }] };
     const known = await this.store.find(draft);
     if (!known) throw new Error(`the run ${draft.id} belongs to another namespace`);

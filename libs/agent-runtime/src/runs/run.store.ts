@@ -21,7 +21,6 @@ export class RunStore {
 
   /** Adds a run and its first step, the input. Returns undefined if the run exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
-    const { definition, limit } = run;
     const rows = await this.db.query<RunRow>(
       `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
            revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, started_at)
@@ -30,12 +29,7 @@ export class RunStore {
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $18 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`,
-      [
-        ...[run.id, run.namespace, run.rootId, run.parentId, run.depth, run.retryOf, run.state],
-        ...[JSON.stringify(run.target), run.agentId, definition?.name ?? null, definition?.revision ?? null, run.host],
-        ...[JSON.stringify(run.input), limit.tokens, limit.microUsd, run.deadline, run.createdBy],
-        JSON.stringify({ type: 'message', parts: run.input } satisfies RunStep),
-      ],
+      valuesOf(run),
     );
     return rows[0] && toRun(rows[0]);
   }
@@ -62,12 +56,9 @@ export class RunStore {
          AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL THEN parent_id IS NULL ELSE root_id = $7 END
          AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
        ORDER BY seq DESC LIMIT $3`,
-      [
-        ...[namespace, before ?? null, limit, states ?? null, agentId ?? null, definition ?? null, rootId ?? null],
-        ...[from ?? null, to ?? null],
-      ],
+      [namespace, before, limit, states, agentId, definition, rootId, from, to].map((value) => value ?? null),
     );
-    return rows.map((row) => ({ ...toRun(row), seq: Number(row.seq) }));
+    return rows.map((row) => Object.assign(toRun(row), { seq: Number(row.seq) }));
   }
 
   /** All runs of a tree, the root first. */
@@ -128,4 +119,13 @@ export class RunStore {
     );
     return rows[0]?.trees ?? 0;
   }
+}
+
+function valuesOf(run: NewRun): unknown[] {
+  const { id, namespace, rootId, parentId, depth, retryOf, state, agentId, definition, host, limit } = run;
+  const place = [id, namespace, rootId, parentId, depth, retryOf, state];
+  const agent = [JSON.stringify(run.target), agentId, definition?.name ?? null, definition?.revision ?? null, host];
+  const limits = [limit.tokens, limit.microUsd, run.deadline];
+  const first: RunStep = { type: 'message', parts: run.input };
+  return [...place, ...agent, JSON.stringify(run.input), ...limits, run.createdBy, JSON.stringify(first)];
 }

@@ -1,6 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn } from '#rollcall/platform';
-import { DelegatedRuns } from './delegated.runs.js';
 import { RunChannel } from './run.channel.js';
 import { type RunClaim, RunClaimStore } from './run-claim.store.js';
 import { type ExecutionEnd, RunExecution } from './run.execution.js';
@@ -24,7 +23,6 @@ export class RunWorkers implements OnApplicationBootstrap {
   constructor(
     private readonly store: RunClaimStore,
     private readonly execution: RunExecution,
-    private readonly delegated: DelegatedRuns,
     private readonly channel: RunChannel,
     faults: BackgroundFaults,
     @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
@@ -94,11 +92,9 @@ export class RunWorkers implements OnApplicationBootstrap {
   }
 
   private async execute(run: RunClaim['run'], scope: RunScope): Promise<ExecutionEnd> {
-    const release = this.delegated.follow(scope);
     try {
       return await this.execution.execute(run, scope);
     } finally {
-      release();
       if (this.workers.get(run.id)?.scope === scope) this.workers.delete(run.id);
     }
   }

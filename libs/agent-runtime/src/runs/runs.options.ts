@@ -9,8 +9,6 @@ export interface RunsOptions {
   readonly maxRunningPerAgent: number;
   /** How long a finished run is kept. */
   readonly keepMs: number;
-  /** The definition that a run without a target uses. */
-  readonly defaultAgent?: string;
 }
 
 export const DEFAULT_RUNS_OPTIONS: RunsOptions = {

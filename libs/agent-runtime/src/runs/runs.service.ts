@@ -52,20 +52,11 @@ export class RunsService {
     const { namespace, target, input, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
-    const { agentId, definition, limit: own } = await this.targets.choose(namespace, target);
+    const { agentId, definition, limit: own, host } = await this.targets.choose(namespace, target);
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
-    const place = {
-      id,
-      namespace,
-      rootId: id,
-      parentId: null,
-      depth: 0,
-      retryOf,
-      state: 'queued',
-      host: null,
-    } as const;
+    const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     return async () =>
       await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
   }

@@ -7,7 +7,7 @@ const NOTHING: SpendingAmount = { tokens: 0, microUsd: 0 };
  * hold ends once: with the settlement of the final call, or with the end of the run.
  */
 export class FinalFund {
-  private holds: Hold[] = [];
+  private holds: readonly Hold[] = [];
   private total = NOTHING;
 
   get amount(): SpendingAmount {
@@ -16,7 +16,7 @@ export class FinalFund {
 
   add(hold: Hold): void {
     const { tokens, microUsd } = this.total;
-    this.holds.push(hold);
+    this.holds = [...this.holds, hold];
     this.total = { tokens: tokens + hold.amount.tokens, microUsd: microUsd + hold.amount.microUsd };
   }
 

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import { BackgroundFaults, type Database, EventCatalog, PLATFORM_EVENTS, PlatformModule } from '#rollcall/platform';
 import { eventsOf, RecordedFaults, type TestEvents, testPlatformOptions } from '#rollcall/platform/testing';
 import { type Agent, type ModelRequest, ProvidersModule } from '#rollcall/providers';
@@ -19,7 +19,7 @@ import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { RunChannel } from '../runs/run.channel.js';
 import { RunFeed } from '../runs/run.feed.js';
-import type { Run } from '../runs/run.js';
+import type { Run, StartRun } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
 import { RunSweeper } from '../runs/run.sweeper.js';
 import { RunWorkers } from '../runs/run.workers.js';
@@ -57,22 +57,39 @@ export class TestAgents {
   }
 }
 
+interface BuildParts {
+  agents: TestAgents;
+  spending: LedgerSpending;
+  delegation: Delegation;
+}
+
 /** Hosts the agents of a test. */
 class TestHost extends HostedAgents {
   readonly replicaId = crypto.randomUUID();
   private readonly built = new Map<string, Agent>();
+  private parts?: BuildParts;
 
-  constructor(
-    private readonly agents: TestAgents,
-    private readonly build: (name: string, agent: TestAgent) => Agent,
-  ) {
+  constructor(private readonly agents: TestAgents) {
     super();
+  }
+
+  /** Defines the agents, and makes them available for delegation. */
+  async prepare(module: TestingModule): Promise<void> {
+    const delegation = module.get(Delegation, { strict: false });
+    const spending = module.get(LedgerSpending, { strict: false });
+    const parts = { agents: this.agents, spending, delegation };
+    this.parts = parts;
+    const { defined, foreign } = this.agents;
+    for (const [name, agent] of defined)
+      delegation.factories.register(name, `The agent ${name}.`, () => reactAgent(name, agent, parts));
+    const definitions = module.get(DefinitionsService, { strict: false });
+    for (const name of [...defined.keys(), ...foreign.keys()]) await define(definitions, name);
   }
 
   async use({ name }: { name: string }): Promise<AgentUse> {
     const agent = this.built.get(name) ?? this.create(name);
     this.built.set(name, agent);
-    const signal = new AbortController().signal;
+    const { signal } = new AbortController();
     return await Promise.resolve({ agent, revision: 1, signal, release: () => undefined });
   }
 
@@ -82,9 +99,10 @@ class TestHost extends HostedAgents {
 
   private create(name: string): Agent {
     const foreign = this.agents.foreign.get(name);
+    if (foreign) return foreign();
     const defined = this.agents.defined.get(name);
-    if (!foreign && !defined) throw new Error(`no agent ${name}`);
-    return foreign ? foreign() : this.build(name, defined!);
+    if (!defined || !this.parts) throw new Error(`no agent ${name}`);
+    return reactAgent(name, defined, this.parts);
   }
 }
 
@@ -95,7 +113,6 @@ export interface TestRuns {
   feed: RunFeed;
   workers: RunWorkers;
   sweeper: RunSweeper;
-  spending: LedgerSpending;
   budgets: BudgetsService;
   events: TestEvents;
   start(): void;
@@ -110,71 +127,50 @@ export async function testRuns(
   options: Partial<RunsOptions> = {},
 ): Promise<TestRuns> {
   Logger.overrideLogger(false);
-  let host: TestHost | undefined;
-  const hosted = {
-    get replicaId() {
-      return host!.replicaId;
-    },
-    use: async (key: { name: string }) => await host!.use(key),
-    hostOf: async () => await host!.hostOf(),
-  };
-  const module = await Test.createTestingModule({
-    imports: [
-      PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
-      RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
-      ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
-      AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, runs: { ...DEFAULT_RUNS_OPTIONS, ...options } }),
-    ],
-  })
-    .overrideProvider(BackgroundFaults)
-    .useValue(new RecordedFaults())
-    .overrideProvider(HostedAgents)
-    .useValue(hosted)
-    .compile();
+  const host = new TestHost(agents);
+  const module = await compiled(db, host, { ...DEFAULT_RUNS_OPTIONS, ...options });
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
   module.get(NativeRegistration, anywhere).onModuleInit();
-  const spending = module.get(LedgerSpending, anywhere);
-  const delegation = module.get(Delegation, anywhere);
-  const build = (name: string, agent: TestAgent): Agent => reactAgent(name, agent, { agents, spending, delegation });
-  host = new TestHost(agents, build);
-  for (const [name, agent] of agents.defined)
-    delegation.factories.register(name, `The agent ${name}.`, () => build(name, agent) as ReactAgent);
-  const definitions = module.get(DefinitionsService, anywhere);
-  for (const name of [...agents.defined.keys(), ...agents.foreign.keys()]) await define(definitions, name);
+  await host.prepare(module);
   const events = eventsOf(module);
-  const parts = {
-    runs: module.get(RunsService, anywhere),
+  const channel = module.get(RunChannel, anywhere);
+  const workers = module.get(RunWorkers, anywhere);
+  const runs = module.get(RunsService, anywhere);
+  return {
+    runs,
+    workers,
+    events,
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
-    workers: module.get(RunWorkers, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
-    spending,
     budgets: module.get(BudgetsService, anywhere),
-    events,
-  };
-  const channel = module.get(RunChannel, anywhere);
-  return {
-    ...parts,
-    start: () => {
-      events.start();
-      channel.start();
-      parts.workers.start();
-    },
+    start: () => [events, channel, workers].forEach((part) => part.start()),
     stop: async () => {
-      await parts.workers.stop();
-      await channel.stop();
-      await events.stop();
+      for (const part of [workers, channel, events]) await part.stop();
     },
-    run: async (definition, text = 'Begin.', tokens) =>
-      await parts.runs.start({
-        namespace: 'default',
-        target: { definition },
-        input: [{ type: 'text', text }],
-        by: 'key:test',
-        ...(tokens !== undefined && { limit: { tokens, microUsd: null } }),
-      }),
+    run: async (definition, text = 'Begin.', tokens) => await runs.start(requestOf(definition, text, tokens)),
   };
+}
+
+function requestOf(definition: string, text: string, tokens?: number): StartRun {
+  const limit = tokens === undefined ? {} : { limit: { tokens, microUsd: null } };
+  return { namespace: 'default', target: { definition }, input: [{ type: 'text', text }], by: 'key:test', ...limit };
+}
+
+async function compiled(db: Database, host: TestHost, runs: RunsOptions): Promise<TestingModule> {
+  const imports = [
+    PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
+    RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),
+    ProvidersModule.forRoot({ ...PROVIDERS, secrets: () => undefined }),
+    AgentRuntimeModule.forRoot({ ...DEFAULT_RUNTIME_OPTIONS, runs }),
+  ];
+  return await Test.createTestingModule({ imports })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .overrideProvider(HostedAgents)
+    .useValue(host)
+    .compile();
 }
 
 async function define(definitions: DefinitionsService, name: string): Promise<void> {
@@ -186,7 +182,7 @@ async function define(definitions: DefinitionsService, name: string): Promise<vo
 function reactAgent(
   name: string,
   { script, tools = [], options = {} }: TestAgent,
-  { agents, spending, delegation }: { agents: TestAgents; spending: LedgerSpending; delegation: Delegation },
+  { agents, spending, delegation }: BuildParts,
 ): ReactAgent {
   const model = new ScriptedModel(script);
   agents.models.set(name, [...(agents.models.get(name) ?? []), model]);

@@ -24,9 +24,9 @@ export class RunningCall implements ToolContext {
   readonly run: RunContext;
   readonly turn: number;
   readonly callId: string;
-  readonly memory: RunMemory;
   private controller?: AbortController;
   private state: 'running' | 'finished' | 'abandoned' = 'running';
+  private reject?: (error: Error) => void;
 
   constructor(
     private readonly tool: Tool,
@@ -36,7 +36,10 @@ export class RunningCall implements ToolContext {
     this.run = surroundings.run;
     this.turn = surroundings.turn;
     this.callId = call.id;
-    this.memory = surroundings.memory;
+  }
+
+  get memory(): RunMemory {
+    return this.surroundings.memory;
   }
 
   get signal(): AbortSignal {
@@ -74,24 +77,31 @@ export class RunningCall implements ToolContext {
     throw new Error(`The input is invalid: ${input.problems}. Correct it and call the tool again.`);
   }
 
+  /** Called when the run is cancelled. */
+  handleEvent(): void {
+    this.abandon('The run was cancelled.');
+  }
+
   private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
     const { signal } = this.surroundings;
-    const { promise, reject } = Promise.withResolvers<never>();
-    const abandon = (reason: string): void => {
-      this.state = 'abandoned';
-      reject(new Error(reason));
-      this.controller?.abort();
-    };
-    const onAbort = (): void => abandon('The run was cancelled.');
-    const timer = setTimeout(() => abandon(`It did not finish within ${limitMs} ms.`), limitMs);
-    signal.addEventListener('abort', onAbort, { once: true });
+    const timer = setTimeout(() => this.abandon(`It did not finish within ${limitMs} ms.`), limitMs);
+    signal.addEventListener('abort', this, { once: true });
     try {
-      if (signal.aborted) onAbort(); // aborted after the check of the executor and before this listener
-      return await Promise.race([result, promise]);
+      return await new Promise((resolve, reject) => {
+        this.reject = reject;
+        result.then(resolve, reject);
+        if (signal.aborted) this.handleEvent(); // aborted after the check of the executor and before the listener was added
+      });
     } finally {
       clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
+      signal.removeEventListener('abort', this);
     }
+  }
+
+  private abandon(reason: string): void {
+    this.state = 'abandoned';
+    this.reject?.(new Error(reason));
+    this.controller?.abort();
   }
 }
 

@@ -53,7 +53,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
   const answering = (answer: NonNullable<(typeof server.tools)[0]['answer']>) =>
     void (server.tools = [{ name: 'echo', answer }]);
 
-  it('connects at the first call and lists the tools of all pages', async () => {
+  it('S2.2 connects at the first call and lists the tools of all pages', async () => {
     server.tools = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, description: `Does ${name}.` }));
     const one = client();
     expect(server.requests).toEqual([]);
@@ -62,19 +62,19 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema: { type: 'object' } });
   });
 
-  it('calls a tool, also many times at the same time over one connection', async () => {
+  it('S2.2 calls a tool, also many times at the same time over one connection', async () => {
     const one = client();
     const results = await Promise.all([1, 2, 3].map(async (n) => await one.callTool(ECHO, { n })));
     expect(results).toEqual([1, 2, 3].map((n) => ({ text: `{"n":${n}}`, isError: false })));
     expect(server.openSessions).toBe(era === '2025' ? 1 : 0);
   });
 
-  it('returns a result that reports an error', async () => {
+  it('S2.2 returns a result that reports an error', async () => {
     answering(() => ({ content: [{ type: 'text', text: 'out of paper' }], isError: true }));
     expect(await client().callTool(ECHO, {})).toEqual({ text: 'out of paper', isError: true });
   });
 
-  it('returns content of other types as text', async () => {
+  it('S2.2 returns content of other types as text', async () => {
     answering(() => ({
       content: [
         { type: 'image', data: 'AAAA', mimeType: 'image/png' },
@@ -88,14 +88,14 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect((await client().callTool(ECHO, {})).text).toBe('{"total":5}');
   });
 
-  it('reports a tool that the server does not have with MCP_TOOL_FAILED and keeps the connection', async () => {
+  it('S2.2 reports a tool that the server does not have with MCP_TOOL_FAILED and keeps the connection', async () => {
     const one = client();
     await expect(one.callTool({ ...ECHO, name: 'gone' }, {})).rejects.toMatchObject({ code: 'MCP_TOOL_FAILED' });
     expect(await one.callTool(ECHO, {})).toMatchObject({ isError: false });
     expect(server.openSessions).toBe(era === '2025' ? 1 : 0);
   });
 
-  it('ends a call at the time limit if the server hangs', async () => {
+  it('S2.2 ends a call at the time limit if the server hangs', async () => {
     answering(async () => await new Promise(() => undefined));
     const one = client({ timeoutMs: 200 });
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_TIMED_OUT', retryable: true });
@@ -104,7 +104,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect((await one.callTool(ECHO, {})).text).toBe('well again');
   });
 
-  it('ends a call that the caller cancels, and the server can notice it', async () => {
+  it('S2.2 ends a call that the caller cancels, and the server can notice it', async () => {
     answering(async () => await new Promise(() => undefined));
     const abort = new AbortController();
     const call = client().callTool(ECHO, {}, { signal: abort.signal });
@@ -114,18 +114,18 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     await until('the request has ended', () => server.busyConnections === 0 && server.cancelled === 1);
   });
 
-  it('reads a result of 100 MB only up to the size limit', async () => {
+  it('S2.2 reads a result of 100 MB only up to the size limit', async () => {
     answering(() => 'x'.repeat(100_000_000));
     await expect(client().callTool(ECHO, {})).rejects.toMatchObject({ code: 'EGRESS_TOO_LARGE' });
     await until('the request has ended', () => server.busyConnections === 0);
   });
 
-  it('rejects a list of tools that never ends', async () => {
+  it('S2.2 rejects a list of tools that never ends', async () => {
     server.tools = Array.from({ length: 100 }, (_, index) => ({ name: `tool-${index}` }));
     await expect(client().listTools()).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
 
-  it('reports a server that dies during a call, and connects again when it is back', async () => {
+  it('S2.2 reports a server that dies during a call, and connects again when it is back', async () => {
     const one = client();
     await one.callTool(ECHO, {});
     server.intercept = answeredBy((response) => response.destroy());
@@ -136,14 +136,14 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(await one.callTool(ECHO, { n: 1 })).toMatchObject({ text: '{"n":1}' });
   });
 
-  it('continues after the server has restarted', async () => {
+  it('S2.2 continues after the server has restarted', async () => {
     const one = client();
     await one.callTool(ECHO, {});
     server.forgetSessions();
     expect(await one.callTool(ECHO, { n: 2 })).toMatchObject({ text: '{"n":2}' });
   });
 
-  it('waits for a server that starts slowly, and reports a server that exceeds its time', async () => {
+  it('S2.2 waits for a server that starts slowly, and reports a server that exceeds its time', async () => {
     const gate = Promise.withResolvers<void>();
     server.intercept = (_request, response) => {
       void gate.promise.then(() => response.writeHead(503).end());
@@ -162,7 +162,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     await expect(tools).resolves.toHaveLength(1);
   });
 
-  it('sends a static key to the server only, and removes it from everything the server returns', async () => {
+  it('S2.2 sends a static key to the server only, and removes it from everything the server returns', async () => {
     answering((input) => `your key is ${TOKEN} and ${Buffer.from(TOKEN).toString('base64')} ${JSON.stringify(input)}`);
     server.tools[0].description = `Knows ${TOKEN}.`;
     const one = client({ credential: { env: 'MCP_TOKEN' } });
@@ -171,14 +171,14 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(new Set([`Bearer ${TOKEN}`]));
   });
 
-  it.each([401, 403])('reports a server that refuses the credential with %d', async (status) => {
+  it.each([401, 403])('S2.2 reports a server that refuses the credential with %d', async (status) => {
     server.intercept = answeredBy((response) => response.writeHead(status).end(`not ${TOKEN}`));
     const call = client({ credential: { env: 'MCP_TOKEN' } }).listTools();
     await expect(call).rejects.toMatchObject({ code: 'MCP_CREDENTIAL_REFUSED', status });
     await expect(call).rejects.toMatchObject({ message: expect.not.stringContaining(TOKEN) as string });
   });
 
-  it('does not follow a redirect, so the key stays at its origin', async () => {
+  it('S2.2 does not follow a redirect, so the key stays at its origin', async () => {
     const other = await LocalServer.start((_request, response) => response.end());
     server.intercept = answeredBy((response) => response.writeHead(307, { location: `${other.url}/mcp` }).end());
     await expect(client({ credential: { env: 'MCP_TOKEN' } }).listTools()).rejects.toMatchObject({
@@ -188,21 +188,21 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     await other.close();
   });
 
-  it('does not call a loopback address that the egress policy denies', async () => {
+  it('S2.2 does not call a loopback address that the egress policy denies', async () => {
     const guarded = new EgressClient({ policy: new EgressPolicy() });
     await expect(clientOf({ url: server.url }, guarded).listTools()).rejects.toMatchObject({ code: 'EGRESS_DENIED' });
     await guarded.close();
     expect(server.requests).toEqual([]);
   });
 
-  it('reports an answer that does not follow the protocol', async () => {
+  it('S2.2 reports an answer that does not follow the protocol', async () => {
     const one = client();
     await one.listTools();
     server.intercept = answeredBy((response) => response.writeHead(200).end('<html>'));
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
 
-  it('ends its session and rejects further calls when it is closed', async () => {
+  it('S2.2 ends its session and rejects further calls when it is closed', async () => {
     const one = client();
     await one.callTool(ECHO, {});
     await one.close();
@@ -210,7 +210,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     await expect(one.callTool(ECHO, {})).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE', retryable: false });
   });
 
-  it('ends calls in progress when it is closed', async () => {
+  it('S2.2 ends calls in progress when it is closed', async () => {
     answering(async () => await new Promise(() => undefined));
     const one = client();
     const call = one.callTool(ECHO, {}).catch((error: unknown) => error);
@@ -250,7 +250,7 @@ describe('a client with client credentials', () => {
     return clientOf({ url: server.url, clientCredentials: { tokenUrl: `${tokens.url}/token`, ...keys } });
   };
 
-  it('requests one token for its server and uses it for all calls', async () => {
+  it('S2.2 requests one token for its server and uses it for all calls', async () => {
     const one = client();
     await Promise.all([one.callTool(ECHO, {}), one.callTool(ECHO, {}), one.listTools()]);
     expect(issued).toBe(1);
@@ -263,7 +263,7 @@ describe('a client with client credentials', () => {
     expect(headers.authorization).toBe(`Basic ${Buffer.from('rollcall:client-secret-0123').toString('base64')}`);
   });
 
-  it('requests another token when the server refuses the current one', async () => {
+  it('S2.2 requests another token when the server refuses the current one', async () => {
     const one = client();
     await one.callTool(ECHO, {});
     valid = 'token-2-0123456789';
@@ -271,13 +271,13 @@ describe('a client with client credentials', () => {
     expect(issued).toBe(2);
   });
 
-  it('reports a token that the server always refuses, after one repetition', async () => {
+  it('S2.2 reports a token that the server always refuses, after one repetition', async () => {
     valid = 'another';
     await expect(client().listTools()).rejects.toMatchObject({ code: 'MCP_CREDENTIAL_REFUSED' });
     expect(issued).toBe(2);
   });
 
-  it('reports client credentials that the token URL refuses', async () => {
+  it('S2.2 reports client credentials that the token URL refuses', async () => {
     status = 401;
     await expect(client().listTools()).rejects.toMatchObject({ code: 'MCP_CREDENTIAL_REFUSED', status: 401 });
     expect(server.requests).toEqual([]);
@@ -288,7 +288,7 @@ describe('the configuration of an MCP server', () => {
   it.each([
     ['a key that is not set', { url: 'http://127.0.0.1:9/mcp', credential: { env: 'NOT_SET' } }],
     ['a program that the operator does not allow', { program: 'unknown' }],
-  ])('with %s is reported when it is used', async (_name, config) => {
+  ])('S2.2 with %s is reported when it is used', async (_name, config) => {
     await expect(clientOf(config).listTools()).rejects.toMatchObject({ code: 'MCP_SETTINGS_INVALID' });
   });
 
@@ -297,7 +297,7 @@ describe('the configuration of an MCP server', () => {
     ['another protocol', { a: { url: 'ftp://example.com' } }],
     ['a command', { a: { command: '/bin/sh' } }],
     ['two credentials', { a: { url: 'https://x.example', credential: { env: 'A' }, clientCredentials: {} } }],
-  ])('with %s is rejected', (_name, servers) => {
+  ])('S2.2 with %s is rejected', (_name, servers) => {
     expect(McpServersSchema.safeParse(servers).success).toBe(false);
   });
 });

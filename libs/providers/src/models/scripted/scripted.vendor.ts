@@ -27,7 +27,9 @@ export class ScriptedVendor implements ModelVendor {
   private readonly scripts: Map<string, () => ModelProvider>;
 
   constructor(scripts: Record<string, () => ModelProvider> = {}) {
-    this.scripts = new Map(Object.entries({ echo: scriptOf(ECHO, 'echo'), steps: scriptOf(STEPS, 'steps'), ...scripts }));
+    this.scripts = new Map(
+      Object.entries({ echo: scriptOf(ECHO, 'echo'), steps: scriptOf(STEPS, 'steps'), ...scripts }),
+    );
   }
 
   open({ model }: Pick<ModelConnection, 'model'>): ModelProvider {

@@ -1,0 +1,51 @@
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { IsBoolean, IsString, Length, MaxLength } from 'class-validator';
+import { Optional } from '../http/optional.js';
+
+const MAX_CALL_ID = 512;
+const MAX_HASH = 128;
+const MAX_REASON = 2_000;
+const MAX_OUTPUT = 1_000_000;
+
+/** A decision about one call, from `result.approvals` of the run. */
+export class DecisionBody {
+  @ApiProperty({ minLength: 1, maxLength: MAX_CALL_ID, example: 'call-1', description: 'The id of the call.' })
+  @IsString()
+  @Length(1, MAX_CALL_ID)
+  callId: string;
+
+  @ApiProperty({
+    minLength: 1,
+    maxLength: MAX_HASH,
+    example: '9f86d081884c7d65',
+    description: 'The hash of the input of the call. The decision applies to exactly this input.',
+  })
+  @IsString()
+  @Length(1, MAX_HASH)
+  inputHash: string;
+
+  @ApiProperty({ example: true, description: 'Whether the call may be executed.' })
+  @IsBoolean()
+  approved: boolean;
+
+  @ApiPropertyOptional({
+    maxLength: MAX_REASON,
+    example: 'The amount is correct.',
+    description: 'Why. The agent receives the reason of a rejection.',
+  })
+  @Optional()
+  @IsString()
+  @MaxLength(MAX_REASON)
+  reason?: string;
+
+  @ApiPropertyOptional({
+    maxLength: MAX_OUTPUT,
+    description:
+      'The result of the call, if you know that it was executed. Only for a run that waits for `needs_review`: the call is then ' +
+      'not repeated.',
+  })
+  @Optional()
+  @IsString()
+  @MaxLength(MAX_OUTPUT)
+  output?: string;
+}

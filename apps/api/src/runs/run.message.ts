@@ -1,0 +1,21 @@
+import type { RunStreamEvent } from '#rollcall/agent-runtime';
+import { type RunStepView, type RunView, toRunView, toStepView } from './run.view.js';
+
+/** A piece of an answer that is not stored. The next step replaces all pieces after `afterStep`. */
+export interface RunPiece {
+  readonly text: string;
+  readonly afterStep: number;
+}
+
+/** One message of a stream, without its transport. */
+export interface RunMessage {
+  readonly type: RunStreamEvent['type'];
+  readonly data: RunStepView | RunView | RunPiece;
+}
+
+export function toMessage(event: RunStreamEvent): RunMessage {
+  if (event.type === 'step') return { type: 'step', data: toStepView(event.stored) };
+  if (event.type === 'state') return { type: 'state', data: toRunView(event.run) };
+  const { type, text, afterStep } = event;
+  return { type, data: { text, afterStep } };
+}

@@ -1,0 +1,28 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RunFeed, type RunKey, RunReader } from '#rollcall/agent-runtime';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { validationFailed } from '../http/validation.error.js';
+import { type RunSink, RunStream } from './run.stream.js';
+
+/** Opens streams of runs for SSE and WebSocket connections. */
+@Injectable()
+export class RunStreams {
+  constructor(
+    private readonly feed: RunFeed,
+    private readonly reader: RunReader,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * Returns a function that opens the stream. Rejects if the run does not exist, or has no such step: a stream that starts after a
+   * later step would silently omit steps.
+   */
+  async prepare(key: RunKey, afterStep: number): Promise<(sink: RunSink) => RunStream> {
+    const found = await this.reader.steps(key, Math.max(0, afterStep - 1), 1);
+    if (afterStep > 0 && found.length === 0)
+      throw validationFailed([{ field: 'afterStep', message: 'afterStep must be the number of a step of this run' }]);
+    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    return (sink) => new RunStream(this.feed, sink, { key, afterStep, buffer, slowAfterMs });
+  }
+}

@@ -1,0 +1,70 @@
+import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
+import {
+  type AgentRecord,
+  Directory,
+  DirectoryFollower,
+  MAX_LIMIT,
+  Ranker,
+  type Ranking,
+  RegistryClock,
+  routability,
+} from '#rollcall/registry';
+import { RunTargetUnavailableError, RunTargetUnknownError } from './run.errors.js';
+
+export interface CandidateQuery {
+  readonly namespace: string;
+  readonly capabilities: readonly string[];
+  readonly prefer?: string;
+}
+
+/** The candidates of a query, best first. */
+export interface Candidates {
+  readonly records: readonly AgentRecord[];
+  /** The error if none of them can be used. */
+  unavailable(): RunTargetUnavailableError;
+}
+
+const MAX_EXPLAINED = 20;
+
+/** The registered agents that can execute a run now. */
+@Injectable()
+export class RunCandidates {
+  constructor(
+    private readonly ranker: Ranker,
+    private readonly directory: Directory,
+    private readonly follower: DirectoryFollower,
+    private readonly clock: RegistryClock,
+  ) {}
+
+  /** Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. */
+  async get(namespace: string, agentId: string): Promise<AgentRecord> {
+    await this.follower.refresh();
+    const now = this.directory.advance(this.clock.now());
+    const entry = this.directory.find(qualifiedId(namespace, agentId));
+    if (!entry) throw new RunTargetUnknownError(agentId);
+    const exclusions = routability(entry, now);
+    const [first] = exclusions;
+    if (!first) return entry.record;
+    const { text, eligibleWhen } = first;
+    const message = `The agent ${agentId} cannot receive work now: ${text}. It can when ${eligibleWhen.text}.`;
+    throw new RunTargetUnavailableError(message, { exclusions }, eligibleWhen.inMs);
+  }
+
+  async rank(query: CandidateQuery): Promise<Candidates> {
+    await this.follower.refresh();
+    const ranking = this.ranker.rank({ ...query, limit: MAX_LIMIT, explain: true }, this.clock.now());
+    const records = ranking.candidates.flatMap(({ agent }) => {
+      const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
+      return record ? [record] : [];
+    });
+    return { records, unavailable: () => noneCapable(query.capabilities, ranking) };
+  }
+}
+
+function noneCapable(capabilities: readonly string[], ranking: Ranking): RunTargetUnavailableError {
+  const { excluded = [], unclaimed = [], retryAfterMs } = ranking;
+  const message = `No agent with the capabilities ${capabilities.join(', ')} can receive work now. The details explain why each agent was excluded.`;
+  const details = { excluded: excluded.slice(0, MAX_EXPLAINED), unclaimed };
+  return new RunTargetUnavailableError(message, details, retryAfterMs ?? undefined);
+}

@@ -1,0 +1,116 @@
+import type { Database } from '#rollcall/platform';
+import { readAll, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
+import type { ModelRequest } from '#rollcall/providers';
+import { callTool, hangAfter, say, using } from '#rollcall/providers/testing';
+import type { Run } from '../runs/run.js';
+import type { RunsOptions } from '../runs/runs.options.js';
+import { defineTool } from '../tools/define.tool.js';
+import type { Tool } from '../tools/tool.js';
+import { TestAgents, type TestRuns, testRuns } from './test-runs.js';
+
+/** The usage of each model call. */
+export const USED = { inputTokens: 10, outputTokens: 5 };
+export const TOKENS = 15;
+
+type Script = (request: ModelRequest) => ReturnType<typeof say>;
+
+/** Replicas that execute runs on one database, and agents whose tools end when the test opens the gate. */
+export class RunsWorld {
+  readonly agents = new TestAgents();
+  readonly executed: string[] = [];
+  readonly gate = Promise.withResolvers<void>();
+  private readonly replicas = new Set<TestRuns>();
+
+  private constructor(readonly database: TestDatabase) {
+    const tools = [this.tool('look', true), this.tool('pay', false)];
+    const define = (name: string, ...steps: string[]): void =>
+      void this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
+    define('looker', 'look', 'look', 'done');
+    define('payer', 'pay', 'done');
+    define('thinker', 'look', 'hang', 'done');
+    define('boss', 'delegate looker', 'done');
+    define('manager', 'delegate payer', 'done');
+    define('asker', 'ask', 'done');
+  }
+
+  static async create(): Promise<RunsWorld> {
+    return new RunsWorld(await testDatabase());
+  }
+
+  async end(): Promise<void> {
+    this.gate.resolve();
+    await Promise.all([...this.replicas].map(async (one) => await one.stop()));
+    await this.database.drop();
+  }
+
+  async replica(options: Partial<RunsOptions> = {}, db?: Database): Promise<TestRuns> {
+    const made = await testRuns(db ?? (await this.database.connectAgain()), this.agents, {
+      leaseMs: 60_000,
+      ...options,
+    });
+    this.replicas.add(made);
+    made.start();
+    return made;
+  }
+
+  async stop(replica: TestRuns): Promise<void> {
+    this.replicas.delete(replica);
+    await replica.stop();
+  }
+
+  /** The leases of replicas that do not work any more end. */
+  async endLeases(): Promise<void> {
+    const past = `clock_timestamp() - interval '1 second'`;
+    await this.database.db.query(`UPDATE run SET lease_until = ${past} WHERE lease_token IS NOT NULL`);
+  }
+
+  private tool(name: string, idempotent: boolean): Tool {
+    const execute = async (): Promise<string> => {
+      this.executed.push(name);
+      await this.gate.promise;
+      return 'worked';
+    };
+    return defineTool({ name, description: 'Works.', idempotent, execute });
+  }
+}
+
+/** The model makes the next of these steps after each of its replies. It hangs only in the first call that gets there. */
+function script(steps: readonly string[]): Script {
+  let hasHung = false;
+  return ({ messages }) => {
+    const at = messages.filter(({ role }) => role === 'assistant').length;
+    const [step = 'done', target] = (steps[at] ?? 'done').split(' ');
+    if (step === 'done') return using(USED, say('done'));
+    if (step === 'ask') return using(USED, callTool('ask_caller', { question: 'Which one?' }, `c${at}`));
+    if (step === 'delegate')
+      return using(USED, callTool('delegate_to_agent', { agent: target, task: 'Do it.' }, `c${at}`));
+    if (step !== 'hang') return using(USED, callTool(step, {}, `c${at}`));
+    if (hasHung) return using(USED, say('woke up'));
+    hasHung = true;
+    return hangAfter('hm');
+  };
+}
+
+export const keyOf = ({ id }: Pick<Run, 'id'>): { namespace: string; id: string } => ({ namespace: 'default', id });
+
+/** The run when it is finished or waits. */
+export async function ended(on: TestRuns, run: Run): Promise<Run> {
+  return await on.reader.get(keyOf(run), 20_000);
+}
+
+/** The types of the steps, which are numbered without a gap. */
+export async function stepsOf(on: TestRuns, run: Run): Promise<string[]> {
+  const steps = await on.reader.steps(keyOf(run), 0, 100);
+  expect(steps.map(({ seq }) => seq)).toEqual(steps.map((_, index) => index + 1));
+  return steps.map(({ step }) => step.type);
+}
+
+export async function budgetOf(on: TestRuns, { id }: Run): Promise<{ used: number; held: number }> {
+  const [reading] = await on.budgets.of('run', id);
+  return { used: reading?.budget.used.tokens ?? -1, held: reading?.budget.reserved.tokens ?? -1 };
+}
+
+/** The types of the events of runs, in order. */
+export async function typesOf(on: TestRuns): Promise<string[]> {
+  return (await readAll(on.events)).filter(({ type }) => type.startsWith('run.')).map(({ type }) => type);
+}
