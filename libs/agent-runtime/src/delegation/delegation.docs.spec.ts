@@ -34,7 +34,7 @@ describe('docs/runtime/delegation.md', () => {
     const agent = create('ada', model);
     addWriter(agent, () => create('writer', scripted(say('The text of the agent.'))));
     expect(await resultOf(agent)).toMatchObject({ outcome: 'completed' });
-    const [, shown = ''] = /^```\n(Answers .*?)\n```$/ms.exec(PAGE) ?? [];
+    const [, shown = ''] = /^```\n(<agent_output .*?)\n```$/ms.exec(PAGE) ?? [];
     expect(model.calls[1]?.request.messages.at(-1)).toMatchObject({ content: [{ output: shown }] });
   });
 

@@ -3,12 +3,11 @@ import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { labelled } from '../skills/labelled.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
-import { childOutput, childOutputs } from './child.output.js';
+import { childOutput, childOutputs, OUTPUT_RULE } from './child.output.js';
 import { type ChildResult, isFailed } from './child.result.js';
 import { DelegationFailedError } from './delegation.errors.js';
 import type { ListedTarget, WantedAgent } from './delegation.targets.js';
 import type { Delegator } from './delegator.js';
-import { shortSchema } from './short.schema.js';
 
 /** The names of the tools of this file. A tool of another toolbox with such a name is never inherited. */
 export const DELEGATION_TOOLS: ReadonlySet<string> = new Set([
@@ -24,20 +23,21 @@ const MAX_TASKS = 100;
 const MAX_LISTED = 100;
 const MAX_DESCRIPTION_CHARS = 300;
 
-/** In the output of list_agents, and not in the descriptions, because these cost tokens in each call. */
-const GUIDE =
-  'An agent knows only its task and not this conversation, so write complete tasks. Instead of an agent, delegate_to_agent accepts capabilities: it then chooses an agent that has all of them, with prefer for example the fastest.';
-
-const AgentName = z.string().min(1).max(300);
-const Task = z.string().min(1).max(100_000);
+const AgentName = z.string().min(1).max(300).describe('The name of the agent, as list_agents returns it');
+const Task = z.string().min(1).max(100_000).describe('The complete task. The agent does not know this conversation.');
 
 const DelegateInput = z
   .strictObject({
     agent: AgentName.optional(),
-    capabilities: z.array(z.string().min(1).max(100)).min(1).max(MAX_CAPABILITIES).optional(),
-    prefer: z.string().max(64).optional(),
+    capabilities: z
+      .array(z.string().min(1).max(100))
+      .min(1)
+      .max(MAX_CAPABILITIES)
+      .optional()
+      .describe('Instead of agent: any agent that has all these capabilities'),
+    prefer: z.string().max(64).optional().describe('With capabilities: cheapest (default), fastest, least-loaded …'),
     task: Task,
-    data: z.unknown().optional(),
+    data: z.unknown().optional().describe('Any JSON that the agent needs'),
   })
   .refine(({ agent, capabilities }) => (agent === undefined) !== (capabilities === undefined), {
     error: 'give either agent or capabilities',
@@ -48,7 +48,10 @@ const SpawnInput = z.strictObject({
     .array(z.strictObject({ agent: AgentName, task: Task }))
     .min(1)
     .max(MAX_TASKS),
-  mode: z.enum(['failFast', 'collect']).default('failFast'),
+  mode: z
+    .enum(['failFast', 'collect'])
+    .default('failFast')
+    .describe('failFast: the first failure cancels the other agents. collect: all agents finish.'),
 });
 
 /** A call that is repeated after a crash continues its delegated runs, because their ids follow from the call. */
@@ -56,19 +59,15 @@ const REPEATABLE = true;
 
 const SubagentInput = z.strictObject({ subagent: AgentName, prompt: Task });
 
-/**
- * The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. Their declarations are short, so that
- * also a run with a small budget can pay a call with all of them.
- */
+/** The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. */
 export function delegationTools(delegator: Delegator, maxChars: number): readonly Tool[] {
-  const tools = [listAgents(delegator), delegateToAgent(delegator, maxChars), ...spawning(delegator, maxChars)];
-  return tools.map((tool) => ({ ...tool, inputSchema: shortSchema(tool.inputSchema) }));
+  return [listAgents(delegator), delegateToAgent(delegator, maxChars), ...spawning(delegator, maxChars)];
 }
 
 function listAgents(delegator: Delegator): Tool {
   return defineTool({
     name: 'list_agents',
-    description: 'Lists the agents that you can delegate to.',
+    description: 'Lists the agents that can receive tasks now, with their descriptions.',
     idempotent: true,
     execute: async (_input, { run }) => listOf(await delegator.list(run)),
   });
@@ -77,7 +76,7 @@ function listAgents(delegator: Delegator): Tool {
 function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
   return defineTool({
     name: 'delegate_to_agent',
-    description: 'Gives a task to an agent, which knows only this task.',
+    description: `Gives a task to another agent and returns its answer. Name the agent, or the capabilities it needs. ${OUTPUT_RULE}`,
     input: DelegateInput,
     idempotent: REPEATABLE,
     timeoutMs: NO_TIMEOUT_MS,
@@ -90,7 +89,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
   return [
     defineTool({
       name: 'spawn_agents',
-      description: 'Gives tasks to agents at the same time.',
+      description: `Gives tasks to several agents at the same time and returns all answers, in the order of the tasks. ${OUTPUT_RULE}`,
       input: SpawnInput,
       idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
@@ -104,7 +103,7 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
     }),
     defineTool({
       name: 'spawn_subagent',
-      description: 'Gives a prompt to an agent, one at a time.',
+      description: `Starts a subagent with a prompt and returns its answer. Subagents run one after the other. ${OUTPUT_RULE}`,
       input: SubagentInput,
       idempotent: REPEATABLE,
       timeoutMs: NO_TIMEOUT_MS,
@@ -134,5 +133,5 @@ function listOf(targets: readonly ListedTarget[]): string {
   }));
   const more =
     targets.length > shown.length ? `\nThese are the first ${shown.length} of ${targets.length} agents.` : '';
-  return `${GUIDE}\n${labelled('agent_list', {}, shown.map((one) => JSON.stringify(one)).join('\n'))}${more}`;
+  return labelled('agent_list', {}, shown.map((one) => JSON.stringify(one)).join('\n')) + more;
 }

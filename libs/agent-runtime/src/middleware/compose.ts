@@ -8,7 +8,7 @@ export function composeRun(middleware: readonly RunMiddleware[], loop: RunNext):
   let observing: Observing[] = [];
   let next = loop;
   for (const one of middleware.toReversed()) {
-    if ('observe' in one) observing = [one, ...observing];
+    if ('observe' in one) observing.push(one);
     else [next, observing] = [wrapped(one, observed(observing, next)), []];
   }
   return observed(observing, next);
@@ -18,15 +18,13 @@ function wrapped(one: Exclude<RunMiddleware, Observing>, next: RunNext): RunNext
   return (call) => one.run(call, next);
 }
 
-/** Neighbours share one wrapper, because each event passes through every wrapper. */
+/** From the innermost to the outermost. Neighbours share one wrapper, because each event passes through every wrapper. */
 function observed(observing: readonly Observing[], next: RunNext): RunNext {
   if (observing.length === 0) return next;
-  const fromInside = observing.toReversed();
-  return (call) =>
-    new ObservedRun(
-      next(call),
-      fromInside.map((one) => one.observe(call)),
-    );
+  return (call) => {
+    const observers = observing.map((one) => one.observe(call));
+    return new ObservedRun(next(call), observers);
+  };
 }
 
 /** The first middleware is the outermost. Compose once for each agent, not for each call. */

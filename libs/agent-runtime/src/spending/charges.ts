@@ -34,7 +34,8 @@ export function releaseAll(holds: readonly Hold[]): Awaitable<void> {
 }
 
 function all(ended: readonly Awaitable<void>[]): Awaitable<void> {
-  if (ended.some((one) => one instanceof Promise)) return Promise.all(ended).then(() => undefined);
+  const waiting = ended.filter((one) => one instanceof Promise);
+  return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined);
 }
 
 /** The usage that leads to this charge. */

@@ -65,7 +65,8 @@ export class InMemorySpending implements Spending {
   }
 
   async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
-    for (const hold of [...this.runs.get(namespace, runId).holds]) {
+    const open = this.runs.get(namespace, runId).holds.slice(); // a hold that ends is removed from the list
+    for (const hold of open) {
       const charge = charges.find(({ key }) => key === hold.key);
       if (charge) hold.settle(usageIn(charge));
       else hold.release();

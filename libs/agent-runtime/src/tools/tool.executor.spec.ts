@@ -52,9 +52,7 @@ describe('a tool call', () => {
     const error = new Error(`401 for sk-123456${' '.repeat(20_000_000)}`);
     const { output, failed } = await new TestCalls([tool(() => Promise.reject(error))], { redact }).call('work');
     expect([failed, output.slice(0, 40)]).toEqual([true, 'The tool work failed: 401 for [secret]  ']);
-    const thrown = tool(() => {
-      throw 'sk-123456';
-    });
+    const thrown = tool(async () => await Promise.reject(new Error('sk-123456')));
     expect((await new TestCalls([thrown], { redact }).call('work')).output).toBe('The tool work failed: [secret]');
   });
 
