@@ -58,7 +58,7 @@ export class RunWatcher {
     const decoder = new TextDecoder();
     try {
       for await (const chunk of body ?? []) {
-        text += decoder.decode(chunk as Uint8Array, { stream: true });
+        text += decoder.decode(chunk, { stream: true });
         const blocks = text.split('\n\n');
         text = blocks.pop() ?? '';
         blocks.forEach((block) => this.accept(block));

@@ -61,11 +61,11 @@ export class TestAgents {
   }
 
   private async *talk(model: ModelProvider, request: ModelRequest): ModelEvents {
+    const answered = this.answered.promise.then(() => true);
     let isOver = request.messages.every(({ role }) => role !== 'assistant');
-    void this.answered.promise.then(() => (isOver = true));
     while (!isOver) {
       yield { type: 'text', text: PIECE };
-      await Promise.race([this.answered.promise, delay(PIECE_EVERY_MS)]);
+      isOver = await Promise.race([answered, delay(PIECE_EVERY_MS, false)]);
     }
     yield* model.stream(request);
   }

@@ -5,7 +5,7 @@ import { Optional } from '../http/optional.js';
 const MAX_CALL_ID = 512;
 const MAX_HASH = 128;
 const MAX_REASON = 2_000;
-const MAX_OUTPUT = 50_000;
+const MAX_OUTPUT = 20_000;
 
 /** A decision about one call, from `result.approvals` of the run. */
 export class DecisionBody {
