@@ -67,7 +67,7 @@ const lifecycle = z.strictObject({
   shutdownTimeout: setting(duration('10s'), {
     env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
     about:
-      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. When the process stops: at most half of `shutdown.timeout`.',
+      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. At most 80 % of `http.handlerTimeout`, and when the process stops, half of `shutdown.timeout`.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
