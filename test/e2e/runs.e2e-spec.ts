@@ -104,6 +104,18 @@ describe('/v1/runs', () => {
     expect(audit.body.items.map(({ action }) => action)).toContain('run.cancelled');
   });
 
+  it('B6 B8 a namespace with an unfinished run cannot be deleted', async () => {
+    await api.call('POST', '/v1/namespaces', { body: { name: 'team-r' } });
+    await api.database.db.query(
+      `INSERT INTO run (id, namespace, root_id, state, waiting_for, target, agent_id, input, created_by)
+       VALUES ('open', 'team-r', 'open', 'waiting', 'input', '{}', 'echo', '[]', 'key:other')`,
+    );
+    const problem = (await api.call('DELETE', '/v1/namespaces/team-r')).body;
+    expect(problem).toMatchObject({ code: 'NAMESPACE_NOT_EMPTY', detail: expect.stringContaining('1 runs') });
+    await api.call('POST', '/v1/runs/open/cancel', { body: {}, headers: { 'rollcall-namespace': 'team-r' } });
+    expect((await api.call('DELETE', '/v1/namespaces/team-r')).status).toBe(204);
+  });
+
   it('B6 a failed run has the code of its error', async () => {
     const { body: run } = await start({ definition: 'far' });
     const { body } = await get(`${run.id}?waitMs=20000`);

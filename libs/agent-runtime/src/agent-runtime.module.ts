@@ -38,6 +38,7 @@ import { RunAdmission } from './runs/run.admission.js';
 import { RunAgents } from './runs/run.agents.js';
 import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
+import { RunContents } from './runs/run.contents.js';
 import { RunClaimStore } from './runs/run-claim.store.js';
 import { RunLogStore } from './runs/run-log.store.js';
 import { RunEvents } from './runs/run.events.js';
@@ -163,6 +164,7 @@ function delegationProviders(options: DelegationOptions): Provider[] {
 
 const RUNS: Provider[] = [
   RunChannel,
+  RunContents,
   RunWatches,
   RunStore,
   RunEvents,

@@ -111,6 +111,12 @@ class OptionalContent {
   subagents?: readonly string[];
 
   @ApiPropertyOptional({
+    example: true,
+    description: 'Whether the agent may ask its caller a question. The run then waits for a message. Absent: no.',
+  })
+  mayAsk?: boolean;
+
+  @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
     example: { type: 'object', properties: { problems: { type: 'array' } } },

@@ -104,7 +104,7 @@ export class NamespacesController {
     operationId: 'namespaces.delete',
     summary: 'Delete an empty namespace',
     description:
-      'Requires a credential for all namespaces. First deregister the agents, revoke the keys, remove the webhooks and definitions, and ' +
+      'Requires a credential for all namespaces. First deregister the agents, revoke the keys, remove the webhooks and definitions, cancel the unfinished runs, and ' +
       'settle or release the held reservations of the namespace. Its budgets, events and audit records remain, so its name cannot be used again.',
   })
   @ApiParam(NAME)

@@ -123,7 +123,7 @@ export class NamespaceView extends NamespaceSummary {
   @ApiProperty({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    example: { agents: 42, definitions: 5, keys: 3, webhooks: 1, reservations: 2, eventsKept: 1_204 },
+    example: { agents: 42, definitions: 5, runs: 2, keys: 3, webhooks: 1, reservations: 2, eventsKept: 1_204 },
     description: 'How many objects the namespace contains at present.',
   })
   use: Readonly<Record<string, number>>;

@@ -26,7 +26,7 @@ export class AgentBuilder {
 function settingsOf(content: DefinitionContent, namespace: string): Record<string, unknown> {
   if (content.provider !== 'native') return content.settings ?? {};
   const { description, instructions, model, tools, disallowedTools, skills, outputSchema, budget } = content;
-  const { maxIterations, maxDelegationDepth, inheritTools, subagents } = content;
+  const { maxIterations, maxDelegationDepth, inheritTools, subagents, mayAsk } = content;
   return {
     description,
     instructions,
@@ -37,6 +37,7 @@ function settingsOf(content: DefinitionContent, namespace: string): Record<strin
     maxDelegationDepth,
     inheritTools,
     subagents,
+    mayAsk,
     namespace,
     outputSchema,
     limit: budget,

@@ -37,6 +37,7 @@ const ContentSchema = z.strictObject({
   budget: z.strictObject({ tokens: Amount.default(null), microUsd: Amount.default(null) }).optional(),
   inheritTools: z.enum(['union', 'intersection', 'off']).optional(),
   subagents: z.array(AgentName).max(500).readonly().optional(),
+  mayAsk: z.boolean().optional(),
   outputSchema: Json.optional(),
   metadata: Json.optional(),
 }) satisfies z.ZodType<DefinitionContent>;

@@ -22,6 +22,8 @@ export interface DefinitionContent {
   inheritTools?: 'union' | 'intersection' | 'off';
   /** The agents that may be called. Absent: all. */
   subagents?: readonly string[];
+  /** Whether the agent may ask its caller a question. Absent: no. */
+  mayAsk?: boolean;
   outputSchema?: Record<string, unknown>;
   metadata?: Record<string, unknown>;
 }

@@ -5,6 +5,7 @@ import { available, type BudgetReading, BudgetsService, type Limit } from '#roll
 import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
 import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
+import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
@@ -74,12 +75,13 @@ export class EffectiveDefinitions {
   }
 
   private toolsOf(namespace: string, content: DefinitionContent): EffectiveDefinition['tools'] {
-    const { tools, disallowedTools, skills = [] } = content;
+    const { tools, disallowedTools, skills = [], mayAsk } = content;
     const found = skills.flatMap(({ name, mode }): AgentSkill[] => {
       const skill = this.skills.find(name);
       return skill ? [{ skill, mode }] : [];
     });
-    const boxes = [...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
+    const ask = mayAsk ? ASK_TOOLBOX : undefined;
+    const boxes = [ask, ...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
     const filter = { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }) };
     const set = ToolSet.of(boxes, rootContext(namespace), filter);
     const own = set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));

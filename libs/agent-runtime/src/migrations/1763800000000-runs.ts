@@ -28,6 +28,7 @@ export class Runs1763800000000 implements MigrationInterface {
         result           json,
         usage            json,
         attempts         integer NOT NULL DEFAULT 0,
+        crashes          integer NOT NULL DEFAULT 0,
         created_by       text NOT NULL,
         created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
         queued_at        timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -41,6 +41,8 @@ export class RunEntity {
   @Column({ type: 'json', nullable: true }) result: RunResult | null;
   @Column({ type: 'json', nullable: true }) usage: AgentUsage | null;
   @Column({ type: 'integer', default: 0 }) attempts: number;
+  /** How many replicas lost their lease while they executed the run. */
+  @Column({ type: 'integer', default: 0 }) crashes: number;
   @Column({ type: 'text', name: 'created_by' }) createdBy: string;
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' }) createdAt: Date;
   @Column({ type: 'timestamptz', name: 'queued_at', default: () => 'clock_timestamp()' }) queuedAt: Date;

@@ -79,6 +79,16 @@ export class RunTargetUnavailableError extends RuntimeError {
   }
 }
 
+export class RunCrashedError extends RuntimeError {
+  readonly code = 'RUN_CRASHED';
+
+  constructor(crashes: number) {
+    super(
+      `${crashes} replicas crashed or lost their lease while they executed this run, so it is not executed again. Look for the cause in their logs, then retry the run.`,
+    );
+  }
+}
+
 export class RunDeadlinePassedError extends RuntimeError {
   readonly code = 'RUN_DEADLINE_PASSED';
 

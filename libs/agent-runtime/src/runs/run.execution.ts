@@ -11,6 +11,7 @@ import { Progress, type RecordedCall } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
 import type { Run } from './run.js';
 import type { RunJournal } from './run.journal.js';
+import { RunCrashedError } from './run.errors.js';
 import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
@@ -21,6 +22,8 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 
 /** The errors of an agent that is shut down together with its replica. */
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
+/** A run that ends its replica again and again would otherwise end all replicas, one after the other. */
+const MAX_CRASHES = 10;
 /** The agent sets the limits of the tree. These apply only to the choice of a registered agent. */
 const NO_DELEGATION = { maxDepth: 0, maxWidth: 1, maxRuns: 0 };
 
@@ -58,6 +61,8 @@ export class RunExecution {
   }
 
   private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
+    const { crashes } = recorded.run;
+    if (crashes >= MAX_CRASHES) return failureOf(new RunCrashedError(crashes));
     try {
       return endOf(await this.open(recorded, journal, progress), progress.pending);
     } catch (error) {

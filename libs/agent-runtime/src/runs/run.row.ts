@@ -7,12 +7,13 @@ export type RunRow = RunEntity;
 export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
   r.retry_of AS "retryOf", r.state, r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
   r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
-  r.usage, r.attempts, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
+  r.usage, r.attempts, r.crashes, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
   r.started_at AS "startedAt", r.finished_at AS "finishedAt"`;
 
 export function toRun(row: RunRow): Run {
   const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId, input } = row;
-  const { definition, revision, limitTokens, limitMicroUsd, deadline, result, usage, attempts, createdBy } = row;
+  const { definition, revision, limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, createdBy } =
+    row;
   return {
     id,
     namespace,
@@ -31,6 +32,7 @@ export function toRun(row: RunRow): Run {
     result,
     usage: usage ?? {},
     attempts,
+    crashes,
     createdBy,
     createdAt: row.createdAt.toISOString(),
     startedAt: toText(row.startedAt),

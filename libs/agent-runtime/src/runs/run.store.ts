@@ -106,6 +106,12 @@ export class RunStore {
     return rows.map(toRun);
   }
 
+  async countUnfinished(namespace: string): Promise<number> {
+    const sql = 'SELECT count(*)::integer AS runs FROM run WHERE namespace = $1 AND finished_at IS NULL';
+    const [row] = await this.db.query<{ runs: number }>(sql, [namespace]);
+    return row?.runs ?? 0;
+  }
+
   /** Deletes trees that are finished for longer than this time. Returns the number of trees. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ trees: number }>(

@@ -38,6 +38,8 @@ export interface Run {
   readonly usage: AgentUsage;
   /** How often a replica has begun or continued the execution. */
   readonly attempts: number;
+  /** How many executions ended without a result and without a hand-over, because the replica crashed or lost its lease. */
+  readonly crashes: number;
   readonly createdBy: string;
   readonly createdAt: string;
   readonly startedAt: string | null;

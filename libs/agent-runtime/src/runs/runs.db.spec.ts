@@ -61,6 +61,18 @@ describe('a durable run', () => {
     await proxy.stop();
   });
 
+  it('B6 fails if it has crashed many replicas', async () => {
+    const first = await world.replica();
+    const run = await first.run('thinker');
+    await until('the model call is in progress', () => world.executed.length === 1);
+    await world.database.db.query('UPDATE run SET crashes = 9');
+    await world.endLeases();
+    const second = await world.replica();
+    const failed = await ended(second, run);
+    expect(failed).toMatchObject({ state: 'failed', crashes: 10, result: { error: { code: 'RUN_CRASHED' } } });
+    expect(failed.result?.error?.message).toContain('10 replicas crashed');
+  });
+
   it('B6 stores a step when Postgres is reachable again, if its lease is still valid', async () => {
     const { proxy, url } = await proxyPostgres(world.database.url);
     const one = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));

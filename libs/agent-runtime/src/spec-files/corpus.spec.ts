@@ -42,6 +42,7 @@ const TABLE: Readonly<Record<string, Expected>> = {
         whenBusy: 'reject',
         budget: { tokens: 1000, microUsd: null },
         inheritTools: 'off',
+        mayAsk: true,
         outputSchema: { type: 'object' },
         metadata: { color: 'blue', effort: 'high', team: 'core' },
       },

@@ -25,6 +25,7 @@ const SCHEMAS = {
   budget: z.strictObject({ tokens: Amount.default(null), microUsd: Amount.default(null) }),
   inheritTools: z.enum(['union', 'intersection', 'off']),
   subagents: TextList,
+  mayAsk: z.boolean(),
   outputSchema: AnyRecord,
   metadata: AnyRecord,
 } satisfies Record<(typeof DEFINITION_KEYS)[number], z.ZodType>;

@@ -10,6 +10,7 @@ export const DEFINITION_KEYS = [
   'budget',
   'inheritTools',
   'subagents',
+  'mayAsk',
   'outputSchema',
   'metadata',
 ] as const;

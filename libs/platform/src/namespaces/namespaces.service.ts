@@ -52,7 +52,7 @@ export class NamespacesService {
   }
 
   /**
-   * Only an empty namespace can be deleted. Agents, definitions, keys, webhooks, budgets and reservations that are created at the same
+   * Only an empty namespace can be deleted. Agents, definitions, runs, keys, webhooks, budgets and reservations that are created at the same
    * time wait for the deletion and are rejected.
    */
   async delete(name: string): Promise<void> {
