@@ -111,7 +111,7 @@ describe('/v1/runs', () => {
        VALUES ('open', 'team-r', 'open', 'waiting', 'input', '{}', 'echo', '[]', 'key:other')`,
     );
     const problem = (await api.call('DELETE', '/v1/namespaces/team-r')).body;
-    expect(problem).toMatchObject({ code: 'NAMESPACE_NOT_EMPTY', detail: expect.stringContaining('1 runs') });
+    expect(problem).toMatchObject({ code: 'NAMESPACE_NOT_EMPTY', detail: expect.stringContaining('runs (1)') });
     await api.call('POST', '/v1/runs/open/cancel', { body: {}, headers: { 'rollcall-namespace': 'team-r' } });
     expect((await api.call('DELETE', '/v1/namespaces/team-r')).status).toBe(204);
   });
