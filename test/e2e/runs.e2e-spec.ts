@@ -49,6 +49,11 @@ describe('/v1/runs', () => {
     expect(first.items).toMatchObject([{ seq: 1, type: 'message' }]);
     const rest = (await get(`${run.id}/steps?cursor=${first.nextCursor}`)).body;
     expect(rest).toMatchObject({ items: [{ seq: 2, type: 'model-replied' }], nextCursor: null });
+    const beyond = Buffer.from('run-steps:99999999999999').toString('base64url');
+    expect(await get(`${run.id}/steps?cursor=${beyond}`)).toMatchObject({
+      status: 400,
+      body: { code: 'CURSOR_INVALID' },
+    });
     const found = await api.call<{ items: RunBody[] }>('GET', '/v1/runs?definition=echo&state=completed&limit=1');
     expect(found.body.items.map(({ id }) => id)).toEqual([run.id]);
     expect((await api.call('GET', '/v1/runs?state=queued')).body).toMatchObject({ items: [] });
@@ -73,6 +78,7 @@ describe('/v1/runs', () => {
     [{ definition: 'echo', prefer: 'cheapest' }, 400, 'VALIDATION_FAILED'],
     [{ definition: 'echo', input: '' }, 400, 'VALIDATION_FAILED'],
     [{ definition: 'echo', input: '   ' }, 400, 'AGENT_REQUEST_REFUSED'],
+    [{ definition: 'echo', input: 'x'.repeat(65_537) }, 400, 'VALIDATION_FAILED'],
     [{ definition: 'echo', input: 'x'.repeat(10_000_000) }, 413, 'BODY_TOO_LARGE'],
     [{ definition: 'echo', unknown: 1 }, 400, 'VALIDATION_FAILED'],
   ])('B6 rejects a start that is not possible: %j', async (body, status, code) => {
@@ -80,7 +86,7 @@ describe('/v1/runs', () => {
   });
 
   it('B6 cancels a run once, and only for its owner or an operator', async () => {
-    const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:9' }, provider: 'http' };
+    const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:65534' }, provider: 'http' };
     await api.call('POST', '/v1/definitions', { body: { name: 'far', content } });
     await api.database.db.query(
       `INSERT INTO run (id, namespace, root_id, state, waiting_for, target, agent_id, input, created_by)
@@ -119,6 +125,8 @@ describe('/v1/runs', () => {
   it('B6 a failed run has the code of its error', async () => {
     const { body: run } = await start({ definition: 'far' });
     const { body } = await get(`${run.id}?waitMs=20000`);
-    expect(body).toMatchObject({ state: 'failed', result: { error: { code: expect.any(String) } } });
+    expect(body).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_UNREACHABLE' } } });
+    const tree = await get(`${run.id}/tree`);
+    expect(tree.body).toMatchObject({ subtree: { tokens: 0 } }); // nothing was sent
   });
 });

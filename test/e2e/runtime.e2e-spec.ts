@@ -56,6 +56,22 @@ describe('/v1/runtime', () => {
     expect((await api.call('GET', `${PATH}?state=asleep`)).status).toBe(400);
   });
 
+  it('S1.1 B6 the budget of the content limits the runs of a spawned agent, whatever its name is', async () => {
+    const content = { ...CONTENT, capabilities: ['bound'], budget: { tokens: 50_000, microUsd: null } };
+    await api.call('POST', '/v1/definitions', { body: { name: 'bound', content } });
+    await spawn({ definition: 'bound', name: 'bound-2' });
+    await spawn({ name: 'bound-3', content: { ...content, capabilities: ['bound-3'] } });
+    const run = async (target: object): Promise<unknown> =>
+      (await api.call('POST', '/v1/runs', { body: { input: 'Hello.', ...target } })).body;
+    const budget = content.budget;
+    const definition = { name: 'bound', revision: 1 };
+    expect(await run({ agent: 'bound-2' })).toMatchObject({ agentId: 'bound-2', definition, budget });
+    expect(await run({ agent: 'bound-3' })).toMatchObject({ agentId: 'bound-3', definition: null, budget });
+    const { id } = (await run({ capabilities: ['bound'] })) as { id: string };
+    const { body } = await api.call('GET', `/v1/runs/${id}?waitMs=20000`);
+    expect(body).toMatchObject({ state: 'completed', agentId: 'bound-2', definition, budget });
+  });
+
   it('S1.6 shuts down all agents of the namespace', async () => {
     const { body: before } = await api.call<{ items: { name: string }[] }>('GET', PATH);
     const { status, body } = await api.call('POST', '/v1/runtime/shutdown', { body: { timeoutMs: 5_000 } });

@@ -18,7 +18,7 @@ import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
 import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
 
 const RUNS = new PagedList('runs');
-const STEPS = new PagedList('run-steps');
+const STEPS = new PagedList('run-steps', /^\d{1,9}$/);
 
 @ApiTags('runs')
 @Controller('runs')

@@ -17,12 +17,12 @@ import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { LimitBody } from '../budgets/amount.dto.js';
 import { IsDateTime } from '../http/date-time.js';
+import { INPUT_LIMITS } from '../http/input.check.js';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { QueryNumber } from '../http/query-number.js';
 
-const MAX_INPUT_CHARS = 1_000_000;
 const MAX_NAME = 128;
 /** Shorter than the usual timeouts of proxies. */
 const MAX_WAIT_MS = 50_000;
@@ -36,12 +36,12 @@ const States = (): PropertyDecorator =>
 export class MessageBody {
   @ApiProperty({
     minLength: 1,
-    maxLength: MAX_INPUT_CHARS,
+    maxLength: INPUT_LIMITS.stringLength,
     example: 'Review the last change.',
     description: 'What the agent shall do.',
   })
   @IsString()
-  @Length(1, MAX_INPUT_CHARS)
+  @Length(1, INPUT_LIMITS.stringLength)
   input: string;
 
   @ApiPropertyOptional({

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall/providers';
+import { toolFilterOf } from './definition.filter.js';
 import type { DefinitionContent } from './definition.js';
 
 export interface BuildOptions {
@@ -25,13 +26,13 @@ export class AgentBuilder {
 /** Only agents that Rollcall runs itself use the whole content. Other providers have settings of their own. */
 function settingsOf(content: DefinitionContent, namespace: string): Record<string, unknown> {
   if (content.provider !== 'native') return content.settings ?? {};
-  const { description, instructions, model, tools, disallowedTools, skills, outputSchema, budget } = content;
+  const { description, instructions, model, skills, outputSchema, budget } = content;
   const { maxIterations, maxDelegationDepth, inheritTools, subagents, mayAsk } = content;
   return {
     description,
     instructions,
     model,
-    tools: { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }) },
+    tools: toolFilterOf(content),
     skills,
     maxIterations,
     maxDelegationDepth,

@@ -13,6 +13,7 @@ import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';
+import { toolFilterOf } from './definition.filter.js';
 import type { DefinitionContent } from './definition.js';
 import type { DefinitionKey } from './definitions.service.js';
 
@@ -75,14 +76,14 @@ export class EffectiveDefinitions {
   }
 
   private toolsOf(namespace: string, content: DefinitionContent): EffectiveDefinition['tools'] {
-    const { tools, disallowedTools, skills = [], mayAsk } = content;
+    const { skills = [], mayAsk } = content;
     const found = skills.flatMap(({ name, mode }): AgentSkill[] => {
       const skill = this.skills.find(name);
       return skill ? [{ skill, mode }] : [];
     });
     const ask = mayAsk ? ASK_TOOLBOX : undefined;
     const boxes = [ask, ...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
-    const filter = { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }) };
+    const filter = toolFilterOf(content);
     const set = ToolSet.of(boxes, rootContext(namespace), filter);
     const own = set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));
     const delegation = delegationTools(content).filter((name) => isAllowed(name, filter) && !set.find(name));

@@ -79,7 +79,7 @@ describe('an agent of a definition', () => {
   it('S4.1 may ask its caller a question only if the definition allows it', async () => {
     const ask = once(callTool('ask_caller', { question: 'Which one?' }));
     await define('silent');
-    await define('curious', { mayAsk: true });
+    await define('curious', { mayAsk: true, tools: ['clock'] });
     expect(await run('silent', ask)).toMatchObject({ outcome: 'completed' });
     expect(outputsOf('silent')).toEqual([expect.stringContaining('ask_caller')]);
     expect(await run('curious', ask)).toMatchObject({ outcome: 'input-required' });

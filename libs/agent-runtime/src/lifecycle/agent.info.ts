@@ -21,6 +21,7 @@ export interface AgentInfo {
   spawnedBy: string;
 }
 
-export function toInfo({ agentId: _id, generation: _generation, spawnedAt, ...row }: RuntimeAgentRow): AgentInfo {
-  return { ...row, spawnedAt: spawnedAt.toISOString() };
+export function toInfo(row: RuntimeAgentRow): AgentInfo {
+  const { agentId: _id, generation: _generation, runLimit: _limit, spawnedAt, ...info } = row;
+  return { ...info, spawnedAt: spawnedAt.toISOString() };
 }

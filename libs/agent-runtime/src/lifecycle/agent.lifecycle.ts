@@ -8,7 +8,7 @@ import { AgentHost } from './agent.host.js';
 import { type AgentInfo, toInfo } from './agent.info.js';
 import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { AgentShutdowns } from './agent.shutdowns.js';
-import { type AgentUse, HostedAgents } from './hosted.agents.js';
+import { type AgentHosting, type AgentUse, HostedAgents } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentShutdownFailedError } from './lifecycle.errors.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
@@ -44,14 +44,13 @@ export class AgentLifecycle extends HostedAgents {
     try {
       return await this.host.use(key);
     } catch (error) {
-      const replicaId = error instanceof DefinitionNotFoundError ? await this.hostOf(key) : undefined;
-      throw replicaId === undefined ? error : new AgentHostedElsewhereError(key.name, replicaId);
+      const hosting = error instanceof DefinitionNotFoundError ? await this.find(key) : undefined;
+      throw hosting ? new AgentHostedElsewhereError(key.name, hosting.replicaId) : error;
     }
   }
 
-  async hostOf(key: DefinitionKey): Promise<string | undefined> {
-    if (this.host.find(key)) return this.replicaId;
-    return (await this.store.find(qualifiedId(key.namespace, key.name)))?.replicaId;
+  async find({ namespace, name }: DefinitionKey): Promise<AgentHosting | undefined> {
+    return await this.store.find(qualifiedId(namespace, name));
   }
 
   async get(key: DefinitionKey): Promise<AgentInfo> {
@@ -64,7 +63,7 @@ export class AgentLifecycle extends HostedAgents {
   }
 
   async has(key: DefinitionKey): Promise<boolean> {
-    return (await this.hostOf(key)) !== undefined;
+    return (await this.find(key)) !== undefined;
   }
 
   /** Sorted by name; `after` is the last name of the previous page. */

@@ -91,7 +91,8 @@ export class AgentRegistrar {
         });
       const { generation } = joined.record;
       const agentId = qualifiedId(namespace, name);
-      const row = { ...facts, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
+      const runLimit = facts.definition === null ? (content.budget ?? null) : null;
+      const row = { ...facts, runLimit, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
       return { generation, leaseToken: joined.leaseToken, spawnedAt: await this.store.insert(row) };
     });
   }

@@ -1,5 +1,6 @@
 import type { Agent } from '#rollcall/providers';
 import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { SpendingLimit } from '../spending/spending.js';
 
 /** The right to call an agent once. */
 export interface AgentUse {
@@ -10,6 +11,15 @@ export interface AgentUse {
   readonly signal: AbortSignal;
   /** Must be called when the call has ended. A second call has no effect. */
   release(): void;
+}
+
+/** Where a spawned agent lives, and what it was built from. */
+export interface AgentHosting {
+  readonly replicaId: string;
+  readonly definition: string | null;
+  readonly revision: number | null;
+  /** What each run may use, for an agent without a definition. */
+  readonly runLimit: SpendingLimit | null;
 }
 
 /** The agents that this replica can call by name. */
@@ -24,6 +34,6 @@ export abstract class HostedAgents {
    */
   abstract use(key: DefinitionKey): Promise<AgentUse>;
 
-  /** The id of the replica that hosts a spawned agent of this name; undefined if none is live anywhere. */
-  abstract hostOf(key: DefinitionKey): Promise<string | undefined>;
+  /** The spawned agent of this name; undefined if none is live on any replica. */
+  abstract find(key: DefinitionKey): Promise<AgentHosting | undefined>;
 }

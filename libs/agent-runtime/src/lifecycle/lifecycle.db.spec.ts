@@ -120,8 +120,8 @@ describe('use', () => {
   it('uses the spawned agent of this replica; another replica needs a definition', async () => {
     await spawn(here, 'ada');
     expect((await here.lifecycle.use(ADA)).agent).toBe(here.fake.built[0]);
-    expect(await here.lifecycle.hostOf(ADA)).toBe(here.lifecycle.replicaId);
-    expect(await there.lifecycle.hostOf(ADA)).toBe(here.lifecycle.replicaId);
+    expect(await here.lifecycle.find(ADA)).toMatchObject({ replicaId: here.lifecycle.replicaId });
+    expect(await there.lifecycle.find(ADA)).toMatchObject({ replicaId: here.lifecycle.replicaId });
     await expect(there.lifecycle.use(ADA)).rejects.toMatchObject({
       code: 'AGENT_HOSTED_ELSEWHERE',
       replicaId: here.lifecycle.replicaId,
@@ -254,7 +254,7 @@ describe('heartbeats', () => {
     await spawn(there, 'ada');
     await here.beats.pass();
     expect([here.fake.open.length, there.fake.open.length]).toEqual([0, 1]);
-    expect(await here.lifecycle.hostOf(ADA)).toBe(there.lifecycle.replicaId);
+    expect(await here.lifecycle.find(ADA)).toMatchObject({ replicaId: there.lifecycle.replicaId });
   });
 
   it('an idle instance is closed, stays registered, and is built again by the next call', async () => {

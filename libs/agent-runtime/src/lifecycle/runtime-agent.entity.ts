@@ -1,5 +1,6 @@
 import type { AgentState, AgentType } from '#rollcall/providers';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { SpendingLimit } from '../spending/spending.js';
 
 /** An agent that a replica hosts. It is live while the registry has a live registration with this generation. */
 @Entity('runtime_agent')
@@ -15,6 +16,8 @@ export class RuntimeAgentEntity {
   /** The name of its definition. */
   @Column({ type: 'text', nullable: true }) definition: string | null;
   @Column({ type: 'integer', nullable: true }) revision: number | null;
+  /** What each run may use, for an agent without a definition. */
+  @Column({ name: 'run_limit', type: 'json', nullable: true }) runLimit: SpendingLimit | null;
   /** Read from the agent with each beat. */
   @Column({ type: 'text' }) state: AgentState;
   @Column({ name: 'in_flight', type: 'integer' }) inFlight: number;

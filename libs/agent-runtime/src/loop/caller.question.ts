@@ -1,12 +1,12 @@
 import type { ModelMessage } from '#rollcall/providers';
 import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
 
-const NAME = 'ask_caller';
+export const ASK_TOOL = 'ask_caller';
 const MAX_QUESTION_LENGTH = 10_000;
 
 /** A tool with which the model asks its caller a question. The run then ends with the outcome `input-required`. */
 const ASK_CALLER: Tool = {
-  name: NAME,
+  name: ASK_TOOL,
   description:
     'Asks your caller a question. Use it only if you cannot continue without the answer. Your turn ends, and the answer is the next message.',
   inputSchema: {
@@ -28,7 +28,7 @@ export const ASK_TOOLBOX: ToolBox = { name: 'caller', tools: () => [ASK_CALLER] 
 export function openQuestion(messages: readonly ModelMessage[]): string | undefined {
   const last = messages.at(-1);
   if (last?.role !== 'tool') return undefined;
-  const asked = last.content.filter(({ name, failed }) => name === NAME && !failed).map(({ id }) => id);
+  const asked = last.content.filter(({ name, failed }) => name === ASK_TOOL && !failed).map(({ id }) => id);
   if (asked.length === 0) return undefined;
   const calling = messages.at(-2);
   if (calling?.role !== 'assistant') return undefined;

@@ -16,6 +16,7 @@ export class Lifecycle1763700000000 implements MigrationInterface {
         provider   text NOT NULL,
         definition text,
         revision   integer,
+        run_limit  json,
         state      text NOT NULL,
         in_flight  integer NOT NULL,
         spawned_by text NOT NULL,

@@ -34,15 +34,17 @@ export class RunAgents {
   async open(run: Run, context: RunContext): Promise<OpenAgent> {
     const record = this.directory.find(qualifiedId(run.namespace, run.agentId))?.record;
     const isForeign = !run.definition && (!record || addressOf(record) !== undefined);
-    return isForeign ? await this.foreign(run, context) : await this.own(run, run.definition?.name ?? run.agentId);
+    return isForeign ? await this.foreign(run, context) : await this.own(run);
   }
 
-  private async own({ namespace, definition }: Run, name: string): Promise<OpenAgent> {
+  private async own({ namespace, definition, agentId: name }: Run): Promise<OpenAgent> {
     const { agent, signal, release } = await this.hosted.use({ namespace, name });
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
-      const mayBeMarked = definition !== null && agent.agentType !== 'in-process';
-      const isIdempotent = mayBeMarked && (await this.isMarked({ namespace, name }));
+      const isIdempotent =
+        definition !== null &&
+        agent.agentType !== 'in-process' &&
+        (await this.isMarked({ namespace, name: definition.name }));
       return { target: { name, agent, close }, signal, isIdempotent };
     } catch (error) {
       release();

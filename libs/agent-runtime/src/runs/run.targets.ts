@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { AgentRecord } from '#rollcall/registry';
-import { DefinitionsService } from '../definitions/definitions.service.js';
+import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
-import { HostedAgents } from '../lifecycle/hosted.agents.js';
+import { type AgentHosting, HostedAgents } from '../lifecycle/hosted.agents.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { RunCandidates } from './run.candidates.js';
 import { RunTargetMissingError, RunTargetUnavailableError } from './run.errors.js';
@@ -54,7 +54,7 @@ export class RunTargets {
 
   private async defined(namespace: string, name: string): Promise<ChosenAgent> {
     const { revision, content } = await this.definitions.get({ namespace, name });
-    const host = (await this.hosted.hostOf({ namespace, name })) ?? null;
+    const host = (await this.hosted.find({ namespace, name }))?.replicaId ?? null;
     return { agentId: name, definition: { name, revision }, limit: content.budget ?? NO_LIMIT, host };
   }
 
@@ -70,7 +70,15 @@ export class RunTargets {
     const key = { namespace, name: agentId };
     if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, host: null };
     if (await this.definitions.has(key)) return await this.defined(namespace, agentId);
-    const host = await this.hosted.hostOf(key);
-    return host === undefined ? undefined : { agentId, definition: null, limit: NO_LIMIT, host };
+    const hosting = await this.hosted.find(key);
+    return hosting && (await this.spawned(key, hosting));
+  }
+
+  /** An agent that has another name than its definition, or none. The limits of the definition apply. */
+  private async spawned({ namespace, name: agentId }: DefinitionKey, hosting: AgentHosting): Promise<ChosenAgent> {
+    const { replicaId: host, definition: name, revision, runLimit } = hosting;
+    if (name === null || revision === null) return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, host };
+    const { content } = await this.definitions.get({ namespace, name });
+    return { agentId, definition: { name, revision }, limit: content.budget ?? NO_LIMIT, host };
   }
 }

@@ -93,7 +93,7 @@ class TestHost extends HostedAgents {
     return await Promise.resolve({ agent, revision: 1, signal, release: () => undefined });
   }
 
-  async hostOf(): Promise<string | undefined> {
+  async find(): Promise<undefined> {
     return await Promise.resolve(undefined);
   }
 

@@ -9,8 +9,9 @@ export function toEgressError(error: unknown, host: string): ProviderError {
   const { code, name } = (deepest ?? {}) as { code?: string; name?: string };
   const reason = code ?? name ?? 'unknown'; // not the message, which contains the value of an invalid header
   if (code && TIMEOUTS.has(code))
-    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not respond in time (${code}).`);
-  return new ProviderError('EGRESS_UNREACHABLE', `${host} cannot be reached, or closed the connection (${reason}).`);
+    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not respond in time (${code}).`, { cause: { code } });
+  const message = `${host} cannot be reached, or closed the connection (${reason}).`;
+  return new ProviderError('EGRESS_UNREACHABLE', message, { cause: { code } });
 }
 
 /** Returns the ProviderError in the chain of causes, or otherwise the innermost cause. */
