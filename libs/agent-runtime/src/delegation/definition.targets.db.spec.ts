@@ -75,17 +75,6 @@ const once =
 const spawn = (subagent: string): Step => callTool('spawn_subagent', { subagent, prompt: 'Do it.' });
 const list = once(callTool('list_agents', {}));
 
-describe('an agent of a definition', () => {
-  it('S4.1 may ask its caller a question only if the definition allows it', async () => {
-    const ask = once(callTool('ask_caller', { question: 'Which one?' }));
-    await define('silent');
-    await define('curious', { mayAsk: true, tools: ['clock'] });
-    expect(await run('silent', ask)).toMatchObject({ outcome: 'completed' });
-    expect(outputsOf('silent')).toEqual([expect.stringContaining('ask_caller')]);
-    expect(await run('curious', ask)).toMatchObject({ outcome: 'input-required' });
-  });
-});
-
 describe('definitions as targets of a delegation', () => {
   it('S4.8 S2.3 spawn_subagent builds a new agent of the definition for each call', async () => {
     await define('boss');
@@ -179,6 +168,15 @@ describe('definitions as targets of a delegation', () => {
 });
 
 describe('an agent of a definition', () => {
+  it('S4.1 may ask its caller a question only if the definition allows it', async () => {
+    const ask = once(callTool('ask_caller', { question: 'Which one?' }));
+    await define('silent');
+    await define('curious', { mayAsk: true, tools: ['clock'] });
+    expect(await run('silent', ask)).toMatchObject({ outcome: 'completed' });
+    expect(outputsOf('silent')).toEqual([expect.stringContaining('ask_caller')]);
+    expect(await run('curious', ask)).toMatchObject({ outcome: 'input-required' });
+  });
+
   it('S4.4 has exactly the tools that its definition allows, and also not those that its parent has', async () => {
     await define('boss');
     await define('helper', { tools: ['clock', 'recall', 'list_agents'], disallowedTools: ['recall'] });
