@@ -110,7 +110,7 @@ export class EffectiveDefinitions {
   }
 }
 
-/** An agent that may delegate to nobody does not get these tools. */
+/** Without a permitted subagent or a level of delegation, the agent does not get these tools. */
 function delegationTools({ maxDelegationDepth, subagents }: DefinitionContent): string[] {
   return maxDelegationDepth === 0 || subagents?.length === 0 ? [] : [...DELEGATION_TOOLS];
 }

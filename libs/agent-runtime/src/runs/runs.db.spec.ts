@@ -10,7 +10,7 @@ beforeEach(async () => void (world = await RunsWorld.create()));
 afterEach(async () => await world.end());
 
 describe('a durable run', () => {
-  it('B6 is world.executed, and has steps, a result, the exact usage and its events', async () => {
+  it('B6 is executed, and has steps, a result, the exact usage and its events', async () => {
     world.gate.resolve();
     const one = await world.replica();
     const run = await one.run('looker');
