@@ -96,6 +96,13 @@ const TABLE: Readonly<Record<string, Expected>> = {
       [4, 'disallowedTools cannot be read'],
     ],
   },
+  'disallowed-alias.md': { rejected: [[4, 'The YAML alias *tools is not supported']] },
+  'disallowed-star-text.md': {
+    rejected: [
+      [4, NO_YAML],
+      [4, 'disallowedTools cannot be read'],
+    ],
+  },
   'model-sonnet.md': { loaded: { 'model-sonnet': { model: 'sonnet' } } },
   'model-opus.md': { loaded: { 'model-opus': { model: 'opus' } } },
   'model-haiku.md': { loaded: { 'model-haiku': { model: 'haiku' } } },
@@ -121,6 +128,29 @@ const TABLE: Readonly<Record<string, Expected>> = {
     ],
   },
   'key-unknown.md': { loaded: { 'key-unknown': {} }, warned: [[4, 'did you mean disallowedTools?']] },
+  'key-unknown-unquoted.md': {
+    loaded: { 'key-unknown-unquoted': {} },
+    warned: [
+      [2, 'The key disallowedTool is unknown (did you mean disallowedTools?), so it is ignored.'],
+      [3, 'The key note is unknown'],
+      [5, 'The key owner is unknown'],
+    ],
+  },
+  'key-in-text.md': {
+    loaded: { 'key-in-text': { model: 'fast' } },
+    warned: [
+      [3, `${NO_YAML} up to line 5.`],
+      [
+        5,
+        'disalowedTools is unknown (did you mean disallowedTools?), so the line is a part of the text of description.',
+      ],
+    ],
+  },
+  'text-before-keys.md': {
+    loaded: { 'text-before-keys': {} },
+    warned: [[3, 'The text before the first key is ignored.']],
+  },
+  'stars-in-text.md': { loaded: { 'stars-in-text': {} }, warned: [[3, NO_YAML]] },
   'unquoted-colon.md': { loaded: { 'unquoted-colon': { model: 'fast' } }, warned: [[3, NO_YAML]] },
   'unquoted-lines.md': { loaded: { 'unquoted-lines': { model: 'fast' } }, warned: [[3, NO_YAML]] },
   'block-text.md': { loaded: { 'block-text': {} } },
@@ -150,13 +180,10 @@ const TABLE: Readonly<Record<string, Expected>> = {
       [4, 'maxTurns must be'],
     ],
   },
-  'yaml-bomb.md': { rejected: [[2, 'Alias resolution is disabled']] },
-  'yaml-bomb-in-key.md': {
-    rejected: [
-      [4, NO_YAML],
-      [4, 'metadata is not valid'],
-    ],
-  },
+  'yaml-bomb.md': { rejected: [[2, 'The YAML anchor &a is not supported']] },
+  'yaml-bomb-in-key.md': { rejected: [[5, 'The YAML anchor &a is not supported']] },
+  'yaml-alias.md': { rejected: [[2, 'The YAML anchor &a is not supported']] },
+  'yaml-anchor.md': { rejected: [[3, 'put a text that begins with & in quotes']] },
   'yaml-deep.md': { rejected: [[4, 'more than 32 levels']] },
   'yaml-infinity.md': { rejected: [[4, 'a number that is not finite']] },
   'yaml-prototype.md': {

@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const SPAWN_TOOL = 'spawn_subagent';
 const SPAWN_NAMES = new Set(['Agent', 'Task']);
 /** What remains of YAML that could not be read. A tool that is not recognised would stay allowed. */
-const NOT_IN_NAMES = /[[\]{}"'&]/;
+const NOT_IN_NAMES = /[[\]{}"'&]|^\*./;
 const MAX_ENTRIES = 1_000;
 const MAX_NAMED = 10;
 

@@ -1,5 +1,5 @@
 import type { DefinitionContent } from '../definitions/definition.js';
-import type { SpecWarning } from './front-matter.js';
+import type { SpecWarning } from './spec.warning.js';
 
 /** How spec files are read. */
 export interface SpecOptions {
