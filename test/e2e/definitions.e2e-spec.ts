@@ -207,7 +207,7 @@ describe('/v1/definition-imports', () => {
     await api.database.db.query(`UPDATE definition_revision SET source = 'config' WHERE name = 'deployed'`);
     expect((await importFiles({ 'a.md': spec('deployed') })).body).toMatchObject({
       rejected: 1,
-      files: [{ definitions: [], errors: [{ line: 1, message: expect.stringContaining('source config') as string }] }],
+      files: [{ definitions: [], errors: [{ line: 2, message: expect.stringContaining('source config') as string }] }],
     });
   });
 

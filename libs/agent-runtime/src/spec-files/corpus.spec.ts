@@ -83,6 +83,22 @@ const TABLE: Readonly<Record<string, Expected>> = {
     warned: [[4, DROPPED]],
   },
   'tools-number.md': { rejected: [[4, 'tools must be a list']] },
+  'lists-twice.md': {
+    loaded: {
+      'lists-twice': {
+        tools: ['http_fetch', 'calculator'],
+        disallowedTools: ['mcp__db'],
+        skills: [{ name: 'review-rules', mode: 'preload' }],
+        subagents: ['tester'],
+      },
+    },
+    warned: [
+      [7, 'subagents contains the same element twice: tester.'],
+      [4, 'tools contains the same element twice: http_fetch.'],
+      [5, 'disallowedTools contains the same element twice: mcp__db.'],
+      [6, 'skills contains the same element twice: review-rules.'],
+    ],
+  },
   'disallowed-pattern.md': {
     loaded: { 'disallowed-pattern': { disallowedTools: ['http_fetch', 'mcp__*'] } },
     warned: [[4, `${DROPPED} disallowedTools: Bash.`]],
@@ -166,6 +182,8 @@ const TABLE: Readonly<Record<string, Expected>> = {
   'no-end.md': { rejected: [[1, 'The front matter has no end']] },
   'no-name.md': { rejected: [[1, 'The spec has no name']] },
   'no-description.md': { rejected: [[1, 'The spec has no description']] },
+  'description-blank.md': { rejected: [[3, 'The spec has no description']] },
+  'description-number.md': { rejected: [[3, 'The description must be a text. Put it in quotes.']] },
   'name-with-spaces.md': { rejected: [[2, 'for example code-reviewer.']] },
   'name-number.md': { rejected: [[2, 'The name must be a text. Put it in quotes.']] },
   'name-path.md': { rejected: [[2, 'The name ../../etc/passwd is not valid']] },

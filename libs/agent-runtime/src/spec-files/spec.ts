@@ -15,7 +15,7 @@ export interface SpecOptions {
 
 export interface ParsedSpec {
   readonly name: string;
-  /** The line where the spec starts. */
+  /** The line of the name. */
   readonly line: number;
   readonly content: DefinitionContent;
   readonly warnings: readonly SpecWarning[];
