@@ -97,6 +97,51 @@ describe('registration', () => {
     expect(await here.definitions.has(KEY)).toBe(false);
   });
 
+  it('S4.1 S4.4 problems of form and unknown names are reported together', async () => {
+    const wrong = { description: ' ', maxIterations: 'ten', provider: 5, settings: {}, whenBusy: 'wait' };
+    expect(await messagesOf({ ...wrong, tools: ['clokc', 5, 'clock'], model: 'sonet' })).toEqual([
+      'description must not be blank',
+      'provider must be a string',
+      'tools.1 must be a string',
+      'maxIterations must be a number',
+      'whenBusy must be one of queue, reject',
+      'model: there is no model preset or alias "sonet" (did you mean sonnet?)',
+      'tools: there is no tool "clokc" (did you mean clock?)',
+    ]);
+    expect(await messagesOf({ description: undefined, maxIterations: 0, outputSchema: { pattern: 'a' } })).toEqual([
+      'description is required',
+      'maxIterations must be at least 1',
+      expect.stringContaining('outputSchema: ') as string,
+    ]);
+    const long = {
+      description: 'x'.repeat(9_000),
+      provider: '',
+      tools: 5,
+      mayAsk: 1,
+      metadata: [],
+      maxConcurrency: 1e6,
+    };
+    expect(await messagesOf(long)).toEqual([
+      'description must have at most 8192 characters',
+      'provider must not be empty',
+      'tools must be a list',
+      'maxConcurrency must be at most 10000',
+      'mayAsk must be true or false',
+      'metadata must be an object',
+    ]);
+  });
+
+  it('S4.1 the same name twice in a list is rejected', async () => {
+    const skills = [{ name: 'release-notes' }, { name: 'release-notes', mode: 'preload' }];
+    const lists = { tools: ['clock', 'clock', 'recall'], disallowedTools: ['recall', 'recall'], subagents: ['a', 'a'] };
+    expect(await messagesOf({ ...lists, skills })).toEqual([
+      'tools contains "clock" twice',
+      'disallowedTools contains "recall" twice',
+      'skills contains "release-notes" twice',
+      'subagents contains "a" twice',
+    ]);
+  });
+
   it('S4.1 content that cannot be stored, settings of native and an unusable output schema are rejected', async () => {
     expect(await messagesOf({ metadata: { note: 'a\0b' } })).toEqual([
       expect.stringContaining('NUL character') as string,
