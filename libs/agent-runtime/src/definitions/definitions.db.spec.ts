@@ -234,6 +234,12 @@ describe('replacement and removal', () => {
       code: 'DEFINITION_NOT_FOUND',
     });
     expect(await here.definitions.revision(KEY, 1)).toMatchObject({ content: CONTENT });
+    expect(await here.definitions.revisions(KEY, 10)).toMatchObject([{ revision: 1 }]);
+    expect(await here.definitions.revisions(KEY, 10, 1)).toEqual([]);
+    expect(await here.definitions.diff(KEY, 1, 1)).toEqual([]);
+    const missing = { ...KEY, name: 'missing' };
+    await expect(here.definitions.revisions(missing, 10)).rejects.toMatchObject({ code: 'DEFINITION_NOT_FOUND' });
+    await expect(here.definitions.diff(missing, 1, 1)).rejects.toMatchObject({ code: 'DEFINITION_NOT_FOUND' });
     expect(await here.definitions.register(draft())).toMatchObject({ revision: 2 });
   });
 
@@ -260,6 +266,7 @@ describe('replacement and removal', () => {
   it('S0.7 a definition of the deployment cannot be changed over REST', async () => {
     await here.definitions.register(draft({}, { source: 'config' }));
     const refused = { code: 'DEFINITION_CONFIGURED' };
+    await expect(here.definitions.register(draft())).rejects.toMatchObject(refused);
     await expect(here.definitions.replace(draft({ maxIterations: 1 }))).rejects.toMatchObject(refused);
     await expect(here.definitions.unregister({ ...KEY, source: 'rest', by: 'a' })).rejects.toMatchObject(refused);
     expect(await here.definitions.replace(draft({ maxIterations: 1 }, { source: 'config' }))).toMatchObject({
