@@ -35,7 +35,7 @@ export interface DelegationTargets {
   list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]>;
   /**
    * Returns undefined if it knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if it knows the agent, but the agent cannot
-   * receive work. Agents with the capabilities that are ancestors of the run are skipped.
+   * receive work. A search by capabilities skips the ancestors of the run.
    */
   open(wanted: WantedAgent, context: RunContext, parent?: DelegatingParent): Promise<DelegationTarget | undefined>;
 }
