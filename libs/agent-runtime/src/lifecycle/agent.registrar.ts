@@ -11,6 +11,7 @@ import {
   type Registration,
   StaleGenerationError,
 } from '#rollcall/registry';
+import { AgentNames } from '../definitions/agent.names.js';
 import { capabilitiesOf } from '../definitions/definition.capabilities.js';
 import type { DefinitionContent } from '../definitions/definition.js';
 import type { Blueprint } from './agent.instance.js';
@@ -30,6 +31,7 @@ export class AgentRegistrar {
     private readonly agents: AgentsService,
     private readonly store: RuntimeAgentStore,
     private readonly providers: AgentProviderRegistry,
+    private readonly names: AgentNames,
   ) {}
 
   /** Rejects a name that a live agent has, on any replica, with AGENT_ALREADY_EXISTS. */
@@ -67,12 +69,12 @@ export class AgentRegistrar {
 
   private async end(claim: LeaseClaim): Promise<void> {
     await this.db.transaction(async () => {
-      await this.store.remove(claim.agentId, claim.generation);
       try {
         await this.agents.deregister(claim, 'shutdown');
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }
+      await this.store.remove(claim.agentId, claim.generation); // after the agent, which a spawn of this name locks first, too
     });
   }
 
@@ -84,6 +86,7 @@ export class AgentRegistrar {
     const { namespace, name, spawnedBy: by } = facts;
     const registration = registrationOf(facts, content);
     return await this.db.transaction(async () => {
+      await this.names.claimForAgent({ namespace, name }, facts.definition);
       const joined = await this.agents
         .register({ namespace, agentId: name, leaseToken, by, asOperator: true, facts: registration })
         .catch((error: unknown) => {
