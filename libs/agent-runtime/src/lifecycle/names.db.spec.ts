@@ -65,7 +65,7 @@ describe('concurrent spawns of one name', () => {
     for (let round = 0; round < ROUNDS; round++) {
       const name = `ada-${round}`; // a name without an earlier registration: there is no row that a spawn could lock
       const spawns = Array.from({ length: CONCURRENT }, async (_, index) =>
-        codeOf(spawn(index % 2 === 0 ? here : there, name)),
+        await codeOf(spawn(index % 2 === 0 ? here : there, name)),
       );
       const codes = (await Promise.all(spawns)).toSorted();
       expect(codes).toEqual([...Array.from({ length: CONCURRENT - 1 }, () => TAKEN), 'succeeded']);
