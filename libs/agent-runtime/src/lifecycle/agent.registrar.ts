@@ -14,6 +14,7 @@ import {
 import { AgentNames } from '../definitions/agent.names.js';
 import { capabilitiesOf } from '../definitions/definition.capabilities.js';
 import type { DefinitionContent } from '../definitions/definition.js';
+import { maxRunsOf } from '../definitions/definition.limits.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError } from './lifecycle.errors.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
@@ -94,8 +95,8 @@ export class AgentRegistrar {
         });
       const { generation } = joined.record;
       const agentId = qualifiedId(namespace, name);
-      const runLimit = facts.definition === null ? (content.budget ?? null) : null;
-      const row = { ...facts, runLimit, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
+      const limits = facts.definition === null ? limitsOf(content) : { runLimit: null, maxRuns: null };
+      const row = { ...facts, ...limits, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
       return { generation, leaseToken: joined.leaseToken, spawnedAt: await this.store.insert(row) };
     });
   }
@@ -126,6 +127,10 @@ function registrationOf({ name, definition, revision }: Joining, content: Defini
     definition: definitionLabel(definition, revision),
     labels: {},
   };
+}
+
+function limitsOf(content: DefinitionContent): Pick<RuntimeAgentRow, 'runLimit' | 'maxRuns'> {
+  return { runLimit: content.budget ?? null, maxRuns: maxRunsOf(content) };
 }
 
 function definitionLabel(definition: string | null, revision: number | null): string | null {

@@ -64,8 +64,9 @@ describe('concurrent spawns of one name', () => {
   it('S1.2 one succeeds and all others are rejected with AGENT_ALREADY_EXISTS, in each of 20 rounds', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const name = `ada-${round}`; // a name without an earlier registration: there is no row that a spawn could lock
-      const spawns = Array.from({ length: CONCURRENT }, async (_, index) =>
-        await codeOf(spawn(index % 2 === 0 ? here : there, name)),
+      const spawns = Array.from(
+        { length: CONCURRENT },
+        async (_, index) => await codeOf(spawn(index % 2 === 0 ? here : there, name)),
       );
       const codes = (await Promise.all(spawns)).toSorted();
       expect(codes).toEqual([...Array.from({ length: CONCURRENT - 1 }, () => TAKEN), 'succeeded']);
