@@ -81,6 +81,7 @@ export class RunExecution {
     const signal = signalOf(opened, journal.scope);
     const call = { agent: target.agent, steps, options: { context, signal }, journal, isIdempotent };
     try {
+      await this.records.recordRevision(run, opened.revision, journal.scope);
       const known = target.agent instanceof ReactAgent ? undefined : recordedEnd(call, progress);
       return known ?? (await this.paid(call, opened, progress));
     } finally {
