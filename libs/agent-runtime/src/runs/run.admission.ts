@@ -2,14 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { SpendingLimit } from '../spending/spending.js';
-
-export interface OpenBudget {
-  readonly namespace: string;
-  readonly runId: string;
-  /** The agent of the registry that is charged, too. */
-  readonly agentId: string | null;
-  readonly limit: SpendingLimit;
-}
+import type { Run } from './run.js';
 
 /** What must be possible before a run exists: its namespace and its budget. */
 @Injectable()
@@ -24,12 +17,14 @@ export class RunAdmission {
     if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
   }
 
-  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. */
-  async open({ namespace, runId, agentId, limit }: OpenBudget): Promise<void> {
+  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. `agentId`: the registered agent that is charged. */
+  async checkBudget(namespace: string, agentId: string | null, limit: SpendingLimit): Promise<void> {
+    await this.spending.check(namespace, agentId, limit);
+  }
+
+  /** Opens the budget of the run, in the transaction that stores the run. */
+  async openBudget({ namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>): Promise<void> {
     await this.spending.openRun({ namespace, runId, parentRunId: null, limit });
-    const amount = { tokens: 1, microUsd: 0 };
-    const hold = await this.spending.hold({ namespace, runId, agentId, key: 'start', amount });
-    await hold.release();
   }
 }
 
