@@ -43,7 +43,13 @@ export class DefinitionsController {
   @ApiOperation({ operationId: 'definitions.register', summary: 'Register a definition of an agent' })
   @ApiBody({ type: RegisterDefinitionBody, examples: REGISTER_EXAMPLES })
   @ApiCreatedResponse({ type: DefinitionView, description: 'The first revision.', headers: ETAG })
-  @Problems('DEFINITION_EXISTS', 'DEFINITION_CONFIGURED', 'DEFINITION_INVALID', 'DEFINITION_NAME_INVALID')
+  @Problems(
+    'DEFINITION_EXISTS',
+    'DEFINITION_CONFIGURED',
+    'DEFINITION_INVALID',
+    'DEFINITION_NAME_INVALID',
+    'AGENT_ALREADY_EXISTS',
+  )
   async register(
     @Body() { name, content }: RegisterDefinitionBody,
     @Caller() { namespace, id: by }: Principal,

@@ -287,8 +287,8 @@ describe('lists', () => {
   });
 
   it('S0.5 capabilities are the valid ones, in their normal form, sorted', async () => {
-    await here.definitions.register(draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test'] }));
-    expect(await here.definitions.capabilities(KEY)).toEqual(['code.build', 'test']);
+    await here.definitions.register(draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test', 'BAD CAP!!', 'C++'] }));
+    expect(await here.definitions.capabilities(KEY)).toEqual(['c++', 'code.build', 'test']);
   });
 
   it('S0.1 a namespace with definitions is not deleted, and a missing namespace is rejected', async () => {

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   DEFAULT_AGENT,
   defaultAgentOf,
@@ -7,6 +7,7 @@ import {
   type DeploymentOptions,
 } from '../deployment/deployment.options.js';
 import { inputHashOf } from '../tools/input.hash.js';
+import { AgentNames } from './agent.names.js';
 import { capabilitiesOf } from './definition.capabilities.js';
 import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
 import { diffOf, type FieldChange } from './definition.diff.js';
@@ -48,7 +49,7 @@ export class DefinitionsService {
     private readonly store: DefinitionStore,
     private readonly validator: DefinitionValidator,
     private readonly changes: DefinitionChanges,
-    private readonly namespaces: NamespaceAdmission,
+    private readonly names: AgentNames,
     @Inject(DEPLOYMENT_OPTIONS) private readonly deployment: DeploymentOptions,
   ) {}
 
@@ -68,7 +69,7 @@ export class DefinitionsService {
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
     const row = this.rowOf(draft);
     return await this.store.transaction(async () => {
-      if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
+      await this.names.claimForDefinition({ namespace, name });
       const added = await this.store.insert(row);
       if (!added) throw await this.nameTaken(draft);
       await this.append('definition.registered', added, draft);
