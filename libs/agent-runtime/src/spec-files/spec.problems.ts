@@ -12,7 +12,8 @@ export class SpecProblems {
   readonly errors: SpecProblem[] = [];
 
   constructor(
-    private readonly lineOf: (key: string) => number,
+    /** Returns the line of a key. */
+    readonly lineOf: (key: string) => number,
     private readonly strict: boolean,
   ) {}
 

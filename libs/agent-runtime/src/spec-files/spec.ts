@@ -17,6 +17,8 @@ export interface ParsedSpec {
   readonly name: string;
   /** The line of the name. */
   readonly line: number;
+  /** The lines of the keys. */
+  readonly lines: ReadonlyMap<string, number>;
   readonly content: DefinitionContent;
   readonly warnings: readonly SpecProblem[];
 }
