@@ -101,7 +101,7 @@ describe('a busy agent with whenBusy: reject', () => {
       'own',
     ],
   ])(
-    'S1.6 %s: of concurrent starts on two replicas one is accepted, the others get 429 AGENT_BUSY',
+    '%s: of concurrent starts on two replicas one is accepted, the others get 429 AGENT_BUSY',
     async (_, make, name) => {
       await make();
       const target = name === 'strict' ? { definition: name } : { agent: name };
@@ -123,7 +123,7 @@ describe('a busy agent with whenBusy: reject', () => {
 });
 
 describe('two replicas', () => {
-  it('S1.4 a run of an agent that another replica has just spawned is executed there', async () => {
+  it('S1.3 a run of an agent that another replica has just spawned is executed there', async () => {
     for (let round = 0; round < 10; round++) {
       await spawn({ name: `new-${round}`, content: FAST });
       const run = await start({ agent: `new-${round}` }, 'Hello.', there);
