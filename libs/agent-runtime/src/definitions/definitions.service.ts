@@ -19,7 +19,7 @@ import {
   DefinitionNotFoundError,
   DefinitionRevisionNotFoundError,
 } from './definition.errors.js';
-import type { Definition, DefinitionSource } from './definition.js';
+import type { Definition, DefinitionContent, DefinitionSource } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
 import { type DefinitionSummary, DefinitionStore, type RevisionRow } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
@@ -58,6 +58,12 @@ export class DefinitionsService {
     this.changes.onChanged(listener);
   }
 
+  /** Checks a name and a content, and returns the content with its defaults. */
+  check({ namespace, name, content }: DefinitionKey & { content: unknown }): DefinitionContent {
+    if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
+    return this.validator.strict(content, namespace);
+  }
+
   async register(draft: DefinitionDraft): Promise<Definition> {
     const { namespace, name } = draft;
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
@@ -65,7 +71,7 @@ export class DefinitionsService {
     return await this.store.transaction(async () => {
       await this.names.claimForDefinition({ namespace, name });
       const added = await this.store.insert(row);
-      if (!added) throw new DefinitionExistsError(name);
+      if (!added) throw await this.nameTaken(draft);
       await this.append('definition.registered', added, draft);
       return toDefinition(added);
     });
@@ -138,13 +144,16 @@ export class DefinitionsService {
     return capabilitiesOf((await this.get(key)).content);
   }
 
-  /** Newest first; `before` is the last revision of the previous page. */
+  /**
+   * Newest first; `before` is the last revision of the previous page. The revisions of a definition that was removed are found by
+   * all methods.
+   */
   async revisions(key: DefinitionKey, limit: number, before?: number): Promise<Definition[]> {
-    await this.get(key);
-    return (await this.store.revisions(key.namespace, key.name, limit, before)).map(toDefinition);
+    const rows = await this.store.revisions(key.namespace, key.name, limit, before);
+    if (rows.length === 0) await this.checkHasRevisions(key);
+    return rows.map(toDefinition);
   }
 
-  /** Also finds the revisions of a definition that was removed. */
   async revision({ namespace, name }: DefinitionKey, revision: number): Promise<Definition> {
     const row = await this.store.revision(namespace, name, revision);
     if (!row) throw new DefinitionRevisionNotFoundError(name, revision);
@@ -152,9 +161,21 @@ export class DefinitionsService {
   }
 
   async diff(key: DefinitionKey, from: number, to: number): Promise<FieldChange[]> {
-    await this.get(key);
+    await this.checkHasRevisions(key);
     const before = await this.revision(key, from);
     return diffOf(before.content, (await this.revision(key, to)).content);
+  }
+
+  private async checkHasRevisions({ namespace, name }: DefinitionKey): Promise<void> {
+    const [newest] = await this.store.revisions(namespace, name, 1);
+    if (!newest) throw new DefinitionNotFoundError(name);
+  }
+
+  /** A definition of the deployment cannot be replaced over REST, so its error does not propose that. */
+  private async nameTaken({ namespace, name, source }: DefinitionDraft): Promise<Error> {
+    const current = await this.store.find(namespace, name);
+    const isConfigured = source === 'rest' && current !== undefined && current.source !== 'rest';
+    return isConfigured ? new DefinitionConfiguredError(name, current.source) : new DefinitionExistsError(name);
   }
 
   /** Locks the definition. Only its source may change a definition of the deployment. */
