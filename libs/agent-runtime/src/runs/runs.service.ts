@@ -45,9 +45,9 @@ export class RunsService {
   }
 
   /**
-   * Chooses the agent and opens the budget. The returned function stores the run, in the transaction of its caller if there is one.
-   * Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with RUN_TARGET_UNAVAILABLE if no agent is available, and with
-   * AGENT_BUSY if the agent rejects further runs.
+   * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
+   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
+   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, deadline = null, by } = request;
@@ -58,7 +58,7 @@ export class RunsService {
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
+    await this.admission.checkBudget(namespace, definition ? null : agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const run = { ...place, target, agentId, definition, input, limit, deadline, createdBy: by };
     return async () => await this.insert(run, chosen);
@@ -116,6 +116,7 @@ export class RunsService {
       await this.admission.checkRoom(run.namespace, chosen);
       const added = await this.store.insert(run);
       if (!added) throw new Error(`the run ${run.id} exists`);
+      await this.admission.openBudget(added);
       await this.events.queued(added, added.createdBy);
       return added;
     });
