@@ -39,6 +39,9 @@ export interface App {
 /** Routes without the prefix `/v1`, because proxies and metrics scrapers expect them at their usual paths. */
 const UNVERSIONED = ['health/{*path}', 'metrics'];
 
+/** Actions whose path looks like the path of an object. No object can have their name as its id. */
+const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'];
+
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
@@ -61,6 +64,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.useWebSocketAdapter(new SocketAdapter(nest));
   nest.get(RouteAdmission, { strict: false }).addTo(adapter.getInstance());
   for (const { path } of nest.get(SocketAccess, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
+  routes.allowOnlyPost(POST_ONLY, adapter.getInstance());
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();

@@ -32,6 +32,7 @@ export type { Skill } from './skills/skill.js';
 export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export type { SkillDiagnostic } from './skills/skill.loader.js';
+export { suggestion } from './tools/closest.name.js';
 export { toolBoxOf } from './tools/decorated.toolbox.js';
 export { defineTool } from './tools/define.tool.js';
 export { Describe } from './tools/input/dto.schema.js';
