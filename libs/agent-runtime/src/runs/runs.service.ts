@@ -58,7 +58,7 @@ export class RunsService {
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.checkBudget(namespace, definition ? null : agentId, limit);
+    await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const run = { ...place, target, agentId, definition, input, limit, deadline, createdBy: by };
     return async () => await this.insert(run, chosen);
