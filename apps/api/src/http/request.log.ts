@@ -11,6 +11,9 @@ export interface AnsweredRequest {
   ip?: string;
 }
 
+/** A temporary state that may be intended, such as a shutdown. Its cause has log lines of its own. */
+const UNAVAILABLE = 503;
+
 /** Logs the requests that the setting `log.requests` selects. */
 export class RequestLog {
   constructor(
@@ -26,7 +29,8 @@ export class RequestLog {
   write({ requestId, method, url, status, ms, caller, ip }: AnsweredRequest): void {
     const path = url.split('?', 1)[0];
     const line = { event: 'http.request', requestId, method, path, status, ms: Math.round(ms * 10) / 10, caller, ip };
-    if (status >= 500) this.pino.error(line);
+    if (status === UNAVAILABLE) this.pino.warn(line);
+    else if (status >= 500) this.pino.error(line);
     else this.pino.info(line);
   }
 }

@@ -42,6 +42,11 @@ export class StrongReader {
     return stale.length;
   }
 
+  /** Reads one agent, by its qualified id. */
+  async read(agentId: string): Promise<void> {
+    await this.sync.refresh([agentId]);
+  }
+
   /** Callers that arrive during a read share the next one, because the current read may miss changes that they must see. */
   private async readFleet(): Promise<number> {
     this.nextRead ??= this.readNext();
