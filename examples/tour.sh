@@ -1,5 +1,5 @@
 #!/usr/bin/env sh
-# The first steps of the README as a script. Start Rollcall in another terminal: npm start
+# The tour of the registry (docs/registry-tour.md) as a script. Start Rollcall in another terminal: npm start
 #   API=http://127.0.0.1:8080 KEY_FILE=.rollcall/admin.key sh examples/tour.sh
 set -eu
 API=${API:-http://127.0.0.1:8080}

@@ -26,6 +26,9 @@ describe('the message about an invalid field', () => {
     ['POST', '/v1/agents/query', { capabilities: 'bulk' }, 'capabilities must be a list'],
     ['POST', '/v1/agents/query', { capabilities: [5] }, 'each value in capabilities must be a string'],
     ['POST', '/v1/agents/x/probe', {}, 'probeId is required'],
+    ['POST', '/v1/definition-imports', { files: [null] }, 'files.0 must be an object'],
+    ['POST', '/v1/definition-imports', { files: 'x' }, 'files must be a list'],
+    ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: 5 }, 'limit must be an object'],
     ['POST', '/v1/agents/x/drain', { note: 5 }, 'note must be a string'],
     ['POST', '/v1/keys', { name: 'x', roles: 'viewer' }, 'roles must be a list'],
     ['POST', '/v1/keys', { name: 'x', roles: ['viewer', 'viewer'] }, 'roles must not contain the same element twice'],
@@ -87,6 +90,12 @@ describe('an error message', () => {
     expect(await detailOf('POST', '/v1/keys', xml)).toEqual([415, expect.stringContaining('application/json')]);
     const gzip = { body: Uint8Array.from(gzipSync('{}')), headers: { 'content-encoding': 'gzip' } };
     expect(await detailOf('POST', '/v1/keys', gzip)).toEqual([415, expect.stringContaining('uncompressed')]);
+    const tar = { body: 'x', headers: { 'content-type': 'application/x-tar' } };
+    expect(await detailOf('POST', '/v1/keys', tar)).toEqual([415, expect.stringContaining('application/json')]);
+    expect(await detailOf('POST', '/v1/definition-imports', tar)).toEqual([
+      415,
+      'Compress the archive with gzip, and send it with the header Content-Type: application/gzip.',
+    ]);
   });
 
   it('names the path parameter of a delivery if it is not a sequence', async () => {

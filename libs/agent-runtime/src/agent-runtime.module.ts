@@ -16,6 +16,8 @@ import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
+import { AgentNameStore } from './definitions/agent-name.store.js';
+import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
@@ -118,6 +120,8 @@ const DEFINITIONS: Provider[] = [
   AgentBuilder,
   DefinitionChanges,
   DefinitionContents,
+  AgentNameStore,
+  AgentNames,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,

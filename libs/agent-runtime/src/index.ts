@@ -9,7 +9,6 @@ export { DeploymentInvalidError } from './deployment/deployment.errors.js';
 export { capabilitiesOf } from './definitions/definition.capabilities.js';
 export type { FieldChange } from './definitions/definition.diff.js';
 export type { Definition, DefinitionContent } from './definitions/definition.js';
-export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { DefinitionImports } from './imports/definition.imports.js';

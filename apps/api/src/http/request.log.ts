@@ -14,6 +14,9 @@ export interface AnsweredRequest {
   ip?: string;
 }
 
+/** A temporary state that may be intended, such as a shutdown. Its cause has log lines of its own. */
+const UNAVAILABLE = 503;
+
 /** Logs the requests that the setting `log.requests` selects. With `errors`, a terminal also shows a summary of rejected requests. */
 export class RequestLog {
   constructor(
@@ -32,7 +35,8 @@ export class RequestLog {
     if (this.which === 'errors' && status < 500)
       return this.summary?.add('http.rejected', `${status} ${method} ${path.slice(0, MAX_PATH)}`);
     const line = { event: 'http.request', requestId, method, path, status, ms: Math.round(ms * 10) / 10, caller, ip };
-    if (status >= 500) this.pino.error(line);
+    if (status === UNAVAILABLE) this.pino.warn(line);
+    else if (status >= 500) this.pino.error(line);
     else this.pino.info(line);
   }
 }

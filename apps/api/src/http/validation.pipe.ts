@@ -54,12 +54,13 @@ function failed(errors: readonly ValidationError[]): ApiError {
 }
 
 function flatten(error: ValidationError, parent = ''): FieldError[] {
+  const path = parent + error.property;
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) =>
     rule === 'whitelistValidation'
       ? unknownField(parent, error.property, () => fieldsOf(error.target))
-      : { field: parent + error.property, message: fieldMessage(error, rule, message) },
+      : { field: path, message: fieldMessage(error, rule, message, path) },
   );
-  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${parent}${error.property}.`))];
+  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${path}.`))];
 }
 
 /** The fields that have a rule. */

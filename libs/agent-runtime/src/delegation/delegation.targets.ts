@@ -23,6 +23,8 @@ export interface ListedTarget {
 export interface DelegationTarget {
   readonly name: string;
   readonly agent: Agent;
+  /** The definition that the agent is built from; absent for other agents. */
+  readonly definition?: { readonly name: string; readonly revision: number };
   /** The agent in the registry that is charged for the call, too; absent if the agent is not registered. */
   readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
   /** Releases the agent after the call. */

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import type { SpecReport } from '../spec-files/spec.loader.js';
+import type { TakenName } from './deployment.plan.js';
 import type { DeploymentResult } from './deployment.service.js';
 
 interface Key {
@@ -33,7 +34,7 @@ export class DeploymentReport {
     for (const { wanted, by } of taken)
       this.warn(
         'definitions.name_taken',
-        `The definition ${idOf(wanted)} (source ${wanted.source}) is not registered: the name belongs to a definition of source ${by}. Remove that one and restart, or choose another name.`,
+        `The definition ${idOf(wanted)} (source ${wanted.source}) is not registered: ${holderOf(by)} and restart, or choose another name.`,
       );
     for (const one of homeless)
       this.warn(
@@ -50,6 +51,12 @@ export class DeploymentReport {
   private warn(event: string, message: string): void {
     this.logger.warn({ event, message });
   }
+}
+
+function holderOf(by: TakenName['by']): string {
+  return by === 'agent'
+    ? 'a live agent that was not built from it has the name. Shut it down'
+    : `the name belongs to a definition of source ${by}. Remove that one`;
 }
 
 function idOf({ namespace, name }: Key): string {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceAdmission } from '#rollcall/platform';
+import { AgentNameStore } from '../definitions/agent-name.store.js';
 import { type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 import { type DeploymentPlan, type ManagedSource, planOf } from './deployment.plan.js';
@@ -24,12 +25,14 @@ export class DeploymentService {
     private readonly store: DeploymentStore,
     private readonly changes: DefinitionChanges,
     private readonly namespaces: NamespaceAdmission,
+    private readonly names: AgentNameStore,
   ) {}
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
     const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
-    return planOf(wanted, await this.store.registered(wanted, sources), managed);
+    const registered = await this.store.registered(wanted, sources);
+    return planOf(wanted, { registered, spawned: await this.names.spawned(wanted) }, managed);
   }
 
   async apply(
@@ -40,7 +43,7 @@ export class DeploymentService {
     const plan = await this.plan(wanted, managed);
     if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, homeless: [] };
     return await this.db.transaction(async () => {
-      await this.store.lock();
+      await this.names.lockAll();
       const existing = await this.namespaces.hold([...new Set(wanted.map(({ namespace }) => namespace))]);
       const possible = wanted.filter(({ namespace }) => existing.has(namespace));
       const latest = await this.plan(possible, managed);

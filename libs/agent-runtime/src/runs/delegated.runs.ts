@@ -8,6 +8,7 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
 import { recordedCall } from './agent.call.js';
 import { Progress, type RecordedCall } from './recorded.call.js';
@@ -45,15 +46,20 @@ export class DelegatedRuns extends RunRecorder {
     };
   }
 
-  recorded(agent: Agent): Agent {
-    return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
+  recorded(target: DelegationTarget): Agent {
+    return new RecordedAgent(target.agent, (message, options) => this.handle(target, message, options));
   }
 
-  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
+  private async *handle(
+    { agent, definition }: DelegationTarget,
+    message: AgentMessage,
+    options: HandleOptions = {},
+  ): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* agent.handle(message, options);
-    const recorded = await this.records.beginDelegated(draftOf(message, context, options), scope);
+    const draft = { ...draftOf(message, context, options), definition: definition ?? null };
+    const recorded = await this.records.beginDelegated(draft, scope);
     if (isFinal(recorded.run.state)) return yield recordedResult(recorded);
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
     const journal = this.records.journal(recorded, scope);
@@ -93,7 +99,7 @@ async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Pr
   }
 }
 
-function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): NewRun {
+function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): Omit<NewRun, 'definition'> {
   const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
   const { agentName: agentId } = context;
   return {
@@ -108,7 +114,6 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
     retryOf: null,
     state: 'running',
     target: { agent: agentId },
-    definition: null,
     host: null,
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,

@@ -13,6 +13,7 @@ type Finished = Extract<AgentStep, { type: 'finished' }>;
  */
 export async function* foreignCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent, steps, options, journal, isIdempotent } = call;
+  if (steps.some(({ type }) => type === 'agent-called')) await journal.releaseHolds();
   const known = recordedEnd(call, progress);
   if (known) return yield { type: 'finished', result: known };
   const conversationId = steps.findLast((step): step is Finished => step.type === 'finished')?.result.conversationId;
@@ -29,7 +30,7 @@ export async function* foreignCall(call: RecordedCall, progress: Progress): Asyn
 }
 
 /** The result of a run that is not executed now: its result is recorded, or it was interrupted. */
-export function recordedEnd(
+function recordedEnd(
   { steps, journal, agent, isIdempotent }: RecordedCall,
   progress: Progress,
 ): AgentResult | undefined {

@@ -150,10 +150,28 @@ describe('a durable run', () => {
     expect(await world.database.db.query('SELECT 1 FROM run UNION ALL SELECT 1 FROM run_step')).toEqual([]);
   });
 
-  it('B6 is rejected before it exists if its budget is used up', async () => {
+  it('B6 is rejected before it exists if a budget is used up, and then has no budget, either', async () => {
     const one = await world.replica();
-    await expect(one.run('looker', 'Begin.', 0)).rejects.toMatchObject({ code: 'SPENDING_LIMIT_REACHED' });
+    const zero = one.run('looker', 'Begin.', 0);
+    await expect(zero).rejects.toMatchObject({
+      code: 'SPENDING_LIMIT_REACHED',
+      message: 'The budget of the run is 0 tokens. Set a higher one.',
+    });
+    const limit = { tokens: null, microUsd: 0 };
+    await one.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
+    await expect(one.run('looker')).rejects.toMatchObject({
+      code: 'SPENDING_LIMIT_REACHED',
+      message: expect.stringContaining('has 0 of 0 microUsd left, so nothing can be reserved. Top it up.') as string,
+    });
     expect(await one.reader.list({ namespace: 'default' }, 10)).toEqual([]);
+    expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
+  });
+
+  it('B6 has no budget if it is prepared and then not stored', async () => {
+    const one = await world.replica();
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    await one.runs.prepare({ namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' });
+    expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
   });
 });
 

@@ -1,5 +1,6 @@
-import { parseFrontMatter, type SpecWarning } from '../spec-files/front-matter.js';
+import { parseFrontMatter } from '../spec-files/front-matter.js';
 import { SpecFileError } from '../spec-files/spec-file.error.js';
+import type { SpecWarning } from '../spec-files/spec.warning.js';
 import { estimateText } from '../tokens/token.estimate.js';
 import type { Skill } from './skill.js';
 

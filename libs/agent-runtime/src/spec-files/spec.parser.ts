@@ -20,7 +20,8 @@ export function parseMarkdownSpec(text: string, options: SpecOptions = {}): Pars
     const { fields, body, warnings } = parseFrontMatter(text, KNOWN_KEYS);
     const problems = new SpecProblems((key) => lineInHeader(text, key), options.strict ?? false);
     for (const warning of warnings) problems.warnAt(warning);
-    const { specs, errors } = fileOf(parseOne(fields, body, { line: 1, problems, options }));
+    const line = lineInHeader(text, nameKeyOf(fields));
+    const { specs, errors } = fileOf(parseOne(fields, body, { line, problems, options }));
     // YAML that could not be read may be the cause of the errors
     return { specs, errors: errors.length > 0 && !options.strict ? [...warnings, ...errors] : errors };
   } catch (error) {
@@ -75,7 +76,8 @@ function readJson(text: string, scanner: JsonScanner): Fields {
 function oneSpec(fields: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
   const problems = new SpecProblems((key) => scanner.lineOf(key), options.strict ?? false);
   for (const key of scanner.duplicates) problems.warn(key, `The key ${shown(key)} occurs twice. The last one is used.`);
-  return fileOf(parseOne(fields, '', { line: 1, problems, options }));
+  const line = scanner.lineOf(nameKeyOf(fields));
+  return fileOf(parseOne(fields, '', { line, problems, options }));
 }
 
 /** A wrong spec does not affect the others of the map. */
@@ -92,6 +94,10 @@ function mapOfSpecs(map: Fields, scanner: JsonScanner, options: SpecOptions): Pa
       return isFields(fields) ? parseOne({ ...fields, name }, '', { line, problems, options }) : problems;
     }),
   );
+}
+
+function nameKeyOf({ name }: Fields): string {
+  return name === undefined ? 'agent_type' : 'name';
 }
 
 function isFields(value: unknown): value is Fields {

@@ -1,4 +1,4 @@
-import type { SpecWarning } from './front-matter.js';
+import type { SpecWarning } from './spec.warning.js';
 
 const MAX_SHOWN = 60;
 

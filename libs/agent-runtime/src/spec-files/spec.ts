@@ -1,5 +1,5 @@
 import type { DefinitionContent } from '../definitions/definition.js';
-import type { SpecWarning } from './front-matter.js';
+import type { SpecWarning } from './spec.warning.js';
 
 /** How spec files are read. */
 export interface SpecOptions {
@@ -15,7 +15,7 @@ export interface SpecOptions {
 
 export interface ParsedSpec {
   readonly name: string;
-  /** The line where the spec starts. */
+  /** The line of the name. */
   readonly line: number;
   readonly content: DefinitionContent;
   readonly warnings: readonly SpecWarning[];

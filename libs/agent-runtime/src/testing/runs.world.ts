@@ -22,15 +22,18 @@ export class RunsWorld {
   private readonly replicas = new Set<TestRuns>();
 
   private constructor(readonly database: TestDatabase) {
+    this.define('looker', 'look', 'look', 'done');
+    this.define('payer', 'pay', 'done');
+    this.define('thinker', 'look', 'hang', 'done');
+    this.define('boss', 'delegate looker', 'done');
+    this.define('manager', 'delegate payer', 'done');
+    this.define('asker', 'ask', 'done');
+  }
+
+  /** Defines an agent whose model makes these steps. */
+  define(name: string, ...steps: string[]): void {
     const tools = [this.tool('look', true), this.tool('pay', false)];
-    const define = (name: string, ...steps: string[]): void =>
-      void this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
-    define('looker', 'look', 'look', 'done');
-    define('payer', 'pay', 'done');
-    define('thinker', 'look', 'hang', 'done');
-    define('boss', 'delegate looker', 'done');
-    define('manager', 'delegate payer', 'done');
-    define('asker', 'ask', 'done');
+    this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
   }
 
   static async create(): Promise<RunsWorld> {

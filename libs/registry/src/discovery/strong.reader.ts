@@ -46,6 +46,11 @@ export class StrongReader {
     return stale.length;
   }
 
+  /** Reads one agent, by its qualified id. */
+  async read(agentId: string): Promise<void> {
+    await this.sync.refresh([agentId]);
+  }
+
   /** The agents that would match if they had not left recently. Without the database, an explanation does not have them. */
   async departed(plan: QueryPlan): Promise<ExcludedAgent[]> {
     try {
