@@ -24,6 +24,7 @@ import { RuntimeModule } from './runtime/runtime.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
+import type { TerminalSummary } from './telemetry/terminal.summary.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 
@@ -33,6 +34,8 @@ export interface Foundations {
   database: PlatformOptions['database'];
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
+  /** Only if the logs are formatted for a terminal. */
+  summary?: TerminalSummary;
   inFlight: InFlight;
   secrets: SecretSource;
 }
@@ -65,7 +68,7 @@ export class AppModule {
         FoundationModule.with(foundations),
         ...libraries(foundations),
         HealthModule,
-        TelemetryModule.forRoot(foundations.metrics),
+        TelemetryModule.forRoot(foundations.metrics, foundations.summary),
         AuthModule,
         KeysModule,
         NamespacesModule,
