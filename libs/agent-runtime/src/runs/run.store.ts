@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import type { AgentUsage } from '#rollcall/providers';
 import type { Run, RunFilter, RunKey } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 import type { RunFence } from './run.scope.js';
 import { type RunEnd, statusesBefore } from './run.status.js';
 import type { RunStep, StoredStep } from './run.step.js';
+import type { ReportedUsage } from './run.usage.js';
 
 /** A run that does not exist yet. */
 export type NewRun = Pick<
@@ -100,6 +102,24 @@ export class RunStore {
       [rootId, statusesBefore('cancel')],
     );
     return rows.map(toRun);
+  }
+
+  /** What the stored steps of these runs report. */
+  async reportedUsage(ids: readonly string[]): Promise<(ReportedUsage & { runId: string })[]> {
+    return await this.db.query<ReportedUsage & { runId: string }>(
+      `SELECT run_id AS "runId", coalesce(step -> 'reply' -> 'usage', step -> 'result' -> 'usage', step -> 'usage') AS usage,
+         step -> 'charges' AS charges
+       FROM run_step WHERE run_id = ANY ($1) AND step ->> 'type' IN ('model-replied', 'context-summarised', 'finished')
+       ORDER BY run_id, seq`,
+      [ids],
+    );
+  }
+
+  async setUsage(usages: ReadonlyMap<string, AgentUsage>): Promise<void> {
+    await this.db.query(
+      `UPDATE run SET usage = entry.usage FROM unnest($1::text[], $2::json[]) AS entry (id, usage) WHERE run.id = entry.id`,
+      [[...usages.keys()], [...usages.values()].map((usage) => JSON.stringify(usage))],
+    );
   }
 
   /** Ends waiting runs whose deadline has passed. */
