@@ -10,6 +10,7 @@ import { BudgetsModule } from './budgets/budgets.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
 import { platformOptions, providersOptions, registryOptions, runtimeOptions } from './config/library.options.js';
+import { ContractsModule } from './contracts/contracts.module.js';
 import { DefinitionsModule } from './definitions/definitions.module.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -79,6 +80,7 @@ export class AppModule {
         RuntimeModule,
         ModelsModule,
         RunsModule,
+        ContractsModule,
         SkillsModule,
         SinksModule,
         ToolsModule,
