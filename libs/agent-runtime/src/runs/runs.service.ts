@@ -49,7 +49,7 @@ export class RunsService {
    * Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_TARGET_UNAVAILABLE if no agent is available.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
-    const { namespace, target, input, deadline = null, by } = request;
+    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
     const { agentId, definition, limit: own, host } = await this.targets.choose(namespace, target);
@@ -57,8 +57,9 @@ export class RunsService {
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
+    const message = { input, messageId, conversationId };
     return async () =>
-      await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
+      await this.insert({ ...place, ...message, target, agentId, definition, limit, deadline, createdBy: by });
   }
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
@@ -88,11 +89,11 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
     return await this.resume(key, actor, ({ state, waitingFor }) => {
       if (waitingFor === null || waitingFor === 'needs_review') throw new RunNotWaitingError(state, 'a message');
-      return { type: 'message', parts };
+      return { type: 'message', parts, ...(messageId !== undefined && { messageId }) };
     });
   }
 
