@@ -3,6 +3,7 @@ import { AgentRuntimeModule } from '#rollcall/agent-runtime';
 import { PlatformModule, type PlatformOptions } from '#rollcall/platform';
 import { ProvidersModule, type SecretSource } from '#rollcall/providers';
 import { RegistryModule } from '#rollcall/registry';
+import { A2aModule } from './a2a/a2a.module.js';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
@@ -76,6 +77,7 @@ export class AppModule {
         RuntimeModule,
         ModelsModule,
         RunsModule,
+        A2aModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

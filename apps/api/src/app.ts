@@ -36,8 +36,8 @@ export interface App {
   routes: RouteTable;
 }
 
-/** Routes without the prefix `/v1`, because proxies and metrics scrapers expect them at their usual paths. */
-const UNVERSIONED = ['health/{*path}', 'metrics'];
+/** Routes without the prefix `/v1`, because proxies, metrics scrapers and A2A clients expect them at their usual paths. */
+const UNVERSIONED = ['health/{*path}', 'metrics', '.well-known/{*path}', 'a2a', 'a2a/{*path}'];
 
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {

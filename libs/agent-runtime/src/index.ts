@@ -24,6 +24,7 @@ export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';
 export type {
   ChangeFilter,
+  ChangePosition,
   ListedRun,
   Run,
   RunActor,
@@ -34,6 +35,7 @@ export type {
   RunTree,
   StartRun,
 } from './runs/run.js';
+export { RunNotFoundError } from './runs/run.errors.js';
 export { RunReader } from './runs/run.reader.js';
 export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
