@@ -6,7 +6,7 @@ import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL OR r.created_by = $2)
   AND ($3::text[] IS NULL OR r.state = ANY ($3)) AND ($4::text[] IS NULL OR r.waiting_for = ANY ($4))
   AND ($5::text IS NULL OR r.agent_id = $5) AND ($6::text IS NULL OR coalesce(r.conversation_id, r.id) = $6)
-  AND ($7::timestamptz IS NULL OR r.state_at > $7)`;
+  AND ($7::timestamptz IS NULL OR date_trunc('milliseconds', r.state_at) > $7)`;
 /** JavaScript has only milliseconds, which would make the pages overlap. */
 const MICROSECONDS = '(extract(epoch FROM r.state_at) * 1000000)::bigint';
 
