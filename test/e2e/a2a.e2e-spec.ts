@@ -4,6 +4,7 @@ import { until } from '#rollcall/test-support';
 import { FakeA2aServer } from '#rollcall/providers/testing';
 import { a2aClient, BINDINGS, collect, messageTo, send, textOf } from '../support/a2a-client.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { exampleOf, examplesOf, ExampleRunner } from '../support/doc-example.js';
 import { TestAgents } from '../support/test-agents.js';
 
 const FACTS = 'urn:rollcall:a2a:v1';
@@ -123,7 +124,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
   it('S3.12 a task that needs an approval continues with a decision about exactly its input, not with a text', async () => {
     const client = await clientOf('payer');
     const { id, metadata } = await send(client, messageTo('Pay.'));
-    const { approvals } = metadata?.[FACTS] as { approvals: { callId: string; inputHash: string }[] };
+    const { approvals } = (metadata ?? {})[FACTS] as { approvals: { callId: string; inputHash: string }[] };
     const [{ callId, inputHash } = { callId: '', inputHash: '' }] = approvals;
     const decide = (hash: string): Promise<Task> =>
       send(
@@ -142,13 +143,17 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     const client = await clientOf('asker');
     const events = await collect(client.sendMessageStream(messageTo('Build.')));
     expect(casesOf(events).at(-1)).toBe('INPUT_REQUIRED');
-    const { taskId, status } = events.at(-1)?.payload?.value as { taskId: string; status: Task['status'] };
+    const { taskId, status } = (events.at(-1)?.payload?.value ?? {}) as { taskId: string; status: Task['status'] };
     expect(status?.message?.parts).toMatchObject([{ content: { value: 'Which branch?' } }]);
-    expect(await failure(send(client, messageTo('main', { taskId, contextId: 'other' })))).toBe('RequestMalformedError');
+    expect(await failure(send(client, messageTo('main', { taskId, contextId: 'other' })))).toBe(
+      'RequestMalformedError',
+    );
     const answered = await send(client, messageTo('main', { taskId }));
     expect([answered.id, stateOf(answered), answered.history.length]).toEqual([taskId, 'TASK_STATE_COMPLETED', 2]);
     expect(await failure(send(client, messageTo('again', { taskId })))).toBe('UnsupportedOperationError');
-    expect(await failure(collect(client.resubscribeTask({ tenant: '', id: taskId })))).toBe('UnsupportedOperationError');
+    expect(await failure(collect(client.resubscribeTask({ tenant: '', id: taskId })))).toBe(
+      'UnsupportedOperationError',
+    );
     expect(await failure(client.cancelTask({ ...NO_RETRY, id: taskId }))).toBe('TaskNotCancelableError');
   });
 
@@ -208,12 +213,18 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(first).toMatchObject({ pageSize: 2, totalSize: 3, tasks: [{ id: ids[0], artifacts: [] }, { id: ids[1] }] });
     const second = await list({ pageSize: 2, pageToken: first.nextPageToken, includeArtifacts: true });
     expect(second).toMatchObject({ nextPageToken: '', tasks: [{ id: ids[2], artifacts: [{ artifactId: 'result' }] }] });
-    expect(await list({ status: TaskState.TASK_STATE_FAILED })).toMatchObject({ tasks: [], totalSize: 0, pageSize: 50 });
+    expect(await list({ status: TaskState.TASK_STATE_FAILED })).toMatchObject({
+      tasks: [],
+      totalSize: 0,
+      pageSize: 50,
+    });
     const [newest] = first.tasks;
     expect((await list({ statusTimestampAfter: newest?.status?.timestamp })).tasks).toEqual([]);
     for (const more of [{ pageSize: 0 }, { pageSize: 101 }, { pageToken: 'forged' }, { historyLength: -1 }])
       expect(await failure(list(more))).toBe('RequestMalformedError');
-    const theirs = await (await clientOf('echo', api, stranger)).listTasks({ ...query, statusTimestampAfter: undefined });
+    const theirs = await (
+      await clientOf('echo', api, stranger)
+    ).listTasks({ ...query, statusTimestampAfter: undefined });
     expect(theirs.tasks).toEqual([]);
   });
 
@@ -233,3 +244,35 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(await failure(send(client, wrong))).toBe('RequestMalformedError');
   });
 });
+
+describe('the tour of docs/a2a.md', () => {
+  it('S3.12 the commands and the program work as shown', async () => {
+    await api.given.namespace('tour');
+    const examples = new ExampleRunner({ ROLLCALL_URL: api.url, ROLLCALL_KEY: await api.issueKeyIn('tour', 'admin') });
+    const { child, output } = examples.script(examplesOf('a2a.md', 'sh').join(`\necho; echo '==='\n`));
+    await until('the commands have ended', () => child.exitCode !== null, 60_000);
+    const [, card, task, more, routed] = output().split('===');
+    expect(card).toContain('"skills":[{"id":"text.echo"');
+    expect(task).toContain('"state":"TASK_STATE_COMPLETED"');
+    expect(task).toContain('"text":"You said: Hello."');
+    expect(more?.match(/"jsonrpc":"2.0"|"totalSize":\d|data: \{"\w+"|"error"/g)?.slice(0, 3)).toEqual([
+      '"jsonrpc":"2.0"',
+      '"totalSize":1',
+      'data: {"task"',
+    ]);
+    expect(more).toContain('"text":"You said: Again."');
+    expect(routed).toContain('"text":"You said: Hello."');
+    const program = examples.node(withFiles(exampleOf('a2a.md', 'js')));
+    await until('the program has ended', () => program.child.exitCode !== null, 60_000);
+    expect(program.output()).toBe('You said: Hello.\n');
+    examples.stop();
+  });
+});
+
+/** The program runs outside this project, so it imports the files of the SDK. */
+function withFiles(code: string): string {
+  const folder = new URL('../../node_modules/@a2a-js/sdk/dist/', import.meta.url);
+  return code
+    .replace("'@a2a-js/sdk'", `'${new URL('index.js', folder).href}'`)
+    .replace("'@a2a-js/sdk/client'", `'${new URL('client/index.js', folder).href}'`);
+}

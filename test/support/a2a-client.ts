@@ -1,5 +1,11 @@
-import { Message, Role, SendMessageRequest, type StreamResponse, Task } from '@a2a-js/sdk';
-import { type Client, ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from '@a2a-js/sdk/client';
+import { type Message, SendMessageRequest, type StreamResponse, type Task } from '@a2a-js/sdk';
+import {
+  type Client,
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+} from '@a2a-js/sdk/client';
 
 export type Binding = 'JSONRPC' | 'HTTP+JSON';
 export const BINDINGS: Binding[] = ['JSONRPC', 'HTTP+JSON'];
@@ -10,14 +16,9 @@ export async function a2aClient(url: string, key: string, binding: Binding): Pro
   const transports = [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })];
   const factory = new ClientFactory({
     transports: transports.filter(({ protocolName }) => protocolName === binding),
-    cardResolver: {
-      resolve: async (address) => {
-        const response = await fetchImpl(`${address}/.well-known/agent-card.json`);
-        return (await response.json()) as never;
-      },
-    },
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
   });
-  return await factory.createFromUrl(url);
+  return await factory.createFromUrl(`${url}/`); // without the slash, the resolver replaces the last part of the path
 }
 
 export function withKey(key: string): typeof fetch {
@@ -34,7 +35,10 @@ export type Sent = Partial<Pick<Message, 'messageId' | 'contextId' | 'taskId' | 
 };
 
 /** A request with one text, and what differs from it. */
-export function messageTo(text: string, { parts = [{ text }], configuration, ...about }: Sent = {}): SendMessageRequest {
+export function messageTo(
+  text: string,
+  { parts = [{ text }], configuration, ...about }: Sent = {},
+): SendMessageRequest {
   return SendMessageRequest.fromJSON({
     message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts, ...about },
     ...(configuration && { configuration }),
@@ -57,5 +61,3 @@ export async function collect(events: AsyncIterable<StreamResponse>): Promise<St
   for await (const event of events) all.push(event);
   return all;
 }
-
-export const USER = Role.ROLE_USER;

@@ -42,11 +42,11 @@ function factsOf(controller: Class, handler: Handler, prefix: (path: string) => 
   const paths = pathsOf(controller).flatMap((base) => pathsOf(handler).map((path) => joined(base, path)));
   const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod];
   const mutation = read(MUTATION) as MutationOptions | undefined;
-  return paths.map((path) => ({
-    route: `${method} ${prefix(path)}`,
+  const facts: Omit<RouteFacts, 'route'> = {
     access: (read(ROUTE_ACCESS) as RouteAccess | undefined) ?? 'UNDECLARED',
     ...(mutation && { mutation: mutation.audit ?? (mutation.repeatable ? 'repeatable' : 'not audited') }),
-  }));
+  };
+  return paths.map((path) => Object.assign({ route: `${method} ${prefix(path)}` }, facts));
 }
 
 function joined(...paths: string[]): string {

@@ -1,6 +1,7 @@
 import { A2A_VERSION_HEADER, type AgentCard, Extensions, HTTP_EXTENSION_HEADER } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
-import { ServerCallContext, validateVersion } from '@a2a-js/sdk/server';
+import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
+import { validateVersion } from '@a2a-js/sdk/server';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
@@ -47,10 +48,15 @@ export class A2aCalls {
   }
 }
 
-/** The version is a header, or a parameter of the query. A request without one uses version 0.3. */
-export function versionOf({ headers, query }: FastifyRequest): string {
-  const given = headers[A2A_VERSION_HEADER.toLowerCase()] ?? (query as Record<string, unknown>)[A2A_VERSION_HEADER];
-  return typeof given === 'string' && given !== '' ? given : new ServerCallContext().requestedVersion;
+/** A request that names no version uses version 0.3. */
+export function versionOf(request: FastifyRequest): string {
+  return namedVersion(request) ?? A2A_LEGACY_PROTOCOL_VERSION;
+}
+
+/** The version is a header, or a parameter of the query. */
+export function namedVersion({ headers, query }: FastifyRequest): string | undefined {
+  const given = headers[A2A_VERSION_HEADER.toLowerCase()] || (query as Record<string, unknown>)[A2A_VERSION_HEADER];
+  return typeof given === 'string' && given !== '' ? given : undefined;
 }
 
 function checkVersion(request: FastifyRequest, card: AgentCard, binding: Binding): void {
@@ -58,6 +64,8 @@ function checkVersion(request: FastifyRequest, card: AgentCard, binding: Binding
 }
 
 function activateExtensions(reply: FastifyReply): void {
-  const requested = Extensions.parseServiceParameter(String(reply.request.headers[HTTP_EXTENSION_HEADER.toLowerCase()] ?? ''));
+  const requested = Extensions.parseServiceParameter(
+    String(reply.request.headers[HTTP_EXTENSION_HEADER.toLowerCase()] ?? ''),
+  );
   if (requested?.includes(EXTENSION)) void reply.header(HTTP_EXTENSION_HEADER, EXTENSION);
 }

@@ -16,6 +16,16 @@ import { TasksController } from './tasks.controller.js';
 /** A2A 1.0: the agents of the registry and Rollcall itself, over runs. */
 @Module({
   controllers: [CardsController, RpcController, MessagesController, TasksController],
-  providers: [A2aAgents, A2aCalls, A2aServices, PublicUrl, SseStreams, TaskCanceller, TaskReader, TaskSender, TaskStream],
+  providers: [
+    A2aAgents,
+    A2aCalls,
+    A2aServices,
+    PublicUrl,
+    SseStreams,
+    TaskCanceller,
+    TaskReader,
+    TaskSender,
+    TaskStream,
+  ],
 })
 export class A2aModule {}

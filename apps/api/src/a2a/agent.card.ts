@@ -1,4 +1,5 @@
 import { A2A_PROTOCOL_VERSION, AgentCard, type AgentSkill } from '@a2a-js/sdk';
+import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
 
 /** The extension of Rollcall: live facts in cards, and the facts of the run in the metadata of tasks. */
 export const EXTENSION = 'urn:rollcall:a2a:v1';
@@ -25,6 +26,7 @@ export function cardOf({ name, description, version, url, skills, live }: CardFa
     supportedInterfaces: [
       { url, protocolBinding: 'JSONRPC', protocolVersion: A2A_PROTOCOL_VERSION },
       { url, protocolBinding: 'HTTP+JSON', protocolVersion: A2A_PROTOCOL_VERSION },
+      { url, protocolBinding: 'JSONRPC', protocolVersion: A2A_LEGACY_PROTOCOL_VERSION },
     ],
     capabilities: {
       streaming: true,

@@ -1,4 +1,11 @@
-import { type A2AErrorInfo, A2A_ERROR_CODE, type A2AError, restStatusFor, toJsonRpcError, toRestErrorBody } from '@a2a-js/sdk/errors';
+import {
+  type A2AErrorInfo,
+  A2A_ERROR_CODE,
+  type A2AError,
+  restStatusFor,
+  toJsonRpcError,
+  toRestErrorBody,
+} from '@a2a-js/sdk/errors';
 import { A2A_CONTENT_TYPE } from '@a2a-js/sdk';
 import type { ErrorFormat } from '../http/problem.reply.js';
 import type { Problem } from '../http/problem.js';

@@ -17,7 +17,7 @@ export function reply200(reply: FastifyReply, body: unknown): void {
 
 export function readSendMessage(body: unknown): SendMessageRequest {
   checkMessage(body);
-  return SendMessageRequest.fromJSON(body as object);
+  return SendMessageRequest.fromJSON(body);
 }
 
 /** The fields of a list are parameters of the query. */
@@ -41,8 +41,9 @@ export function toNumber(text: unknown): number | undefined {
 export function pageToJson(page: ListTasksResponse, includeArtifacts = false): object {
   const { nextPageToken, pageSize, totalSize } = page;
   const tasks = page.tasks.map((task) => {
-    const json = Task.toJSON(task) as object;
-    return includeArtifacts ? { artifacts: [], ...json } : json;
+    const json = Task.toJSON(task) as { artifacts?: unknown[] };
+    if (includeArtifacts) json.artifacts ??= [];
+    return json;
   });
   return { tasks, nextPageToken, pageSize, totalSize };
 }

@@ -1,4 +1,5 @@
 import { A2A_ERROR_CODE, JsonRpcRequestMalformedError } from '@a2a-js/sdk/errors';
+import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/compat/v0_3';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
 
@@ -28,6 +29,12 @@ export const PERMISSIONS_OF_METHODS: Readonly<Partial<Record<string, Permission>
   DeleteTaskPushNotificationConfig: 'runs:start',
   GetExtendedAgentCard: 'agents:read',
 };
+
+/** The name of the method in version 1.0. Version 0.3 has other names. */
+export function methodOf({ method }: RpcRequest, isLegacy: boolean): string {
+  if (!isLegacy) return method;
+  return isLegacyJsonRpcMethod(method) ? legacyJsonRpcToV1Method(method) : '';
+}
 
 /** The SDK answers an invalid request with the code of invalid parameters. */
 export function readRpcRequest(body: unknown): RpcRequest {

@@ -9,7 +9,11 @@ import type {
   SubscribeToTaskRequest,
   Task,
 } from '@a2a-js/sdk';
-import { PushNotificationNotSupportedError, TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
+import {
+  PushNotificationNotSupportedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
 import type { A2aCall } from './a2a.call.js';

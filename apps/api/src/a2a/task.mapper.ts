@@ -7,14 +7,22 @@ import { taskStateOf } from './task.state.js';
 /** A task has one artifact: the answer of its run. */
 export const ARTIFACT = 'result';
 
-/** `messages` are the messages of the caller; `historyLength` is how many of the newest ones the task contains. */
-export function toTask(run: Run, messages: readonly StoredStep[], historyLength?: number): Task {
+export interface TaskOptions {
+  /** How many of the newest messages the task contains. Absent: all. */
+  readonly historyLength?: number;
+  /** Without it, the task has no artifacts. Absent: yes. */
+  readonly includeArtifacts?: boolean;
+}
+
+/** `messages` are the messages of the caller. */
+export function toTask(run: Run, messages: readonly StoredStep[], options: TaskOptions = {}): Task {
+  const { historyLength, includeArtifacts = true } = options;
   const history = messages.map((stored) => toHistory(run, stored));
   return {
     id: run.id,
     contextId: run.conversationId,
     status: toStatus(run),
-    artifacts: artifactsOf(run),
+    artifacts: includeArtifacts ? artifactsOf(run) : [],
     history: historyLength === undefined ? history : history.slice(Math.max(0, history.length - historyLength)),
     metadata: factsOf(run),
   };
@@ -33,7 +41,14 @@ export function artifactsOf({ state, result }: Run): Artifact[] {
 }
 
 export function artifact(parts: readonly ContentPart[]): Artifact {
-  return { artifactId: ARTIFACT, name: ARTIFACT, description: '', parts: toA2aParts(parts), metadata: undefined, extensions: [] };
+  return {
+    artifactId: ARTIFACT,
+    name: ARTIFACT,
+    description: '',
+    parts: toA2aParts(parts),
+    metadata: undefined,
+    extensions: [],
+  };
 }
 
 /** The facts of the run that A2A has no field for. */

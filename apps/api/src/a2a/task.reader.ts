@@ -34,7 +34,7 @@ export class TaskReader {
 
   async task(run: Run, historyLength?: number): Promise<Task> {
     checkHistory(historyLength);
-    return toTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), historyLength);
+    return toTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
   }
 
   async list(call: A2aCall, params: ListTasksRequest): Promise<ListTasksResponse> {
@@ -47,9 +47,9 @@ export class TaskReader {
     const runs = found.slice(0, pageSize);
     const last = found.length > pageSize ? runs.at(-1) : undefined;
     const messages = await this.messagesOf(runs, historyLength);
-    const tasks = runs.map((run) => toTask(run, messages.get(run.id) ?? [], historyLength));
+    const tasks = runs.map((run) => toTask(run, messages.get(run.id) ?? [], { historyLength, includeArtifacts }));
     return {
-      tasks: includeArtifacts ? tasks : tasks.map((task) => ({ ...task, artifacts: [] })),
+      tasks,
       nextPageToken: last ? toPageToken(last.position) : '',
       pageSize,
       totalSize: await this.reader.countByChange(filter, MAX_COUNTED),

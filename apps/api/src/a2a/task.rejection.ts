@@ -13,7 +13,10 @@ export function isRefusal(error: unknown): error is RuntimeError {
 }
 
 /** The task of a message that was refused before work began. There is no run, so the task is not stored. */
-export function rejectedTask({ code, message, retryAfterMs }: RuntimeError, { message: sent }: SendMessageRequest): Task {
+export function rejectedTask(
+  { code, message, retryAfterMs }: RuntimeError,
+  { message: sent }: SendMessageRequest,
+): Task {
   const id = randomUUID().replaceAll('-', '');
   const contextId = sent?.contextId || id;
   const place = { taskId: id, contextId };

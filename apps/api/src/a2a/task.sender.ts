@@ -76,7 +76,9 @@ export class TaskSender {
         });
     }
     return async () =>
-      await this.audited('run.continued', await this.runs.continue(key, parts, actorIn(call), messageId), { messageId });
+      await this.audited('run.continued', await this.runs.continue(key, parts, actorIn(call), messageId), {
+        messageId,
+      });
   }
 
   private async audited(action: string, run: Run, details: Record<string, unknown>): Promise<Run> {

@@ -74,7 +74,11 @@ export class IdempotencyService {
     if (!ACCEPTABLE.test(key)) {
       throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
     }
-    return { slot: { callerId, keyHash: sha256(key) }, seals: this.sealsFor(key, secret), fingerprint: sha256(content) };
+    return {
+      slot: { callerId, keyHash: sha256(key) },
+      seals: this.sealsFor(key, secret),
+      fingerprint: sha256(content),
+    };
   }
 
   private async claim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {

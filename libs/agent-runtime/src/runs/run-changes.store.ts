@@ -22,7 +22,7 @@ export class RunChangesStore {
        ORDER BY r.state_at DESC, r.seq DESC LIMIT $10`,
       [...valuesOf(filter), before?.at ?? null, before?.seq ?? null, limit],
     );
-    return rows.map((row) => ({ ...toRun(row), position: { at: row.at, seq: row.seq } }));
+    return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
   }
 
   /** Counts at most `limit` runs. */
@@ -35,6 +35,14 @@ export class RunChangesStore {
   }
 }
 
-function valuesOf({ namespace, createdBy, states, waitingFor, agentId, conversationId, after }: ChangeFilter): unknown[] {
+function valuesOf({
+  namespace,
+  createdBy,
+  states,
+  waitingFor,
+  agentId,
+  conversationId,
+  after,
+}: ChangeFilter): unknown[] {
   return [namespace, createdBy, states, waitingFor, agentId, conversationId, after].map((value) => value ?? null);
 }

@@ -87,7 +87,7 @@ export class RunStore {
        WHERE run_id = ANY ($1) AND step->>'type' = 'message' ORDER BY run_id, seq`,
       [runIds],
     );
-    return rows.map(({ at, ...stored }) => ({ ...stored, at: at.toISOString() }));
+    return rows.map(({ runId, seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
   }
 
   /** Adds a step to a waiting run, and puts the run into the queue. The caller has locked the run. */
@@ -149,5 +149,13 @@ function valuesOf(run: NewRun): unknown[] {
   const limits = [limit.tokens, limit.microUsd, run.deadline];
   const { messageId, conversationId = null } = run;
   const first: RunStep = { type: 'message', parts: run.input, ...(messageId !== undefined && { messageId }) };
-  return [...place, ...agent, JSON.stringify(run.input), ...limits, run.createdBy, conversationId, JSON.stringify(first)];
+  return [
+    ...place,
+    ...agent,
+    JSON.stringify(run.input),
+    ...limits,
+    run.createdBy,
+    conversationId,
+    JSON.stringify(first),
+  ];
 }
