@@ -3,6 +3,7 @@ import { AgentRuntimeModule } from '#rollcall/agent-runtime';
 import { PlatformModule, type PlatformOptions } from '#rollcall/platform';
 import { ProvidersModule, type SecretSource } from '#rollcall/providers';
 import { RegistryModule } from '#rollcall/registry';
+import { A2aModule } from './a2a/a2a.module.js';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
@@ -81,6 +82,7 @@ export class AppModule {
         ModelsModule,
         RunsModule,
         ContractsModule,
+        A2aModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

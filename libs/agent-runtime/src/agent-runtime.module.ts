@@ -48,6 +48,7 @@ import { RunEvents } from './runs/run.events.js';
 import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
 import { RunLog } from './runs/run.log.js';
+import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
 import { RunStore } from './runs/run.store.js';
@@ -172,6 +173,7 @@ const RUNS: Provider[] = [
   RunContents,
   RunWatches,
   RunStore,
+  RunChangesStore,
   RunEvents,
   RunCandidates,
   RunTargets,

@@ -52,7 +52,7 @@ export class RunsService {
    * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
-    const { namespace, target, input, deadline = null, by } = request;
+    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
     const chosen = await this.targets.choose(namespace, target);
@@ -62,7 +62,8 @@ export class RunsService {
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
-    const run = { ...place, target, agentId, definition, input, limit, deadline, createdBy: by };
+    const message = { input, messageId, conversationId };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, createdBy: by };
     return async () => await this.insert(run, chosen);
   }
 
@@ -93,11 +94,11 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
-      return { type: 'message', parts };
+      return { type: 'message', parts, ...(messageId !== undefined && { messageId }) };
     });
   }
 
