@@ -26,6 +26,7 @@ describe('the documented programs', () => {
   it.each([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
+    ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
     expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);

@@ -227,6 +227,19 @@ describe('logger', () => {
     expect(log.entries[1]).toMatchObject({ event: 'run.failed', ...identity, code: 'MODEL_UNAVAILABLE', err: error });
   });
 
+  it('S2.8 a run that was cancelled or handed over is not logged as failed', async () => {
+    const [log, error] = [new RecordedLog(), new ProviderError('CALL_ABORTED', 'cancelled')];
+    await expect(run([logger(log)], failing(error), { context })).rejects.toBe(error);
+    expect(log.entries[1]).toEqual({
+      event: 'run.aborted',
+      ...identity,
+      turns: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      durationMs: expect.any(Number),
+    });
+  });
+
   it('S2.8 an unknown token count makes the sum unknown, not zero', async () => {
     const log = new RecordedLog();
     const loop: RunNext = async function* () {
