@@ -1,6 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { eventTable } from '../../apps/api/src/events/events.docs.js';
 import { problemTable } from '../../apps/api/src/http/problem.docs.js';
@@ -89,6 +90,13 @@ describe('the documentation of the configuration', () => {
 
   it('.env.example has every setting as the schema defines it', () => {
     expect(read('.env.example')).toBe(envExample());
+  });
+
+  it('every value in .env.example is valid when it is uncommented (finding B7)', () => {
+    const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
+    const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
+    expect(Object.keys(environment).length).toBeGreaterThan(50);
+    expect(() => loadConfig({ ...environment, ROLLCALL_CONFIG: '/dev/null' }, '/nowhere')).not.toThrow();
   });
 
   it('the check fails if a setting is missing or differs', () => {

@@ -18,10 +18,14 @@ export function toSendMessage({ parts }: AgentMessage, options: HandleOptions): 
   });
   return {
     tenant: '',
-    message: { ...message, parts: parts.map(toA2aPart) },
+    message: { ...message, parts: toA2aParts(parts) },
     configuration: undefined,
     metadata: undefined,
   };
+}
+
+export function toA2aParts(parts: readonly ContentPart[]): Part[] {
+  return parts.map(toA2aPart);
 }
 
 function toA2aPart(part: ContentPart): Part {
