@@ -84,6 +84,12 @@ describe('the documentation page', () => {
     expect(browserErrors).toEqual([]);
   });
 
+  it('is where the root of the server leads (finding B9)', async () => {
+    const page = await browser.newPage();
+    await page.goto(api.url);
+    expect(page.url()).toBe(`${api.url}/docs`);
+  });
+
   it('registers an agent with the request that it pre-fills', async () => {
     const page = await browser.newPage();
     await page.goto(`${api.url}/docs`);

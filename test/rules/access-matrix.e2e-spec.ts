@@ -64,6 +64,7 @@ const ownKey = (row: AccessRow, role: Role): string =>
 
 function canMake(kind: TargetKind | undefined, role: Role): boolean {
   if (kind === 'agent') return ['admin', 'operator', 'agent'].includes(role);
+  if (kind === 'contract') return ['admin', 'operator', 'agent', 'caller'].includes(role);
   if (kind === 'run') return ['admin', 'operator', 'caller'].includes(role);
   if (kind === 'reservation') return ['admin', 'operator', 'agent', 'caller'].includes(role);
   return role === 'admin';
@@ -129,7 +130,12 @@ describe('the access matrix', () => {
         expired: await statusOf(route, row, target, expired),
         otherLease: await statusOf(route, row, target, lease.leaseToken ?? ''),
         lease: await statusOf(route, row, target, own),
-        all: await statusOf(route, row, row.lease ? await targets.make('agent', colleague) : target, api.adminKey),
+        all: await statusOf(
+          route,
+          row,
+          row.lease ? await targets.make(row.target ?? 'agent', colleague) : target,
+          api.adminKey,
+        ),
       };
       expect(actual).toEqual({
         none: 401,

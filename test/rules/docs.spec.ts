@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { eventTable } from '../../apps/api/src/events/events.docs.js';
 import { problemTable } from '../../apps/api/src/http/problem.docs.js';
@@ -25,6 +26,7 @@ describe('the documented programs', () => {
   it.each([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
+    ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
     expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
@@ -59,6 +61,13 @@ describe('the documentation of the configuration', () => {
 
   it('.env.example has every setting as the schema defines it', () => {
     expect(read('.env.example')).toBe(envExample());
+  });
+
+  it('every value in .env.example is valid when it is uncommented (finding B7)', () => {
+    const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
+    const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
+    expect(Object.keys(environment).length).toBeGreaterThan(50);
+    expect(() => loadConfig({ ...environment, ROLLCALL_CONFIG: '/dev/null' }, '/nowhere')).not.toThrow();
   });
 
   it('the check fails if a setting is missing or differs', () => {

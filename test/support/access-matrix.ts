@@ -2,16 +2,26 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
+  | 'agent'
+  | 'budget'
+  | 'contract'
+  | 'definition'
+  | 'delivery'
+  | 'hosted'
+  | 'key'
+  | 'namespace'
+  | 'reservation'
+  | 'run'
+  | 'webhook';
 
 export interface Target {
   id: string;
   /** The parameter `:sequence`. */
   sequence?: string;
-  /** Set if the object is a run: the agent that executes it. */
-  agentId?: string;
-  /** Set if the object is an agent. */
+  /** Set if the object is an agent, or a contract that an agent is invited to. */
   leaseToken?: string;
+  /** Set if the object is a run, whose agent it is, or a contract, to which it is invited. */
+  agentId?: string;
 }
 
 /** The expected response status of one route in every situation. */
@@ -51,6 +61,9 @@ const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
 const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
+const contract = { target: 'contract' } as const;
+const ownContract = { ...contract, roles: CALLS, others: { caller: 403 } } as const;
+const invited = { ...contract, roles: REGISTERS, others: { agent: 403 } } as const;
 const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
 const ownRun = { ...run, roles: CALLS, others: { caller: 403 } } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
@@ -105,6 +118,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/budgets/:id/ledger': { roles: ALL, ok: 200, target: 'budget' },
   'GET /v1/budgets/reconciliation': { roles: ALL, ok: 200 },
   'GET /v1/budgets/reservations/:key': reservation,
+  'GET /v1/contracts': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/contracts/:id': { ...contract, roles: READS_MODELS, ok: 200, otherLease: 403 },
   'GET /v1/definitions': { roles: READS_MODELS, ok: 200 },
   'GET /v1/definitions/:name': definition,
   'GET /v1/definitions/:name/capabilities': definition,
@@ -189,6 +204,21 @@ export const ACCESS: Record<string, AccessRow> = {
     body: () => ({ name: unique(), content: content() }),
   },
   'POST /v1/events/tickets': { roles: READS_EVENTS, ok: 201, body: empty },
+  'POST /v1/contracts': { roles: CALLS, ok: 201, body: () => ({ capabilities: ['build'], task: 'Build.' }) },
+  'POST /v1/contracts/:id/bids': {
+    ...invited,
+    ok: 200,
+    body: ({ agentId }) => ({ agentId, generation: 1, price: 1, etaMs: 1, confidence: 1 }),
+    lease: 200,
+  },
+  'POST /v1/contracts/:id/cancel': { ...ownContract, ok: 200, body: empty },
+  'POST /v1/contracts/:id/confirm': {
+    ...invited,
+    ok: 409,
+    body: ({ agentId }) => ({ agentId, generation: 1 }),
+    lease: 409,
+  },
+  'POST /v1/contracts/:id/outcome': { ...ownContract, ok: 409, body: () => ({ ok: true }) },
   'POST /v1/heartbeats': {
     ...agent,
     roles: REGISTERS,

@@ -16,6 +16,8 @@ import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
+import { AgentNameStore } from './definitions/agent-name.store.js';
+import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
@@ -35,6 +37,7 @@ import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
+import { RunCharges } from './runs/run.charges.js';
 import { RunAgents } from './runs/run.agents.js';
 import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
@@ -119,6 +122,8 @@ const DEFINITIONS: Provider[] = [
   AgentBuilder,
   DefinitionChanges,
   DefinitionContents,
+  AgentNameStore,
+  AgentNames,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
@@ -173,6 +178,7 @@ const RUNS: Provider[] = [
   RunCandidates,
   RunTargets,
   RunAdmission,
+  RunCharges,
   RunReader,
   RunsService,
 ];

@@ -8,6 +8,10 @@ import { budgetProviders } from './budgets/budget.providers.js';
 import { BudgetsService } from './budgets/budgets.service.js';
 import { ReconciliationStore } from './budgets/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
+import { ContractBidding } from './contracts/contract.bidding.js';
+import { ContractOutcomes } from './contracts/contract.outcomes.js';
+import { contractProviders } from './contracts/contract.providers.js';
+import { ContractsService } from './contracts/contracts.service.js';
 import { CapabilityAliases } from './discovery/capability.aliases.js';
 import { DirectoryFollower } from './discovery/directory.follower.js';
 import { discoveryProviders } from './discovery/discovery.providers.js';
@@ -34,6 +38,7 @@ export class RegistryModule {
         ...budgetProviders(options.budgets),
         ...agentProviders(options),
         ...discoveryProviders(options),
+        ...contractProviders(options.contracts),
         LocalChanges,
         HistoryPruner,
       ],
@@ -53,6 +58,9 @@ export class RegistryModule {
         BudgetLedger,
         BudgetsService,
         ReconciliationStore,
+        ContractsService,
+        ContractBidding,
+        ContractOutcomes,
       ],
     };
   }

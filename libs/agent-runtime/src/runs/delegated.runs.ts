@@ -8,6 +8,8 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import { isDeadline } from '../delegation/child.scope.js';
+import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
 import { recordedCall } from './agent.call.js';
 import { Progress, type RecordedCall } from './recorded.call.js';
@@ -22,6 +24,12 @@ const CANCELLED: RunEnd = {
   state: 'stopped',
   waitingFor: null,
   result: { parts: [], reason: 'cancelled', detail: 'The parent run ended the delegation.' },
+};
+
+const LATE: RunEnd = {
+  state: 'stopped',
+  waitingFor: null,
+  result: { parts: [], reason: 'deadline', detail: 'The deadline of the run has passed.' },
 };
 
 /**
@@ -45,15 +53,20 @@ export class DelegatedRuns extends RunRecorder {
     };
   }
 
-  recorded(agent: Agent): Agent {
-    return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
+  recorded(target: DelegationTarget): Agent {
+    return new RecordedAgent(target.agent, (message, options) => this.handle(target, message, options));
   }
 
-  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
+  private async *handle(
+    { agent, definition }: DelegationTarget,
+    message: AgentMessage,
+    options: HandleOptions = {},
+  ): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* agent.handle(message, options);
-    const recorded = await this.records.beginDelegated(draftOf(message, context, options), scope);
+    const draft = { ...draftOf(message, context, options), definition: definition ?? null };
+    const recorded = await this.records.beginDelegated(draft, scope);
     if (isFinal(recorded.run.state)) return yield recordedResult(recorded);
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
     const journal = this.records.journal(recorded, scope);
@@ -64,7 +77,8 @@ export class DelegatedRuns extends RunRecorder {
   private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
     const { agent, journal, options } = call;
     const progress = new Progress();
-    let end: RunEnd = CANCELLED; // if the parent stops reading
+    const ended = journal.scope.beginDelegated();
+    let end: RunEnd | undefined; // undefined if the parent stops reading
     try {
       for await (const event of recordedCall(call, progress)) {
         if (event.type === 'finished') {
@@ -75,10 +89,10 @@ export class DelegatedRuns extends RunRecorder {
         yield event;
       }
     } catch (error) {
-      end = options.signal.aborted ? CANCELLED : failureOf(error);
+      if (!options.signal.aborted) end = failureOf(error);
       throw error;
     } finally {
-      await finish(journal, end, progress);
+      await finish(journal, end ?? (isDeadline(options.signal) ? LATE : CANCELLED), progress).finally(ended);
     }
   }
 }
@@ -93,7 +107,7 @@ async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Pr
   }
 }
 
-function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): NewRun {
+function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): Omit<NewRun, 'definition'> {
   const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
   const { agentName: agentId } = context;
   return {
@@ -108,7 +122,6 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
     retryOf: null,
     state: 'running',
     target: { agent: agentId },
-    definition: null,
     host: null,
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,

@@ -30,7 +30,8 @@ export class RunClaimStore {
 
   /**
    * Claims runs without a valid lease, the oldest first. The event of a run that begins is committed together with its claim. A run
-   * whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease.
+   * whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease, and if this
+   * replica can build the agent.
    */
   async claim({ owner, held, leaseMs, limit, limitPerAgent }: ClaimRequest): Promise<RunClaim[]> {
     const running = countByAgent(held);
@@ -72,6 +73,11 @@ export class RunClaimStore {
 
 const LOCK = 'SELECT id FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2) ORDER BY id FOR NO KEY UPDATE';
 
+/** The live agent of the run on another replica. Only that replica can call it, because its name is not that of a definition. */
+const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent AS a USING (agent_id, generation)
+  WHERE h.namespace = run.namespace AND h.name = run.agent_id AND h.replica_id <> $8::text AND a.left_at IS NULL
+    AND h.definition IS DISTINCT FROM h.name`;
+
 /** An agent at its limit is left out, so that its queue does not hide the runs of other agents. */
 const CLAIM = `
   WITH busy AS (SELECT * FROM unnest($6::text[], $7::integer[]) AS busy (agent, running)),
@@ -79,6 +85,7 @@ const CLAIM = `
       WHERE state IN ('queued', 'running') AND parent_id IS NULL AND id <> ALL ($3)
         AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = $1)
         AND (host IS NULL OR host = $8 OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')
+        AND (definition = agent_id OR NOT EXISTS (${ELSEWHERE}))
         AND namespace || '/' || agent_id NOT IN (SELECT agent FROM busy WHERE running >= $5)
       ORDER BY seq LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED),
     ranked AS (SELECT candidate.*, row_number() OVER (PARTITION BY agent ORDER BY seq) + coalesce(running, 0) AS place

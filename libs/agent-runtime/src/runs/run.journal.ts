@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentUsage } from '#rollcall/providers';
+import type { Spending } from '../spending/spending.js';
 import type { LiveEvent } from './run.live.js';
 import type { LogEntry } from './run-log.entry.js';
 import { isOutage, type RunLog } from './run.log.js';
@@ -14,6 +15,7 @@ export interface JournalParts {
   readonly log: RunLog;
   readonly watches: RunWatches;
   readonly scope: RunScope;
+  readonly spending: Pick<Spending, 'recover'>;
 }
 
 /** Records one run while it is executed. Its steps and its end are durable when the methods resolve. */
@@ -45,6 +47,12 @@ export class RunJournal {
   async end(end: RunEnd, usage: AgentUsage): Promise<void> {
     this.isEnded = true;
     await this.write({ end: { ...end, usage } });
+  }
+
+  /** Releases what an interrupted execution held for calls without a recorded result. */
+  async releaseHolds(): Promise<void> {
+    const { namespace, id: runId } = this.run;
+    await this.parts.spending.recover({ namespace, runId }, []);
   }
 
   /** An event that is not stored. */

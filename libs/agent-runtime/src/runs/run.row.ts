@@ -1,5 +1,6 @@
 import type { Run } from './run.js';
 import type { RunEntity } from './run.entity.js';
+import { isFinal, type RunResult, type RunStatus } from './run.status.js';
 
 export type RunRow = RunEntity;
 
@@ -31,7 +32,7 @@ export function toRun(row: RunRow): Run {
     input,
     limit: { tokens: toNumber(limitTokens), microUsd: toNumber(limitMicroUsd) },
     deadline: toText(deadline),
-    result,
+    result: currentResult(state, result),
     usage: usage ?? {},
     attempts,
     crashes,
@@ -40,6 +41,13 @@ export function toRun(row: RunRow): Run {
     startedAt: toText(row.startedAt),
     finishedAt: toText(row.finishedAt),
   };
+}
+
+/** A run that continues has only what exists of the answer. Only a waiting run has calls that wait for a decision. */
+export function currentResult(state: RunStatus, result: RunResult | null): RunResult | null {
+  if (result === null || state === 'waiting') return result;
+  const { approvals: _decided, ...ended } = result;
+  return isFinal(state) ? ended : { parts: result.parts };
 }
 
 function toNumber(value: string | null): number | null {

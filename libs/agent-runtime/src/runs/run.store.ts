@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import type { AgentUsage } from '#rollcall/providers';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import type { RunFence } from './run.scope.js';
 import { type RunEnd, statusesBefore } from './run.status.js';
 import type { RunStep, StoredStep } from './run.step.js';
+import type { ReportedUsage } from './run.usage.js';
 
 /** A run that does not exist yet. */
 export type NewRun = Pick<
@@ -66,6 +69,12 @@ export class RunStore {
     return rows.map((row) => Object.assign(toRun(row), { seq: Number(row.seq) }));
   }
 
+  /** Records the revision that the run is executed on. It has an effect only under a valid lease. */
+  async setRevision({ rootId, token }: RunFence, revision: number): Promise<void> {
+    const sql = 'UPDATE run SET revision = $3 WHERE id = $1 AND lease_token = $2';
+    await this.db.query(sql, [rootId, token, revision]);
+  }
+
   /** All runs of a tree, the root first. */
   async tree(rootId: string): Promise<Run[]> {
     const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE root_id = $1 ORDER BY seq`;
@@ -110,6 +119,24 @@ export class RunStore {
     return rows.map(toRun);
   }
 
+  /** What the stored steps of these runs report. */
+  async reportedUsage(ids: readonly string[]): Promise<(ReportedUsage & { runId: string })[]> {
+    return await this.db.query<ReportedUsage & { runId: string }>(
+      `SELECT run_id AS "runId", coalesce(step -> 'reply' -> 'usage', step -> 'result' -> 'usage', step -> 'usage') AS usage,
+         step -> 'charges' AS charges
+       FROM run_step WHERE run_id = ANY ($1) AND step ->> 'type' IN ('model-replied', 'context-summarised', 'finished')
+       ORDER BY run_id, seq`,
+      [ids],
+    );
+  }
+
+  async setUsage(usages: ReadonlyMap<string, AgentUsage>): Promise<void> {
+    await this.db.query(
+      `UPDATE run SET usage = entry.usage FROM unnest($1::text[], $2::json[]) AS entry (id, usage) WHERE run.id = entry.id`,
+      [[...usages.keys()], [...usages.values()].map((usage) => JSON.stringify(usage))],
+    );
+  }
+
   /** Ends waiting runs whose deadline has passed. */
   async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
     const rows = await this.db.query<RunRow>(
@@ -119,6 +146,22 @@ export class RunStore {
       [state, JSON.stringify(result), limit],
     );
     return rows.map(toRun);
+  }
+
+  /** Counts the queued and running runs of an agent. Inside a transaction, other calls for this agent wait until it ends. */
+  async lockAndCount(namespace: string, agentId: string): Promise<number> {
+    const [, [row]] = await Promise.all([
+      this.db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.runs:' || $1 || '/' || $2, 0))`, [
+        namespace,
+        agentId,
+      ]),
+      this.db.query<{ runs: number }>(
+        `SELECT count(*)::integer AS runs FROM run
+         WHERE namespace = $1 AND agent_id = $2 AND state IN ('queued', 'running') AND parent_id IS NULL`,
+        [namespace, agentId],
+      ),
+    ]);
+    return row?.runs ?? 0;
   }
 
   async countUnfinished(namespace: string): Promise<number> {

@@ -1,7 +1,8 @@
-import type { AgentUsage, ContentPart } from '#rollcall/providers';
+import type { ContentPart } from '#rollcall/providers';
 import type { SpendingLimit } from '../spending/spending.js';
 import type { RunResult, RunStatus, WaitingFor } from './run.status.js';
 import type { StoredStep } from './run.step.js';
+import type { RunUsage } from './run.usage.js';
 
 /** Which agent executes a run. An empty target stands for the default agent (S0.8). */
 export interface RunTarget {
@@ -39,7 +40,7 @@ export interface Run {
   readonly deadline: string | null;
   readonly result: RunResult | null;
   /** The tokens and the cost of the run without its descendants, as of the last change of its state. An unknown count is absent. */
-  readonly usage: AgentUsage;
+  readonly usage: RunUsage;
   /** How often a replica has begun or continued the execution. */
   readonly attempts: number;
   /** How many executions ended without a result and without a hand-over, because the replica crashed or lost its lease. */

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
-import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService } from '#rollcall/registry';
+import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
 import { LedgerHold, type RunReservation } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
-import type { Charge, Hold, HoldRequest, RunUsage, Spending } from './spending.js';
+import type { Charge, Hold, HoldRequest, RunUsage, Spending, SpendingLimit } from './spending.js';
+
+type Scope = Parameters<BudgetsService['shortage']>[0][number];
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
 const RUNTIME = 'system:runtime';
@@ -35,6 +37,20 @@ export class LedgerSpending implements Spending {
     } catch (error) {
       if (codeOf(error) !== 'BUDGET_EXISTS') throw error;
     }
+  }
+
+  /** Rejects with `SpendingLimitError` if a new run could not even reserve one token. Reserves nothing. */
+  async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
+    const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
+    if (unit)
+      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher one.`, { kind: 'run', unit });
+    const scopes: Scope[] = [
+      { kind: 'namespace', subject: namespace },
+      { kind: 'fleet', subject: FLEET },
+      { kind: 'agent', subject: qualifiedId(namespace, agentId) },
+    ];
+    const error = await this.budgets.shortage(scopes, { tokens: 1, microUsd: 0 });
+    if (error) throw limitError(error);
   }
 
   /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
@@ -87,8 +103,9 @@ export class LedgerSpending implements Spending {
     const of = reservationOf(namespace, runId, name);
     const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
+    const terms = { amount, ...least, agentMayLackBudget: true, ttlMs: TTL_MS };
     try {
-      const { state, held } = await this.ledger.reserve({ owner, key, scopes, amount, ...least, ttlMs: TTL_MS });
+      const { state, held } = await this.ledger.reserve({ owner, key, scopes, ...terms });
       if (state !== 'held') return undefined;
       return new LedgerHold(this.ledger, of, held, (hold) => this.open.delete(hold));
     } catch (error) {

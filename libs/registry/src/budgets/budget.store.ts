@@ -117,6 +117,15 @@ export class BudgetStore {
     return rows.map(toReading);
   }
 
+  async findAll(scopes: readonly { kind: BudgetKind; subject: string }[]): Promise<BudgetReading[]> {
+    const rows = await this.db.query<ReadingRow>(
+      `SELECT ${READING} FROM budget b JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) USING (kind, subject)
+       ORDER BY b.id`,
+      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject)],
+    );
+    return rows.map(toReading);
+  }
+
   /** The limit that the budget was opened with. */
   async openedLimit(id: number): Promise<Limit | undefined> {
     const rows = await this.db.query<{ tokens: string | null; microUsd: string | null }>(

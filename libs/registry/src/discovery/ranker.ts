@@ -3,9 +3,9 @@ import type { AgentQuery } from './agent.query.js';
 import { rankingJson, toRanking, type QueryResult } from './query.result.js';
 import type { Match } from './candidate.js';
 import { Directory } from './directory.js';
-import { explain, retryAfterMs, unclaimed } from './explanation.js';
+import { explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
-import type { Ranking } from './ranking.js';
+import type { ExcludedAgent, Ranking } from './ranking.js';
 import { Rotation } from './rotation.js';
 import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
@@ -31,8 +31,10 @@ export class Ranker {
     return toRanking(this.resultOf(this.plan(query), now));
   }
 
-  rankJson(plan: QueryPlan, now: number): string {
-    return rankingJson(this.resultOf(plan, now));
+  /** `departed` are agents that left recently; an explanation lists them after the live ones. */
+  rankJson(plan: QueryPlan, now: number, departed: readonly ExcludedAgent[] = []): string {
+    const { facts, ...result } = this.resultOf(plan, now);
+    return rankingJson({ ...result, facts: withDeparted(facts, departed) });
   }
 
   private resultOf(plan: QueryPlan, now: number): QueryResult {

@@ -101,12 +101,7 @@ export class EmbeddedPostgres {
     try {
       await killOnExit(promisify(execFile)(program, args, this.processOptions()));
     } catch (error) {
-      throw new DataFolderError(
-        `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
-        {
-          cause: error,
-        },
-      );
+      throw this.folder.setupFailed(`${tail(stderrOf(error))}${adviceFor(this.user)}`, error);
     }
     renameSync(target, this.folder.cluster);
   }
@@ -166,6 +161,8 @@ export class EmbeddedPostgres {
     try {
       const existing = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
       if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+    } catch (error) {
+      throw this.folder.setupFailed((error as Error).message, error);
     } finally {
       await client.end();
     }
