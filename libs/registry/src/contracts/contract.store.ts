@@ -137,7 +137,7 @@ export class ContractStore {
     return rows.length;
   }
 
-  private async now(): Promise<number> {
+  async now(): Promise<number> {
     const [row] = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     return row?.now.getTime() ?? 0;
   }

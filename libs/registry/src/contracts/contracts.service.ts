@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceNotFoundError } from '#rollcall/platform';
+import type { AgentQuery } from '../discovery/agent.query.js';
 import { AnnouncementRules, checkAnnouncement } from './announcement.rules.js';
 import { isSealed, nextContractState } from './auction.js';
 import { ContractClosedError, ContractForeignError, ContractNotFoundError } from './contract.errors.js';
@@ -41,11 +42,11 @@ export class ContractsService {
     private readonly steps: ContractSteps,
   ) {}
 
-  /** Invites all capable agents. A contract without any capable agent expires at once. */
-  async announce(announcement: Announcement): Promise<Contract> {
+  /** Invites all capable agents; with `query`, only those that match it, too. Without any capable agent, the contract expires at once. */
+  async announce(announcement: Announcement, query?: AgentQuery): Promise<Contract> {
     checkAnnouncement(announcement);
     this.rules.scoring.get(announcement.scoring);
-    const invited = await this.rules.invitees.find(announcement);
+    const invited = await this.rules.invitees.find(announcement, query);
     const contract = await this.db.transaction(async () => {
       const { namespace } = announcement;
       if (!(await this.rules.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
