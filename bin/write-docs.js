@@ -28,6 +28,7 @@ function quote(page, name) {
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
 quote('webhooks.md', 'receiver.js');
+quote('contract-net.md', 'contract-net/builders.ts');
 for (const name of readdirSync(new URL('../examples/agents', import.meta.url), { recursive: true, encoding: 'utf8' }))
   if (/\.\w+$/.test(name)) quote('definitions.md', `agents/${name}`);
 fill('configuration.md', 'settings', configurationTable());

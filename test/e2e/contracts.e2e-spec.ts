@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AgentProviderRegistry } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
-import { BUILDERS, BuilderProvider } from '../../examples/agents/contract-net.js';
+import { BUILDERS, BuilderProvider } from '../../examples/contract-net/builders.js';
 import { AgentClient } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';

@@ -9,6 +9,7 @@ import { BudgetsService } from './budgets/budgets.service.js';
 import { ReconciliationStore } from './budgets/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
 import { ContractBidding } from './contracts/contract.bidding.js';
+import { ContractCounts } from './contracts/contract.counts.js';
 import { ContractDispatcher } from './contracts/contract.dispatcher.js';
 import { ContractInviters } from './contracts/contract.inviters.js';
 import { ContractOutcomes } from './contracts/contract.outcomes.js';
@@ -65,6 +66,7 @@ export class RegistryModule {
         ContractBidding,
         ContractOutcomes,
         ContractInviters,
+        ContractCounts,
         ContractDispatcher,
         ContractSelection,
       ],

@@ -5,6 +5,7 @@ import { ContractAwards } from './contract.awards.js';
 import { ContractBidding } from './contract.bidding.js';
 import { ContractCloser } from './contract.closer.js';
 import { ContractContents } from './contract.contents.js';
+import { ContractCounts } from './contract.counts.js';
 import { ContractDispatcher } from './contract.dispatcher.js';
 import { ContractEvents } from './contract.events.js';
 import { ContractInvitees } from './contract.invitees.js';
@@ -36,6 +37,7 @@ export function contractProviders({ scoring }: ContractOptions = {}): Provider[]
     ...STORES,
     { provide: ScoringRules, useFactory: () => new ScoringRules(scoring) },
     ContractContents,
+    ContractCounts,
     ContractInvitees,
     AnnouncementRules,
     ContractEvents,

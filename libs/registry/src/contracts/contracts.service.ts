@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, NamespaceNotFoundError } from '#rollcall/platform';
 import type { AgentQuery } from '../discovery/agent.query.js';
 import { AnnouncementRules, checkAnnouncement } from './announcement.rules.js';
-import { isSealed, nextContractState } from './auction.js';
+import { type ContractState, isSealed, nextContractState } from './auction.js';
 import { ContractClosedError, ContractForeignError, ContractNotFoundError } from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
 import {
@@ -77,6 +77,11 @@ export class ContractsService {
 
   async list(filter: ContractFilter, limit: number, before?: number): Promise<ListedContract[]> {
     return await this.stores.contracts.page(filter, limit, before);
+  }
+
+  /** The contracts of all namespaces that have not ended. */
+  async countOpen(): Promise<{ state: ContractState; contracts: number }[]> {
+    return await this.stores.contracts.countByState();
   }
 
   /** Cancels a contract that no agent has confirmed. A contract that is cancelled already is returned unchanged. */
