@@ -40,7 +40,6 @@ export type {
   AgentType,
   AgentUsage,
   AgentBid,
-  BidInvitation,
   CallBudget,
   CallContext,
   HandleOptions,
