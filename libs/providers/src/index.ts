@@ -40,6 +40,7 @@ export type {
   AgentType,
   AgentUsage,
   AgentBid,
+  BidInvitation,
   CallBudget,
   CallContext,
   HandleOptions,
