@@ -45,7 +45,7 @@ export class BudgetMiddleware {
 
   private paidCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
     const run = this.runs.get(call.context);
-    if (!run) throw new Error('the model half of the budget middleware needs its run half');
+    if (!run) throw new Error('BudgetMiddleware.model works only inside BudgetMiddleware.run');
     return run.pay(call, next);
   }
 }

@@ -96,7 +96,8 @@ const CLAIM = `
       ORDER BY seq LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED),
     ranked AS (SELECT candidate.*, row_number() OVER (PARTITION BY agent ORDER BY seq) + coalesce(running, 0) AS place
       FROM candidate LEFT JOIN busy USING (agent))
-  UPDATE run AS r SET state = 'running', attempts = attempts + 1,
+  UPDATE run AS r SET state = 'running', state_at = CASE WHEN state = 'running' THEN state_at ELSE clock_timestamp() END,
+    attempts = attempts + 1,
     crashes = crashes + (lease_until IS NOT NULL AND lease_owner <> $1)::integer, started_at = coalesce(started_at, clock_timestamp()),
     lease_owner = $1, lease_token = gen_random_uuid(), lease_until = clock_timestamp() + $2 * interval '1 millisecond'
   FROM ranked WHERE r.id = ranked.id AND place <= $5
