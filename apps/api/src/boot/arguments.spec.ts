@@ -10,8 +10,8 @@ describe('the command line (finding B5)', () => {
     });
     const { print } = readArguments(['--help']) as { print: string };
     const named = [...print.matchAll(/Sets ([A-Z_]+)\./g)].map(([, name]) => name);
-    const known = [...listSettings(ConfigSchema).map(({ env }) => env), 'ROLLCALL_CONFIG'];
-    expect(named.filter((name) => !known.includes(name ?? ''))).toEqual([]);
+    const known = new Set([...listSettings(ConfigSchema).map(({ env }) => env), 'ROLLCALL_CONFIG']);
+    expect(named.filter((name) => !known.has(name ?? ''))).toEqual([]);
     expect(named).toHaveLength(6);
   });
 

@@ -37,7 +37,7 @@ function toA2aPart(part: ContentPart): Part {
 }
 
 /** Converts parts of A2A. A part without content, which a later protocol version may define, is ignored. */
-export function toParts(parts: readonly Part[] = []): ContentPart[] {
+export function fromA2aParts(parts: readonly Part[] = []): ContentPart[] {
   return parts.flatMap((part) => toPart(part) ?? []);
 }
 
