@@ -28,8 +28,10 @@ describe('the documented programs', () => {
     ['events.md', 'consumer.js'],
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
+    ['contract-net.md', 'contract-net/builders.ts'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
-    expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
+    const language = program.endsWith('.ts') ? 'ts' : 'js';
+    expect(read(`docs/${page}`)).toContain(`\`\`\`${language}\n${read(`examples/${program}`)}\`\`\``);
   });
 
   it('D2 S4.9 definitions.md quotes the definitions in examples/agents exactly (update: npm run docs)', () => {

@@ -7,6 +7,7 @@ import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middl
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
@@ -93,6 +94,7 @@ export class AgentRuntimeModule {
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
         ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
+        ...CONTRACTS,
       ],
       exports: [
         AgentBuilder,

@@ -10,8 +10,12 @@ import { BudgetsService } from './budgets/budgets.service.js';
 import { ReconciliationStore } from './budgets/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
 import { ContractBidding } from './contracts/contract.bidding.js';
+import { ContractCounts } from './contracts/contract.counts.js';
+import { ContractDispatcher } from './contracts/contract.dispatcher.js';
+import { ContractInviters } from './contracts/contract.inviters.js';
 import { ContractOutcomes } from './contracts/contract.outcomes.js';
 import { contractProviders } from './contracts/contract.providers.js';
+import { ContractSelection } from './contracts/contract.selection.js';
 import { ContractsService } from './contracts/contracts.service.js';
 import { CapabilityAliases } from './discovery/capability.aliases.js';
 import { DirectoryFollower } from './discovery/directory.follower.js';
@@ -63,6 +67,10 @@ export class RegistryModule {
         ContractsService,
         ContractBidding,
         ContractOutcomes,
+        ContractInviters,
+        ContractCounts,
+        ContractDispatcher,
+        ContractSelection,
       ],
     };
   }

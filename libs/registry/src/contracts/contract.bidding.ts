@@ -112,15 +112,15 @@ export class ContractBidding {
   }
 
   private async recordLate(
-    { id }: Contract,
+    contract: Contract,
     { agentId, lateAnswers }: Participant,
     request: BidRequest,
     lateMs: number,
   ): Promise<number> {
     if (lateAnswers >= MAX_LATE) return lateMs;
-    await this.stores.bids.countLate(id, agentId);
+    await this.stores.bids.countLate(contract.id, agentId);
     const offer = 'offer' in request ? request.offer : {};
-    await this.stores.transcript.append(id, 'late', { agentId: localIdOf(agentId), lateMs, ...offer });
+    await this.events.late(contract, { agentId: localIdOf(agentId), lateMs, ...offer });
     return lateMs;
   }
 }
