@@ -84,7 +84,7 @@ describe('the documentation page', () => {
     expect(browserErrors).toEqual([]);
   });
 
-  it('is where the root of the server leads (finding B9)', async () => {
+  it('is where the root of the server leads (N9)', async () => {
     const page = await browser.newPage();
     await page.goto(api.url);
     expect(page.url()).toBe(`${api.url}/docs`);

@@ -94,7 +94,7 @@ describe('the documentation of the configuration', () => {
     expect(read('.env.example')).toBe(envExample());
   });
 
-  it('every value in .env.example is valid when it is uncommented (finding B7)', () => {
+  it('every value in .env.example is valid when it is uncommented (N7)', () => {
     const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
     const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
     expect(Object.keys(environment).length).toBeGreaterThan(50);
