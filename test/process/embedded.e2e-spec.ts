@@ -98,7 +98,7 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (finding B5)', async () => {
+  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (N5)', async () => {
     await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
     await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
     await call(first.url, 'GET', '/nowhere', { key: keyOf() });

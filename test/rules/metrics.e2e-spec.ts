@@ -86,7 +86,7 @@ describe('the metrics', () => {
     expect(documented.filter((name) => !metrics.has(name))).toEqual([]);
   });
 
-  it('count agents, heartbeats, queries and circuits (finding B14)', () => {
+  it('count agents, heartbeats, queries and circuits (N14)', () => {
     expect({
       active: valueOf('rollcall_agents{status="active",health="active"}'),
       closed: valueOf('rollcall_circuits{phase="closed"}'),
@@ -114,7 +114,7 @@ describe('the metrics', () => {
     expect(valueOf('rollcall_database_pool_size{pool="reserved"}')).toBeGreaterThan(0);
   });
 
-  it('show a transaction that another program holds open (finding D11)', async () => {
+  it('show a transaction that another program holds open (D11)', async () => {
     const age = async (): Promise<number> => {
       exposition = await scrape();
       return valueOf('rollcall_database_oldest_transaction_seconds') ?? 0;

@@ -58,7 +58,7 @@ export class RunLoad {
     this.followed.push({ id, steps, state, connections });
   }
 
-  private async send(method: string, path: string, body?: object): Promise<Answer<Record<string, unknown>>> {
+  private async send(method: string, path: string, body?: object): Promise<Answer> {
     const answer = await call(this.url, method, path, { key: this.key, ...(body && { body }) });
     this.statuses.add(answer.status);
     return answer;

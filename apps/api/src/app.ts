@@ -37,8 +37,8 @@ export interface App {
   routes: RouteTable;
 }
 
-/** Routes without the prefix `/v1`, because proxies and metrics scrapers expect them at their usual paths. */
-const UNVERSIONED = ['health/{*path}', 'metrics'];
+/** Routes without the prefix `/v1`, because proxies, metrics scrapers and A2A clients expect them at their usual paths. */
+const UNVERSIONED = ['health/{*path}', 'metrics', '.well-known/{*path}', 'a2a', 'a2a/{*path}'];
 
 /** Actions whose path looks like the path of an object. No object can have their name as its id. */
 const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'];

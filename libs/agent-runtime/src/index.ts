@@ -21,9 +21,22 @@ export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './life
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';
-export type { ListedRun, Run, RunActor, RunExport, RunKey, RunTree, StartRun } from './runs/run.js';
+export type {
+  ChangeFilter,
+  ChangePosition,
+  ListedRun,
+  Run,
+  RunActor,
+  RunDecision,
+  RunExport,
+  RunKey,
+  RunTarget,
+  RunTree,
+  StartRun,
+} from './runs/run.js';
+export { RunNotFoundError } from './runs/run.errors.js';
 export { RunReader } from './runs/run.reader.js';
-export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR } from './runs/run.status.js';
+export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';

@@ -10,6 +10,7 @@ import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { CircuitsController } from './circuits.controller.js';
+import { ContractQueries } from './contract.queries.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
@@ -33,6 +34,7 @@ import { OperatorActionsController } from './operator-actions.controller.js';
   providers: [
     AgentMetrics,
     LivenessMetrics,
+    ContractQueries,
     QueryReader,
     RegistrationBatchReader,
     AgentSockets,

@@ -2,7 +2,7 @@ import { listSettings } from '../config/setting.js';
 import { ConfigSchema } from '../config/config.schema.js';
 import { readArguments } from './arguments.js';
 
-describe('the command line (finding B5)', () => {
+describe('the command line (N5)', () => {
   it('sets environment variables, which exist', () => {
     const given = ['--port', '9000', '--host=::1', '--data-dir', 'x', '--database-url', 'postgres://h/d'];
     expect(readArguments(given)).toEqual({

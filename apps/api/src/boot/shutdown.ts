@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
@@ -16,6 +15,6 @@ export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }
   lifecycle.phase = 'draining';
   await delay(drainDelay);
   lifecycle.phase = 'closing';
-  (nest.getHttpServer() as Server).close();
+  nest.getHttpServer().close();
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
 }
