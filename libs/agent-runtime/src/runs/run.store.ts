@@ -16,6 +16,14 @@ export type NewRun = Pick<
 
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
+const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, started_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17,
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
+         ON CONFLICT (id) DO NOTHING RETURNING *),
+       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $18 FROM r)
+       SELECT ${RUN_COLUMNS} FROM r`;
+
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
 export class RunStore {
@@ -23,16 +31,7 @@ export class RunStore {
 
   /** Adds a run and its first step, the input. Returns undefined if the run exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
-    const rows = await this.db.query<RunRow>(
-      `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
-           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, started_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17,
-           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
-         ON CONFLICT (id) DO NOTHING RETURNING *),
-       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $18 FROM r)
-       SELECT ${RUN_COLUMNS} FROM r`,
-      valuesOf(run),
-    );
+    const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));
     return rows[0] && toRun(rows[0]);
   }
 
