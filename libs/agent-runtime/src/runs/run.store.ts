@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
+import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 import { type RunEnd, statusesBefore } from './run.status.js';
@@ -76,13 +77,13 @@ export class RunStore {
     return rows.map(({ seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
   }
 
-  /** Adds a step to a waiting run, and puts the run into the queue. The caller has locked the run. */
-  async continue(id: string, step: RunStep): Promise<void> {
+  /** Adds a step to a waiting run or to one of its descendants, and puts the run into the queue. The caller has locked the run. */
+  async continue(id: string, { runId, step }: DecidedStep): Promise<void> {
     await this.db.query(
       `WITH added AS (INSERT INTO run_step (run_id, seq, step)
-         SELECT $1, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $1)
+         SELECT $3, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $3)
        UPDATE run SET state = 'queued', waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
-      [id, JSON.stringify(step)],
+      [id, JSON.stringify(step), runId],
     );
   }
 
@@ -114,12 +115,13 @@ export class RunStore {
     );
   }
 
-  /** Ends waiting runs whose deadline has passed. */
+  /** Ends waiting runs whose deadline has passed, with their descendants. */
   async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
     const rows = await this.db.query<RunRow>(
-      `UPDATE run AS r SET state = $1, waiting_for = NULL, result = $2, finished_at = clock_timestamp()
-       WHERE id IN (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
-         LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING ${RUN_COLUMNS}`,
+      `WITH late AS (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
+         LIMIT $3 FOR UPDATE SKIP LOCKED)
+       UPDATE run AS r SET state = $1, waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       FROM late WHERE r.root_id = late.id AND r.state IN ('waiting', 'running') RETURNING ${RUN_COLUMNS}`,
       [state, JSON.stringify(result), limit],
     );
     return rows.map(toRun);
