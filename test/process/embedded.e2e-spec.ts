@@ -1,12 +1,13 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { until } from '#rollcall/test-support';
+import { freePort, until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
+import { Tour } from '../support/tour.js';
 
 const PRETTY = { LOG_FORMAT: 'pretty' };
 
@@ -37,8 +38,8 @@ function start(environment: Record<string, string> = {}, files: Record<string, s
 }
 
 /** Puts a copy of the initialised data into the folder of this test; Postgres checks the modes of its files. */
-function copyInitialised(): void {
-  execFileSync('cp', ['-a', `${initialised}/.`, folder]);
+function copyInitialised(to = '.'): void {
+  execFileSync('cp', ['-a', `${initialised}/.`, join(folder, to)]);
 }
 
 function startAgain(environment: Record<string, string> = {}): RollcallProcess {
@@ -78,7 +79,7 @@ describe('the first start on a new machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('one start is sufficient for the tour of the README', () => {
+  it('one start is sufficient for the tour of the registry', () => {
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
       env: { ...process.env, API: first.url, KEY_FILE: join(data, 'admin.key') },
@@ -95,6 +96,22 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"type":"agent.quarantined","subject":"builder-01"');
     expect(output).toContain('"code":"VALIDATION_FAILED"');
     expect(output).toContain('"action":"key.issued"');
+  });
+
+  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (N5)', async () => {
+    await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
+    await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
+    await call(first.url, 'GET', '/nowhere', { key: keyOf() });
+    const shown = [
+      'agent.joined builder-01',
+      'agent.left builder-01 (evicted)',
+      '404 GET /v1/agents/nobody',
+      '404 GET /nowhere',
+    ];
+    await until('the lines are shown', () => shown.every((text) => first.output.includes(text)));
+    const beforeReady = first.output.slice(0, first.output.indexOf('is ready.')).trim().split('\n');
+    expect(beforeReady.filter((line) => line.includes('database.migrated'))).toHaveLength(1);
+    expect(beforeReady.length).toBeLessThan(6);
   });
 
   it('the first start stores its data for the second start, which prints no key', async () => {
@@ -124,6 +141,41 @@ describe('later starts', () => {
     await until('the curl command is printed again', () => third.output.includes('/v1/me'));
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
+  });
+});
+
+describe('the tour of the README', () => {
+  const HEADING = 'Five-minute tour';
+  let url: string;
+  let server: RollcallProcess;
+
+  function startServer(): RollcallProcess {
+    const { port } = new URL(url);
+    const settings = { ROLLCALL_RUNS_LEASE: '3s', ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
+    return start({ PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings });
+  }
+
+  /** Enters the commands in the folder of Rollcall. If they kill the server, it is started again. */
+  async function follow(tour: Tour): Promise<string[]> {
+    const shell = spawn('sh', ['-c', tour.script(url)], { cwd: folder });
+    let output = '';
+    shell.stdout.on('data', (chunk) => (output += String(chunk)));
+    const ended = once(shell, 'close');
+    const isKilled = await Promise.race([server.exit().then(() => true), ended.then(() => false)]);
+    if (isKilled) server = await startServer().ready();
+    await ended;
+    return tour.differences(output);
+  }
+
+  it('B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed', async () => {
+    copyInitialised('.rollcall');
+    url = `http://127.0.0.1:${await freePort()}`;
+    server = await startServer().ready();
+    const tour = Tour.of('README.md', HEADING);
+    expect(await follow(tour)).toEqual([]);
+    const repeated = await follow(tour.before('kill -9'));
+    expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);
+    expect(await follow(Tour.of('docs/registry-tour.md'))).toEqual([]);
   });
 });
 

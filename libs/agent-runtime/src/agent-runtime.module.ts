@@ -7,6 +7,7 @@ import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middl
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
@@ -16,6 +17,8 @@ import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
+import { AgentNameStore } from './definitions/agent-name.store.js';
+import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
@@ -46,6 +49,7 @@ import { RunEvents } from './runs/run.events.js';
 import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
 import { RunLog } from './runs/run.log.js';
+import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
 import { RunStore } from './runs/run.store.js';
@@ -90,6 +94,7 @@ export class AgentRuntimeModule {
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
         ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
+        ...CONTRACTS,
       ],
       exports: [
         AgentBuilder,
@@ -119,6 +124,8 @@ const DEFINITIONS: Provider[] = [
   AgentBuilder,
   DefinitionChanges,
   DefinitionContents,
+  AgentNameStore,
+  AgentNames,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
@@ -168,6 +175,7 @@ const RUNS: Provider[] = [
   RunContents,
   RunWatches,
   RunStore,
+  RunChangesStore,
   RunEvents,
   RunCandidates,
   RunTargets,

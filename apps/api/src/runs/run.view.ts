@@ -8,7 +8,12 @@ const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
 
 class RunDefinitionView {
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
-  @ApiProperty({ type: 'integer', example: 3, description: 'The revision when the run was started.' }) revision: number;
+  @ApiProperty({
+    type: 'integer',
+    example: 3,
+    description: 'The revision that the run is executed on. Before that, the revision when it was started.',
+  })
+  revision: number;
 }
 
 class RunLimitView {

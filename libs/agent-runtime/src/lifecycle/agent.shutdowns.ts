@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
-import { AgentNotFoundError } from '#rollcall/registry';
 import type { DefinitionKey } from '../definitions/definitions.service.js';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { AgentSpawner } from './agent.spawner.js';
+import { AgentNotHostedError } from './lifecycle.errors.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { CommandResult } from './runtime-command.store.js';
@@ -35,12 +35,11 @@ export class AgentShutdowns {
   }
 
   async one(key: DefinitionKey, limitMs: number): Promise<AgentShutdown> {
-    const agentId = qualifiedId(key.namespace, key.name);
-    const here = await this.oneHere(key, limitMs);
-    if (here[key.name]) return here[key.name];
-    const row = await this.store.find(agentId);
+    const agent = this.host.find(key);
+    if (agent) return toAgentShutdown(await this.host.shutdown(agent, limitMs));
+    const row = await this.store.find(qualifiedId(key.namespace, key.name));
     const ended = row && (await this.there(row.replicaId, [row], key, limitMs));
-    if (!ended?.[key.name]) throw new AgentNotFoundError(agentId);
+    if (!ended || !Object.hasOwn(ended, key.name)) throw new AgentNotHostedError(key.name); // a name may be `constructor`
     return ended[key.name];
   }
 

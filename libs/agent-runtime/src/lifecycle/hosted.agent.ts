@@ -1,9 +1,8 @@
-import type { Agent, AgentState } from '#rollcall/providers';
+import { type Agent, type AgentState, ProviderError } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { abandoned, AgentInstance, type Blueprint, TIMED_OUT, within } from './agent.instance.js';
 import { SlotsClosed } from './call.slots.js';
 import type { AgentUse } from './hosted.agents.js';
-import { AgentsStoppingError } from './lifecycle.errors.js';
 import type { ShutdownDetail } from './shutdown.report.js';
 
 export interface HostedAgentOptions {
@@ -69,7 +68,7 @@ export class HostedAgent {
   /** Builds the instance if there is none. Concurrent callers share one attempt. */
   async instance(): Promise<AgentInstance> {
     for (;;) {
-      if (this.isClosed) throw new AgentsStoppingError('This agent is');
+      if (this.isClosed) throw new ProviderError('AGENT_CLOSED', 'The agent was shut down.');
       const attempt = (this.current ??= this.start());
       const instance = await attempt;
       if (this.current === attempt) return instance;

@@ -71,7 +71,7 @@ describe('composeRun', () => {
     expect([outcome, events.length]).toEqual([COMPLETED, 1]);
   });
 
-  it('S2.8 a late run reports its time limit, also if its reader did not wait for an event when the time was over', async () => {
+  it('S2.8 an abandoned run reports its time limit, also if its reader did not wait for an event at that moment', async () => {
     async function* ignoring(): RunEvents {
       yield given.progress();
       return await new Promise<RunOutcome>(() => undefined);

@@ -85,6 +85,7 @@ export class RunExecution {
     const signal = signalOf(opened, journal.scope);
     const agent = paidAgent(target, { spending: this.spending });
     try {
+      await this.records.recordRevision(run, opened.revision, journal.scope);
       const call = { agent, steps, options: { context, signal }, journal, isIdempotent };
       return await resultOf(recordedCall(call, progress));
     } finally {

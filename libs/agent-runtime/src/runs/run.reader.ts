@@ -1,7 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { type Charged, RunCharges, withCharges } from './run.charges.js';
 import { RunNotFoundError } from './run.errors.js';
-import type { ListedRun, Run, RunExport, RunFilter, RunKey, RunTree } from './run.js';
+import { RunChangesStore } from './run-changes.store.js';
+import type {
+  ChangedRun,
+  ChangeFilter,
+  ChangePosition,
+  ListedRun,
+  Run,
+  RunExport,
+  RunFilter,
+  RunKey,
+  RunTree,
+} from './run.js';
 import { isFinal } from './run.status.js';
 import type { StoredStep } from './run.step.js';
 import { RunStore } from './run.store.js';
@@ -18,6 +29,7 @@ export class RunReader {
     private readonly store: RunStore,
     private readonly watches: RunWatches,
     private readonly charges: RunCharges,
+    private readonly changes: RunChangesStore,
   ) {}
 
   /** With `waitMs`, waits until the run is finished or waits for somebody, at most for this time. */
@@ -41,6 +53,21 @@ export class RunReader {
   /** Newest first; `before` is the `seq` of the last run of the previous page. */
   async list(filter: RunFilter, limit: number, before?: number): Promise<ListedRun[]> {
     return await this.charges.complete(await this.store.page(filter, limit, before));
+  }
+
+  /** The run that changed last first; `before` is the position of the last run of the previous page. */
+  async listByChange(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
+    return await this.changes.page(filter, limit, before);
+  }
+
+  /** Counts at most `limit` runs. */
+  async countByChange(filter: ChangeFilter, limit: number): Promise<number> {
+    return await this.changes.count(filter, limit);
+  }
+
+  /** The messages of the callers of these runs, in order. */
+  async messages(runIds: readonly string[]): Promise<StoredStep[]> {
+    return await this.store.messages(runIds);
   }
 
   /** In order; `after` is the last step of the previous page. */

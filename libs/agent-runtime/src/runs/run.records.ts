@@ -42,6 +42,12 @@ export class RunRecords {
     return new RunJournal({ log, watches, scope, spending }, run, steps.length);
   }
 
+  /** The definition may have got a new revision since the run was started, or since it was interrupted. */
+  async recordRevision({ definition }: Run, revision: number | null, { fence }: RunScope): Promise<void> {
+    if (definition && revision !== null && revision !== definition.revision)
+      await this.store.setRevision(fence, revision);
+  }
+
   /** Adds a delegated run, or returns the one that an interrupted execution has added. */
   async beginDelegated(draft: NewRun, { fence }: RunScope): Promise<RecordedRun> {
     const added = await this.log.begin(draft, fence);

@@ -6,7 +6,7 @@ export type RunRow = RunEntity;
 
 /** The columns of a run, with the names of the entity. */
 export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
-  r.retry_of AS "retryOf", r.state, r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
+  r.retry_of AS "retryOf", r.conversation_id AS "conversationId", r.state, r.state_at AS "stateAt", r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
   r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
   r.usage, r.attempts, r.crashes, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
   r.started_at AS "startedAt", r.finished_at AS "finishedAt"`;
@@ -22,7 +22,9 @@ export function toRun(row: RunRow): Run {
     parentId,
     depth,
     retryOf,
+    conversationId: row.conversationId ?? id,
     state,
+    stateAt: row.stateAt.toISOString(),
     waitingFor,
     target,
     agentId,

@@ -25,7 +25,11 @@ export interface Run {
   readonly depth: number;
   /** The run that this run repeats. */
   readonly retryOf: string | null;
+  /** Groups the runs of one conversation of a caller; the id of the run itself if it belongs to none. */
+  readonly conversationId: string;
   readonly state: RunStatus;
+  /** When the run entered its state. */
+  readonly stateAt: string;
   readonly waitingFor: WaitingFor | null;
   readonly target: RunTarget;
   /** The agent that executes the run: an agentId, or the name of a definition. */
@@ -51,6 +55,9 @@ export interface StartRun {
   readonly namespace: string;
   readonly target: RunTarget;
   readonly input: readonly ContentPart[];
+  /** The id that the caller gave to the message with the input. */
+  readonly messageId?: string;
+  readonly conversationId?: string;
   readonly limit?: SpendingLimit;
   /** In milliseconds since 1970. */
   readonly deadline?: number;
@@ -81,6 +88,27 @@ export interface RunFilter {
   readonly from?: string;
   readonly to?: string;
 }
+
+/** Selects roots for a list by the time of their last change. */
+export interface ChangeFilter {
+  readonly namespace: string;
+  readonly states?: readonly RunStatus[];
+  readonly waitingFor?: readonly WaitingFor[];
+  readonly agentId?: string;
+  readonly createdBy?: string;
+  readonly conversationId?: string;
+  /** Only runs that changed after this time. */
+  readonly after?: string;
+}
+
+/** The position of a run in a list by the time of its last change. */
+export interface ChangePosition {
+  /** In microseconds since 1970. */
+  readonly at: string;
+  readonly seq: string;
+}
+
+export type ChangedRun = Run & { readonly position: ChangePosition };
 
 /** A run in a list, with its position in the order of creation. */
 export interface ListedRun extends Run {

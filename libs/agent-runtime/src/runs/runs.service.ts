@@ -20,7 +20,7 @@ import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
 import { currentResult } from './run.row.js';
 import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
-import { RunTargets } from './run.targets.js';
+import { type ChosenAgent, RunTargets } from './run.targets.js';
 import { sumOf } from './run.usage.js';
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
@@ -47,19 +47,23 @@ export class RunsService {
 
   /**
    * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
-   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_TARGET_UNAVAILABLE if no agent is available.
+   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
+   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
-    const { namespace, target, input, deadline = null, by } = request;
+    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
-    const { agentId, definition, limit: own, host } = await this.targets.choose(namespace, target);
+    const chosen = await this.targets.choose(namespace, target);
+    await this.admission.checkRoom(namespace, chosen); // again when the run is stored: this check saves the other work
+    const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.checkBudget(namespace, definition ? null : agentId, limit);
+    await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
-    return async () =>
-      await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
+    const message = { input, messageId, conversationId };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, createdBy: by };
+    return async () => await this.insert(run, chosen);
   }
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
@@ -89,11 +93,11 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
-      return { runId: run.id, step: { type: 'message', parts } };
+      return { runId: run.id, step: { type: 'message', parts, ...(messageId !== undefined && { messageId }) } };
     });
   }
 
@@ -116,9 +120,10 @@ export class RunsService {
     return run;
   }
 
-  private async insert(run: NewRun): Promise<Run> {
+  private async insert(run: NewRun, chosen: ChosenAgent): Promise<Run> {
     return await this.db.transaction(async () => {
       await this.admission.holdNamespace(run.namespace);
+      await this.admission.checkRoom(run.namespace, chosen);
       const added = await this.store.insert(run);
       if (!added) throw new Error(`the run ${run.id} exists`);
       await this.admission.openBudget(added);
