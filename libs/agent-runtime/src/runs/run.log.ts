@@ -70,8 +70,13 @@ export class RunLog {
       const steps = batch.filter((entry) => entry.step && isHeld(entry));
       if (steps.length > 0) await this.store.append(steps);
       const ended = await this.store.end(ends.filter(isHeld));
-      const ids = new Set(ended.map(({ id }) => id));
-      await this.events.ended(ends.flatMap(({ run, end }) => (end && ids.has(run.id) ? [{ run, end }] : [])));
+      const endOf = new Map(ends.map(({ run, end }) => [run.id, end]));
+      await this.events.ended(
+        ended.flatMap((run) => {
+          const end = run.isLeftOver ? undefined : endOf.get(run.id);
+          return end ? [{ run, end }] : [];
+        }),
+      );
       await this.events.leftOver(ended.filter(({ isLeftOver }) => isLeftOver));
       return held;
     });

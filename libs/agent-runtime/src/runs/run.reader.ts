@@ -5,7 +5,7 @@ import { RunNotFoundError } from './run.errors.js';
 import type { ListedRun, Run, RunExport, RunFilter, RunKey, RunTree } from './run.js';
 import { isFinal } from './run.status.js';
 import type { StoredStep } from './run.step.js';
-import { RunStore } from './run.store.js';
+import { type OpenRuns, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
 
 const POLL_MS = 1_000;
@@ -54,6 +54,11 @@ export class RunReader {
   async tree(key: RunKey): Promise<RunTree> {
     const run = await this.read(key);
     return await this.treeOf(run, await this.store.tree(run.rootId));
+  }
+
+  /** The unfinished runs of all namespaces. */
+  async open(): Promise<OpenRuns> {
+    return await this.store.countOpen();
   }
 
   /** Everything that is stored about the run and its descendants. */
