@@ -230,6 +230,20 @@ describe('/v1/definition-imports', () => {
     });
   });
 
+  it('S4.3 reports all problems of a file at their lines, with suggestions', async () => {
+    const { body } = await importFiles({ 'a.md': spec('imported-wrong', 'provider: nativ\nmaxTurns: 5000\n') });
+    expect(body).toMatchObject({
+      files: [
+        {
+          errors: [
+            { line: 5, message: 'maxIterations must be at most 1000.' },
+            { line: 4, message: 'provider: there is no agent provider "nativ" (did you mean native?).' },
+          ],
+        },
+      ],
+    });
+  });
+
   it('S4.2 a path may begin with ./', async () => {
     expect((await importFiles({ './a.md': spec('imported-dot') })).body).toMatchObject({
       files: [{ path: 'a.md', definitions: [{ name: 'imported-dot' }] }],

@@ -22,10 +22,10 @@ const operations = (): [string, Operation][] =>
   operationsOf(document).map((operation) => [`${operation.method} ${operation.path}`, operation]);
 
 describe('the OpenAPI document', () => {
-  it('contains every route, with a summary and a success response', () => {
+  it('contains every route except those of A2A, with a summary and a success response', () => {
     const served = api.app.routes
       .all()
-      .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$/.test(route))
+      .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$|^\w+ \/(a2a\b|\.well-known\/)/.test(route))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
     expect(
       operations()
@@ -82,6 +82,12 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
     expect(browserErrors).toEqual([]);
+  });
+
+  it('is where the root of the server leads (N9)', async () => {
+    const page = await browser.newPage();
+    await page.goto(api.url);
+    expect(page.url()).toBe(`${api.url}/docs`);
   });
 
   it('registers an agent with the request that it pre-fills', async () => {

@@ -38,6 +38,20 @@ describe('the message about an invalid field', () => {
     ['GET', '/v1/events?after=-1', undefined, AFTER],
     ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
     ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: {} }, 'limit or used must have tokens or microUsd'],
+    [
+      'POST',
+      '/v1/agents',
+      registrationBody({ capabilites: [] }),
+      'capabilites is not a known field (did you mean capabilities?)',
+    ],
+    [
+      'POST',
+      '/v1/agents',
+      registrationBody({ costModel: { usdPerTaks: 1 } }),
+      'usdPerTaks is not a known field (did you mean usdPerTask?)',
+    ],
+    ['POST', '/v1/heartbeats', { beat: [], beats: [{}] }, 'beat is not a known field (did you mean beats?)'],
+    ['POST', '/v1/agents', registrationBody({ zebra: 1 }), 'zebra is not a known field'],
     ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
     ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
   ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {
@@ -57,6 +71,19 @@ describe('an error message', () => {
     const { status, body } = await api.call(method, path, options);
     return [status, String(body['detail'])];
   };
+
+  it('says that an endpoint without a protocol needs one (N11)', async () => {
+    const body = registrationBody({ endpoint: 'localhost:3000' });
+    const text = 'begin it with http:// or https://. Did you mean http://localhost:3000?';
+    expect(await detailOf('POST', '/v1/agents', { body })).toEqual([400, expect.stringContaining(text)]);
+  });
+
+  it.each(['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'])(
+    'GET %s says that the path supports POST (N11)',
+    async (path) => {
+      expect(await detailOf('GET', path)).toEqual([405, `${path} supports POST, not GET.`]);
+    },
+  );
 
   it('says how to send a body whose type or encoding is not supported', async () => {
     const xml = { body: '<name/>', headers: { 'content-type': 'application/xml' } };

@@ -27,6 +27,9 @@ const responses: Record<string, Record<string, unknown>> = {};
 const valueOf = (operationId: string, field: string): string => String(responses[operationId]?.[field]);
 const webhook = (): Record<string, string> => ({ id: valueOf('webhooks.create', 'id') });
 const run = (): Record<string, string> => ({ id: valueOf('runs.start', 'id') });
+const contract = (): Record<string, string> => ({ id: valueOf('contracts.announce', 'id') });
+/** A contract that no agent has confirmed. */
+let cancellable = '';
 const delivery = (): Record<string, string> => ({
   ...webhook(),
   sequence: valueOf('webhooks.getDelivery', 'sequence'),
@@ -50,7 +53,19 @@ const STEPS: Step[] = [
   { operationId: 'tools.acceptPin', before: pinTool },
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
-  ...plain('heartbeats.send', 'agents.query', 'agents.reportOutcome', 'agents.listOutcomes', 'agents.claimProbe'),
+  ...plain('heartbeats.send', 'agents.query'),
+  ...plain('contracts.announce', 'contracts.list'),
+  { operationId: 'contracts.get', path: contract },
+  { operationId: 'contracts.bid', path: contract, key: () => valueOf('agents.register', 'leaseToken') },
+  {
+    operationId: 'contracts.confirm',
+    path: contract,
+    key: () => valueOf('agents.register', 'leaseToken'),
+    before: closeAuction,
+  },
+  { operationId: 'contracts.reportOutcome', path: contract },
+  { operationId: 'contracts.cancel', path: () => ({ id: cancellable }), before: announceAgain },
+  ...plain('agents.reportOutcome', 'agents.listOutcomes', 'agents.claimProbe'),
   ...plain('protection.get', 'protection.override', 'webhooks.create', 'webhooks.list'),
   ...plain('agents.drain', 'agents.quarantine', 'agents.resume'),
   ...plain('budgets.open', 'budgets.openRun', 'budgets.list', 'budgets.get', 'budgets.topUp', 'budgets.adjust'),
@@ -108,6 +123,21 @@ async function pinTool(): Promise<void> {
     hash,
     definition,
   ]);
+}
+
+/** Moves the deadline of the auction into the past, and waits until the bid of the example has the award. */
+async function closeAuction(): Promise<void> {
+  const { id } = contract();
+  await api.database.db.query('UPDATE contract SET deadline = announced_at, due_at = announced_at WHERE id = $1', [id]);
+  await until('the contract is awarded', async () => {
+    const { body } = await api.call('GET', `/v1/contracts/${id}`);
+    return body['state'] === 'awarded';
+  });
+}
+
+async function announceAgain(): Promise<void> {
+  const { body } = await api.call('POST', '/v1/contracts', { body: exampleOf('contracts.announce') });
+  cancellable = String(body['id']);
 }
 
 /** No replica executes runs here, so a test must put the run into the state in which it waits. */

@@ -151,7 +151,7 @@ describe('the streams of runs over a WebSocket', () => {
     const id = await start('payer');
     const client = await EventClient.connect(stopping.url, { key: stopping.adminKey });
     client.send('subscribe-run', { runId: 'absent' });
-    expect(await client.received('error')).toMatchObject({ code: 'RUN_NOT_FOUND' });
+    expect(await client.received('error')).toMatchObject({ code: 'RUN_NOT_FOUND', runId: 'absent' });
     client.send('subscribe-run', { runId: id });
     await client.received('run-subscribed');
     await stopping.stop();

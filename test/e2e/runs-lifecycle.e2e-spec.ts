@@ -101,7 +101,7 @@ describe('a busy agent with whenBusy: reject', () => {
       'own',
     ],
   ])(
-    'S1.6 %s: of concurrent starts on two replicas one is accepted, the others get 429 AGENT_BUSY',
+    '%s: of concurrent starts on two replicas one is accepted, the others get 429 AGENT_BUSY',
     async (_, make, name) => {
       await make();
       const target = name === 'strict' ? { definition: name } : { agent: name };
@@ -122,14 +122,59 @@ describe('a busy agent with whenBusy: reject', () => {
   );
 });
 
+describe('the registry budget of the name of a definition', () => {
+  it('B2 is charged by its runs, listed by /effective, and rejects a run when it is used up', async () => {
+    await define('paid', FAST);
+    const limit = { tokens: 10_000 };
+    await here.call('POST', '/v1/budgets', { body: { kind: 'agent', subject: 'paid', window: 'total', limit } });
+    const budget = async (): Promise<{ id: string; usage: { own: { tokens: number } } }> => {
+      const { body } = await here.call<{ items: never[] }>('GET', '/v1/budgets?kind=agent&subject=paid');
+      return body.items[0];
+    };
+    expect(await ended(await start({ definition: 'paid' }))).toMatchObject({ state: 'completed' });
+    const { id, usage } = await budget();
+    const { tokens } = usage.own;
+    expect(tokens).toBeGreaterThan(0);
+    const effective = await here.call('GET', '/v1/definitions/paid/effective');
+    expect(effective.body).toMatchObject({
+      budgets: [{ kind: 'agent', subject: 'paid', limit, remaining: { tokens: limit.tokens - tokens } }],
+    });
+    const body = { limit: { tokens }, note: 'used up' };
+    await here.call('POST', `/v1/budgets/${id}/adjust`, { body });
+    expect(await start({ definition: 'paid' })).toMatchObject({
+      status: 402,
+      body: { code: 'SPENDING_LIMIT_REACHED' },
+    });
+  });
+});
+
 describe('two replicas', () => {
-  it('S1.4 a run of an agent that another replica has just spawned is executed there', async () => {
-    for (let round = 0; round < 10; round++) {
+  it('S1.3 a run of an agent that another replica has just spawned is executed there', async () => {
+    for (let round = 0; round < 4; round++) {
       await spawn({ name: `new-${round}`, content: FAST });
       const run = await start({ agent: `new-${round}` }, 'Hello.', there);
       expect(run.status).toBe(202);
       expect(await ended(run)).toMatchObject({ state: 'completed' });
     }
+  });
+
+  it('S1.5 only its host executes the runs of an agent without a definition; they fail with AGENT_CLOSED when the host is silent', async () => {
+    const { db } = here.database;
+    await spawn({ name: 'far', content: FAST }, there); // this replica executes no runs
+    const run = await start({ agent: 'far' });
+    const stateOf = async (): Promise<string> =>
+      (await here.call<RunBody>('GET', `/v1/runs/${run.body.id}`)).body.state;
+    await db.query(`UPDATE run SET queued_at = clock_timestamp() - interval '1 hour' WHERE id = $1`, [run.body.id]);
+    await spawn({ name: 'near', content: FAST });
+    expect(await ended(await start({ agent: 'near' }))).toMatchObject({ state: 'completed' });
+    expect(await stateOf()).toBe('queued');
+    await until('the other replica claims the run', async () => {
+      await db.query(
+        `UPDATE agent_lease SET last_beat_at = clock_timestamp() - interval '20 seconds' WHERE agent_id = 'far'`,
+      );
+      return (await stateOf()) !== 'queued';
+    });
+    expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
   });
 
   it('S1.3 an agent outside of Rollcall is not found among the hosted agents, and the message says where it is', async () => {

@@ -86,6 +86,12 @@ describe('/v1/runs', () => {
     expect(await start(body)).toMatchObject({ status, body: { code } });
   });
 
+  it('B6 rejects a number that JSON allows and that cannot be stored', async () => {
+    const body = '{"definition": "echo", "input": "Hello.", "data": {"list": [1e999]}}';
+    const answer = await api.call<RunBody>('POST', '/v1/runs', { body });
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ field: 'data.list.0' }] } });
+  });
+
   it('B6 cancels a run once, and only for its owner or an operator', async () => {
     const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:65534' }, provider: 'http' };
     await api.call('POST', '/v1/definitions', { body: { name: 'far', content } });

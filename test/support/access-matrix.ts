@@ -2,14 +2,26 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 
 /** The object that the path of a route names. */
 export type TargetKind =
-  'agent' | 'budget' | 'definition' | 'delivery' | 'hosted' | 'key' | 'namespace' | 'reservation' | 'run' | 'webhook';
+  | 'agent'
+  | 'budget'
+  | 'contract'
+  | 'definition'
+  | 'delivery'
+  | 'hosted'
+  | 'key'
+  | 'namespace'
+  | 'reservation'
+  | 'run'
+  | 'webhook';
 
 export interface Target {
   id: string;
   /** The parameter `:sequence`. */
   sequence?: string;
-  /** Set if the object is an agent. */
+  /** Set if the object is an agent, or a contract that an agent is invited to. */
   leaseToken?: string;
+  /** Set if the object is a run, whose agent it is, or a contract, to which it is invited. */
+  agentId?: string;
 }
 
 /** The expected response status of one route in every situation. */
@@ -49,12 +61,45 @@ const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
 const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
+const contract = { target: 'contract' } as const;
+const ownContract = { ...contract, roles: CALLS, others: { caller: 403 } } as const;
+const invited = { ...contract, roles: REGISTERS, others: { agent: 403 } } as const;
 const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
 const ownRun = { ...run, roles: CALLS, others: { caller: 403 } } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
+const message = (): object => ({ messageId: unique(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] });
+const sent = (): object => ({ message: message(), configuration: { returnImmediately: true } });
+const card = (): object => ({ jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+const version = { query: '?A2A-Version=1.0' } as const;
+const task = { ...run, ...version, others: { caller: 404, viewer: 404 } } as const;
+const addressed = { target: 'definition', ...version } as const;
+
+/** The operations of A2A with an agent in the path, or as the tenant. */
+const a2a = (base: string): Record<string, AccessRow> => ({
+  [`GET ${base}/extendedAgentCard`]: { ...addressed, roles: ALL, ok: 200 },
+  [`GET ${base}/tasks`]: { ...addressed, roles: READS_MODELS, ok: 200 },
+  [`GET ${base}/tasks/:id`]: task,
+  [`GET ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
+  [`POST ${base}/message::send`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
+  [`POST ${base}/message::stream`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
+  [`POST ${base}/tasks/:id(^[^:/]+)::cancel`]: { ...task, roles: CALLS, others: { caller: 404 } },
+  [`POST ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
+});
+
 /** Every route that requires a permission. A route without a row fails the test. */
 export const ACCESS: Record<string, AccessRow> = {
+  ...a2a('/a2a/agents/:agentId'),
+  ...a2a('/a2a/:tenant'),
+  ...a2a('/a2a'),
+  'GET /a2a/extendedAgentCard': { ...version, roles: ALL, ok: 200 },
+  'GET /a2a/tasks': { ...version, roles: READS_MODELS, ok: 200 },
+  'POST /a2a/message::send': { ...addressed, roles: CALLS, ok: 200, body: ({ id }) => ({ ...sent(), tenant: id }) },
+  'POST /a2a/message::stream': { ...addressed, roles: CALLS, ok: 200, body: ({ id }) => ({ ...sent(), tenant: id }) },
+  'POST /a2a': { ...version, roles: ALL, ok: 200, body: card },
+  'POST /a2a/agents/:agentId': { ...addressed, roles: ALL, ok: 200, body: card },
+  'GET /a2a/agents/:agentId': { target: 'definition', roles: ALL, ok: 200 },
+  'GET /a2a/agents/:agentId/.well-known/agent-card.json': { target: 'definition', roles: ALL, ok: 200 },
   'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
@@ -73,6 +118,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/budgets/:id/ledger': { roles: ALL, ok: 200, target: 'budget' },
   'GET /v1/budgets/reconciliation': { roles: ALL, ok: 200 },
   'GET /v1/budgets/reservations/:key': reservation,
+  'GET /v1/contracts': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/contracts/:id': { ...contract, roles: READS_MODELS, ok: 200, otherLease: 403 },
   'GET /v1/definitions': { roles: READS_MODELS, ok: 200 },
   'GET /v1/definitions/:name': definition,
   'GET /v1/definitions/:name/capabilities': definition,
@@ -157,6 +204,21 @@ export const ACCESS: Record<string, AccessRow> = {
     body: () => ({ name: unique(), content: content() }),
   },
   'POST /v1/events/tickets': { roles: READS_EVENTS, ok: 201, body: empty },
+  'POST /v1/contracts': { roles: CALLS, ok: 201, body: () => ({ capabilities: ['build'], task: 'Build.' }) },
+  'POST /v1/contracts/:id/bids': {
+    ...invited,
+    ok: 200,
+    body: ({ agentId }) => ({ agentId, generation: 1, price: 1, etaMs: 1, confidence: 1 }),
+    lease: 200,
+  },
+  'POST /v1/contracts/:id/cancel': { ...ownContract, ok: 200, body: empty },
+  'POST /v1/contracts/:id/confirm': {
+    ...invited,
+    ok: 409,
+    body: ({ agentId }) => ({ agentId, generation: 1 }),
+    lease: 409,
+  },
+  'POST /v1/contracts/:id/outcome': { ...ownContract, ok: 409, body: () => ({ ok: true }) },
   'POST /v1/heartbeats': {
     ...agent,
     roles: REGISTERS,

@@ -24,6 +24,8 @@ export class AccessTargets {
       }
       case 'budget':
         return idOf(await this.post('/v1/budgets', key, { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
+      case 'contract':
+        return await this.contract(name, key);
       case 'definition':
         await this.post('/v1/definitions', key, { name, content: { description: 'Reviews code.' } });
         return { id: name };
@@ -42,13 +44,25 @@ export class AccessTargets {
       }
       case 'run': {
         const { id: definition } = await this.make('definition', this.agentKeyFor(key));
-        return idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' }));
+        return { ...idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' })), agentId: definition };
       }
       case 'webhook':
         return idOf(await this.post('/v1/webhooks', key, HOOK));
       case 'delivery':
         return await this.delivery(key);
     }
+  }
+
+  /** A contract with one invited agent. If the key cannot announce a contract, an admin announces it. */
+  private async contract(agentId: string, key: string): Promise<Target> {
+    const agent = registrationBody({ agentId, capabilities: [agentId] });
+    const { leaseToken } = await this.post('/v1/agents', this.agentKeyFor(key), agent);
+    const body = { capabilities: [agentId], task: 'Build.', bidWithinMs: 600_000 };
+    const own = await this.api.call('POST', '/v1/contracts', { key, body });
+    const { body: record } = await this.api.call('GET', `/v1/agents/${agentId}`, { key });
+    const headers = { 'rollcall-namespace': String(record['namespace']) };
+    const answer = own.status === 403 ? await this.api.call('POST', '/v1/contracts', { headers, body }) : own;
+    return { ...idOf(answer.body), agentId, leaseToken: String(leaseToken) };
   }
 
   private async delivery(key: string): Promise<Target> {
@@ -71,8 +85,11 @@ export class AccessTargets {
 const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']) });
 
 /** The path of a route for this object, without a query. */
-export function pathTo(pattern: string, { id, sequence = '1' }: Target): string {
+export function pathTo(pattern: string, { id, sequence = '1', agentId = id }: Target): string {
   return pattern
+    .replace(/:(agentId|tenant)\b/, agentId)
+    .replace('(^[^:/]+)', '')
+    .replace('::', ':')
     .replace(/:(id|name|key)\b/, id)
     .replace(':sequence', sequence)
     .replace(':revision', '1');

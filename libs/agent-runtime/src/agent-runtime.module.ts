@@ -7,6 +7,7 @@ import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middl
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
@@ -37,6 +38,7 @@ import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
+import { RunCharges } from './runs/run.charges.js';
 import { RunAgents } from './runs/run.agents.js';
 import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
@@ -49,6 +51,7 @@ import { RunFeed } from './runs/run.feed.js';
 import { RunLog } from './runs/run.log.js';
 import { RunMeter } from './runs/run.meter.js';
 import { RunRedactionStore } from './runs/run-redaction.store.js';
+import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
 import { RunRedactor } from './runs/run.redactor.js';
@@ -94,6 +97,7 @@ export class AgentRuntimeModule {
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
         ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
+        ...CONTRACTS,
       ],
       exports: [
         AgentBuilder,
@@ -175,11 +179,13 @@ const RUNS: Provider[] = [
   RunContents,
   RunWatches,
   RunStore,
+  RunChangesStore,
   RunEvents,
   RunMeter,
   RunCandidates,
   RunTargets,
   RunAdmission,
+  RunCharges,
   RunReader,
   RunsService,
 ];

@@ -27,7 +27,16 @@ export type RegistryErrorCode =
   | 'RESERVATION_KEY_REUSED'
   | 'RESERVATION_TOO_LARGE'
   | 'SETTLEMENT_TOO_LARGE'
-  | 'RUN_TREE_TOO_DEEP';
+  | 'RUN_TREE_TOO_DEEP'
+  | 'CONTRACT_NOT_FOUND'
+  | 'CONTRACT_INVALID'
+  | 'CONTRACT_CLOSED'
+  | 'CONTRACT_FOREIGN'
+  | 'CONTRACT_NOT_INVITED'
+  | 'CONTRACT_NOT_AWARDED'
+  | 'BID_INVALID'
+  | 'BID_LATE'
+  | 'BID_REVISED_TOO_OFTEN';
 
 export abstract class RegistryError extends DomainError {
   abstract override readonly code: RegistryErrorCode;

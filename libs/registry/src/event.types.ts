@@ -1,5 +1,6 @@
 import type { SubjectKind } from '#rollcall/platform';
 import type { LeaveReason } from './agents/agent.record.js';
+import type { ExpiryReason } from './contracts/auction.js';
 
 interface AgentFact {
   /** The registration of the agentId that the event is about. */
@@ -17,6 +18,11 @@ interface BudgetFact {
   remaining: number;
   /** Only for the budget of an agent. */
   agentId?: string;
+}
+
+interface ContractFact {
+  /** The agent that the event concerns. */
+  agentId: string;
 }
 
 export interface RegistryEventPayloads {
@@ -42,6 +48,22 @@ export interface RegistryEventPayloads {
   'budget.low': BudgetFact;
   'budget.exhausted': BudgetFact;
   'budget.replenished': BudgetFact;
+
+  /** `invited` are the agents that may bid until the deadline. */
+  'contract.announced': { invited: string[]; capabilities: string[]; deadline: string; by: string };
+  /** An agent has bid or refused. The bids are sealed, so the event says only how many agents have answered. */
+  'contract.answered': { answered: number; invited: number };
+  /** `price` is in micro-dollars. The award lapses at `confirmBy`. */
+  'contract.awarded': ContractFact & { score: number; price: number; etaMs: number; confirmBy: string };
+  /** The agent did not confirm in time, or declined. The runner-up gets the award, if there is one. */
+  'contract.lapsed': ContractFact & { declined: boolean };
+  'contract.confirmed': ContractFact;
+  /** The agent has bid and not won. */
+  'contract.lost': ContractFact;
+  'contract.expired': { reason: ExpiryReason };
+  'contract.cancelled': { by: string };
+  /** What the work really cost, in micro-dollars, and took. Null means unknown. */
+  'contract.completed': ContractFact & { ok: boolean; microUsd: number | null; ms: number | null };
 
   'registry.clock_stepped_back': { byMs: number };
 
@@ -69,6 +91,15 @@ export const REGISTRY_EVENTS = {
   'budget.low': 'budget',
   'budget.exhausted': 'budget',
   'budget.replenished': 'budget',
+  'contract.announced': 'contract',
+  'contract.answered': 'contract',
+  'contract.awarded': 'contract',
+  'contract.lapsed': 'contract',
+  'contract.confirmed': 'contract',
+  'contract.lost': 'contract',
+  'contract.expired': 'contract',
+  'contract.cancelled': 'contract',
+  'contract.completed': 'contract',
   'registry.clock_stepped_back': 'registry',
   'protection.entered': 'registry',
   'protection.left': 'registry',

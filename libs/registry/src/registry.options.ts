@@ -3,6 +3,7 @@ import type { BudgetRetention } from './budgets/budget.sweeper.js';
 import type { SpendingLimits } from './budgets/spending.limits.js';
 import type { BudgetSource } from './budgets/usage.refresher.js';
 import { type CircuitPolicy, circuitPolicyFaults } from './circuit/circuit.breaker.js';
+import type { ContractOptions } from './contracts/contract.providers.js';
 import type { DirectoryOptions } from './discovery/directory.js';
 import type { FollowerOptions } from './discovery/directory.follower.js';
 import { SWEEP_EVERY_MS } from './leases/eviction.sweeper.js';
@@ -25,11 +26,14 @@ export interface RegistryOptions {
   /** How many live agents one principal may have. */
   agentQuota?: Quota;
   usage?: UsageOptions;
+  contracts?: ContractOptions;
 }
 
 export interface Retention extends BudgetRetention {
   /** How long the rows of agents that left are kept. */
   leftAgentsMs: number;
+  /** How long contracts that ended are kept, with their transcripts. */
+  contractsMs: number;
 }
 
 export interface BudgetRules {

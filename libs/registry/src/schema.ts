@@ -6,6 +6,10 @@ import { BudgetEntity } from './budgets/budget.entity.js';
 import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 import { ReservationEntity } from './budgets/reservation.entity.js';
 import { OutcomeEntity } from './circuit/outcome.entity.js';
+import { ContractBidEntity } from './contracts/contract-bid.entity.js';
+import { ContractEntryEntity } from './contracts/contract-entry.entity.js';
+import { ContractNoticeEntity } from './contracts/contract-notice.entity.js';
+import { ContractEntity } from './contracts/contract.entity.js';
 import { LeaseEntity } from './leases/lease.entity.js';
 import { ProtectionEntity } from './leases/protection.entity.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
@@ -20,6 +24,7 @@ import { ReportedUsage1763291000000 } from './migrations/1763291000000-reported-
 import { Outcomes1763291010000 } from './migrations/1763291010000-outcomes.js';
 import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
 import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget-namespaces.js';
+import { Contracts1763900000000 } from './migrations/1763900000000-contracts.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -33,6 +38,10 @@ export const REGISTRY_SCHEMA: Schema = {
     BudgetEntity,
     ReservationEntity,
     LedgerEntryEntity,
+    ContractEntity,
+    ContractBidEntity,
+    ContractEntryEntity,
+    ContractNoticeEntity,
   ],
   migrations: [
     Agents1763265600000,
@@ -47,5 +56,6 @@ export const REGISTRY_SCHEMA: Schema = {
     Outcomes1763291010000,
     AgentNamespaces1763300010000,
     BudgetNamespaces1763300020000,
+    Contracts1763900000000,
   ],
 };

@@ -20,6 +20,8 @@ export const PERMISSIONS = [
   'runs:read',
   'runs:start',
   'runs:manage',
+  'contracts:read',
+  'contracts:announce',
   'events:read',
   'webhooks:manage',
   'metrics:read',
@@ -42,12 +44,16 @@ const VIEWER: Permission[] = [
   'tools:read',
   'definitions:read',
   'runs:read',
+  'contracts:read',
   'events:read',
   'metrics:read',
 ];
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
-/** For services that use agents. With `runs:start`, a principal starts runs and changes those that it started. */
+/**
+ * For services that use agents. With `runs:start` and `contracts:announce`, a principal starts runs and announces contracts, and
+ * changes those that are its own.
+ */
 const CALLER: Permission[] = [
   ...READ,
   'agents:query',
@@ -58,6 +64,8 @@ const CALLER: Permission[] = [
   'definitions:read',
   'runs:read',
   'runs:start',
+  'contracts:read',
+  'contracts:announce',
 ];
 const OPERATOR: Permission[] = [
   ...VIEWER,

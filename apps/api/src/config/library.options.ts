@@ -33,6 +33,7 @@ export function registryOptions(config: Config): RegistryOptions {
       reservationsMs: keepReservations,
       linesMs: keepLedger,
       runsMs: keepRuns,
+      contractsMs: config.registry.keepContracts,
     },
     usage: { sources: usageSources(config), refreshEveryMs: config.langfuse.refreshEvery },
   };

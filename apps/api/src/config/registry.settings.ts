@@ -20,6 +20,13 @@ export const registry = z.strictObject({
     expects: DURATION_FORMAT,
     defaultText: '7d',
   }),
+  keepContracts: setting(duration('30d'), {
+    env: 'ROLLCALL_KEEP_CONTRACTS',
+    about:
+      'How long contracts that ended are kept, with their transcripts. The reliability of a bidder is learned from them.',
+    expects: DURATION_FORMAT,
+    defaultText: '30d',
+  }),
 });
 
 export const discovery = z.strictObject({

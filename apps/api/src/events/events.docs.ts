@@ -93,6 +93,44 @@ const EVENT_DOCS: EventDocs = {
     data: { ...RUN, state: 'completed', reason: null },
   },
   'run.cancelled': { about: 'A run was cancelled.', data: { ...RUN, by: 'key:4fT9sKq2Lm' } },
+  'contract.announced': {
+    about: 'A contract was announced. The agents in `invited` may bid until the deadline.',
+    data: {
+      invited: ['builder-1', 'builder-2'],
+      capabilities: ['code.build'],
+      deadline: '2026-11-16T06:00:05.000Z',
+      by: 'key:4fT9sKq2Lm',
+    },
+  },
+  'contract.answered': {
+    about: 'An invited agent has bid or refused. The bids are sealed until the auction closes.',
+    data: { answered: 1, invited: 2 },
+  },
+  'contract.awarded': {
+    about:
+      'The auction closed, or an award lapsed, and this agent has the award. It must confirm before `confirmBy`. `price` is in micro-dollars.',
+    data: { agentId: 'builder-1', score: 0.91, price: 40_000, etaMs: 90_000, confirmBy: '2026-11-16T06:00:15.000Z' },
+  },
+  'contract.lapsed': {
+    about: 'The agent did not confirm its award in time, or declined it. The next best bidder gets the award.',
+    data: { agentId: 'builder-1', declined: false },
+  },
+  'contract.confirmed': { about: 'The agent confirmed its award.', data: { agentId: 'builder-2' } },
+  'contract.lost': {
+    about: 'The agent has bid and has not won: another agent confirmed, or the contract expired or was cancelled.',
+    data: { agentId: 'builder-1' },
+  },
+  'contract.expired': {
+    about:
+      'A contract ended without a winner. `reason`: `no_capable_agent`, `no_bid`, `all_refused`, `bidders_left`, `budget_exhausted` or `not_confirmed`.',
+    data: { reason: 'no_bid' },
+  },
+  'contract.cancelled': { about: 'A contract was cancelled.', data: { by: 'key:4fT9sKq2Lm' } },
+  'contract.completed': {
+    about:
+      'The outcome of the work is known: what it cost, in micro-dollars, and how long it took. Null means unknown.',
+    data: { agentId: 'builder-2', ok: true, microUsd: 42_000, ms: 95_000 },
+  },
   'registry.clock_stepped_back': {
     about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
     data: { byMs: 60_000 },

@@ -27,6 +27,7 @@ const TAGS = {
   models: 'Model presets, model vendors and agent providers of this deployment.',
   runtime: 'The agents that Rollcall runs itself: what they can use.',
   runs: 'Start runs of agents, watch them, and cancel them.',
+  contracts: 'Announce tasks that agents bid for, and award them to the best bid.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',
 };
@@ -66,9 +67,13 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. The page does not store the credential. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, to which / leads. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
   rejectOtherFiles(app);
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .get('/', { config: { access: 'public', undocumented: true } }, (_request, reply) => reply.redirect('/docs'));
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],

@@ -26,6 +26,14 @@ class RunLimitView {
 class RunUsageView {
   @ApiPropertyOptional({ type: 'integer', example: 1_200, description: 'Absent if unknown.' }) inputTokens?: number;
   @ApiPropertyOptional({ type: 'integer', example: 300, description: 'Absent if unknown.' }) outputTokens?: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 4_200,
+    description:
+      'Of a finished run: the tokens that its budget was charged for calls without a reported usage, such as a model call that ' +
+      'was aborted. Absent if there are none.',
+  })
+  estimatedTokens?: number;
   @ApiPropertyOptional({ type: 'integer', example: 8_100, description: 'Micro-dollars; absent if unknown.' })
   costMicroUsd?: number;
 }
@@ -144,7 +152,7 @@ export class RunStepPage extends PageView {
 
 export function toRunView(run: Run | ListedRun): RunView {
   const { result, usage } = run;
-  const { inputTokens, outputTokens, costMicroUsd } = usage;
+  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
   return {
     id: run.id,
     namespace: run.namespace,
@@ -160,7 +168,7 @@ export function toRunView(run: Run | ListedRun): RunView {
     budget: run.limit,
     deadline: run.deadline,
     result: result && { ...result, parts: [...result.parts], approvals: result.approvals && [...result.approvals] },
-    usage: { inputTokens, outputTokens, costMicroUsd },
+    usage: { inputTokens, outputTokens, estimatedTokens, costMicroUsd },
     attempts: run.attempts,
     createdBy: run.createdBy,
     createdAt: run.createdAt,

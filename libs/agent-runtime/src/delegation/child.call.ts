@@ -7,7 +7,7 @@ import {
   type HandleOptions,
   ProviderError,
 } from '#rollcall/providers';
-import { Patience } from './patience.js';
+import { GracePeriod } from './grace.period.js';
 
 /** How long an aborted agent may take to end. Then it is abandoned. */
 const GRACE_MS = 500;
@@ -24,11 +24,11 @@ export async function callChild(
   options: HandleOptions & { signal: AbortSignal },
   observe: Observer,
 ): Promise<AgentResult> {
-  const patience = new Patience(options.signal, GRACE_MS);
+  const grace = new GracePeriod(options.signal, GRACE_MS);
   const events = agent.handle(message, options)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const step = await patience.wait(events.next());
+      const step = await grace.wait(events.next());
       if (!step) throw aborted(`The call to agent ${agent.name}`);
       if (step.done) throw new ProviderError('AGENT_CRASHED', `Agent ${agent.name} ended without a result.`);
       if (step.value.type === 'finished') return step.value.result;
@@ -36,7 +36,7 @@ export async function callChild(
     }
   } finally {
     const closed = Promise.resolve(events.return?.()).catch(() => undefined);
-    await patience.wait(closed); // the agent may report the outcome of the call when its events are closed
-    patience.end();
+    await grace.wait(closed); // the agent may report the outcome of the call when its events are closed
+    grace.end();
   }
 }

@@ -54,7 +54,7 @@ async function holdFor(target: DelegationTarget, context: CallContext, options: 
   const { spending, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
   const { namespace, runId, parentRunId = null } = context;
   await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
-  const agentId = target.registered?.agentId ?? null;
+  const agentId = target.registered?.agentId ?? target.name;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
   return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
 }

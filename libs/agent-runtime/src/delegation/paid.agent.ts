@@ -9,7 +9,7 @@ import {
 } from '#rollcall/providers';
 import { ChildPayment, type PaymentOptions } from './child.payment.js';
 import type { DelegationTarget } from './delegation.targets.js';
-import { Patience } from './patience.js';
+import { GracePeriod } from './grace.period.js';
 
 /** Shorter than the grace time of a delegation, so that an abandoned call is charged before the delegation ends. */
 const GRACE_MS = 400;
@@ -75,18 +75,18 @@ class PaidAgent implements Agent {
 
   /** Ends within the grace time after an abort, also if the agent ignores the signal. */
   private async *events(message: AgentMessage, options: HandleOptions): AsyncGenerator<AgentEvent> {
-    const patience = new Patience(options.signal ?? new AbortController().signal, GRACE_MS);
+    const grace = new GracePeriod(options.signal ?? new AbortController().signal, GRACE_MS);
     const events = this.agent.handle(message, options)[Symbol.asyncIterator]();
     try {
       for (;;) {
-        const next = await patience.wait(events.next());
+        const next = await grace.wait(events.next());
         if (!next) throw aborted(`The call to agent ${this.name}`);
         if (next.done) return;
         yield next.value;
       }
     } finally {
-      await patience.wait(Promise.resolve(events.return?.()).catch(() => undefined));
-      patience.end();
+      await grace.wait(Promise.resolve(events.return?.()).catch(() => undefined));
+      grace.end();
     }
   }
 

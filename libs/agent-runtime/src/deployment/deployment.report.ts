@@ -30,13 +30,13 @@ export class DeploymentReport {
     });
   }
 
-  private logConflicts({ taken, homeless, kept }: DeploymentResult): void {
+  private logConflicts({ taken, withoutNamespace, kept }: DeploymentResult): void {
     for (const { wanted, by } of taken)
       this.warn(
         'definitions.name_taken',
         `The definition ${idOf(wanted)} (source ${wanted.source}) is not registered: ${holderOf(by)} and restart, or choose another name.`,
       );
-    for (const one of homeless)
+    for (const one of withoutNamespace)
       this.warn(
         'definitions.namespace_missing',
         `The definition ${idOf(one)} is not registered: there is no namespace ${one.namespace}. Create it with POST /v1/namespaces and restart.`,

@@ -11,7 +11,7 @@ const DEPLOYMENT = 'deployment';
 
 export interface DeploymentResult extends DeploymentPlan {
   /** Definitions whose namespace does not exist. */
-  readonly homeless: readonly DeployedDefinition[];
+  readonly withoutNamespace: readonly DeployedDefinition[];
 }
 
 /**
@@ -41,14 +41,14 @@ export class DeploymentService {
     by: string = DEPLOYMENT,
   ): Promise<DeploymentResult> {
     const plan = await this.plan(wanted, managed);
-    if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, homeless: [] };
+    if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, withoutNamespace: [] };
     return await this.db.transaction(async () => {
       await this.names.lockAll();
       const existing = await this.namespaces.hold([...new Set(wanted.map(({ namespace }) => namespace))]);
       const possible = wanted.filter(({ namespace }) => existing.has(namespace));
       const latest = await this.plan(possible, managed);
       await this.write(latest, by);
-      return { ...latest, homeless: wanted.filter(({ namespace }) => !existing.has(namespace)) };
+      return { ...latest, withoutNamespace: wanted.filter(({ namespace }) => !existing.has(namespace)) };
     });
   }
 

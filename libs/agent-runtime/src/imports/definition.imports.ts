@@ -52,8 +52,8 @@ export class DefinitionImports {
   }
 
   async write({ namespace, by, files, report, definitions }: PreparedImport): Promise<ImportReport> {
-    const { homeless, ...plan } = await this.deployment.apply(definitions, REST, by);
-    if (homeless.length > 0) throw new NamespaceNotFoundError(namespace);
+    const { withoutNamespace, ...plan } = await this.deployment.apply(definitions, REST, by);
+    if (withoutNamespace.length > 0) throw new NamespaceNotFoundError(namespace);
     return importReport(files, report, changesOf(plan));
   }
 }

@@ -35,11 +35,11 @@ export class AgentShutdowns {
   }
 
   async one(key: DefinitionKey, limitMs: number): Promise<AgentShutdown> {
-    const here = await this.oneHere(key, limitMs);
-    if (here[key.name]) return here[key.name];
+    const agent = this.host.find(key);
+    if (agent) return toAgentShutdown(await this.host.shutdown(agent, limitMs));
     const row = await this.store.find(qualifiedId(key.namespace, key.name));
     const ended = row && (await this.there(row.replicaId, [row], key, limitMs));
-    if (!ended?.[key.name]) throw new AgentNotHostedError(key.name);
+    if (!ended || !Object.hasOwn(ended, key.name)) throw new AgentNotHostedError(key.name); // a name may be `constructor`
     return ended[key.name];
   }
 

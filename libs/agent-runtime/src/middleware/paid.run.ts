@@ -18,7 +18,6 @@ import type { RunObserver } from './run.observer.js';
 export interface PaidRunOptions {
   readonly spending: Spending;
   readonly limit: SpendingLimit;
-  readonly agentId: string | null;
   readonly rules: AccountRules;
   /** The terms of the model of the agent. */
   readonly terms: ModelTerms;
@@ -70,9 +69,9 @@ export class PaidRun implements RunObserver {
   async onStart(): Promise<RunOutcome | undefined> {
     const usage = await this.open();
     const { limit } = usage;
-    const { spending, agentId, rules, terms } = this.options;
+    const { spending, rules, terms } = this.options;
     const { context, state } = this.call;
-    const { namespace, runId } = context;
+    const { namespace, runId, agentName: agentId } = context;
     const account = new RunAccount({ spending, namespace, runId, agentId }, rules, usage);
     try {
       await account.prepareFinal(estimateMessages(state.messages), terms);

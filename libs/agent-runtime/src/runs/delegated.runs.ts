@@ -8,6 +8,7 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import { isDeadline } from '../delegation/child.scope.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
 import { recordedCall } from './agent.call.js';
@@ -23,6 +24,12 @@ const CANCELLED: RunEnd = {
   state: 'stopped',
   waitingFor: null,
   result: { parts: [], reason: 'cancelled', detail: 'The parent run ended the delegation.' },
+};
+
+const LATE: RunEnd = {
+  state: 'stopped',
+  waitingFor: null,
+  result: { parts: [], reason: 'deadline', detail: 'The deadline of the run has passed.' },
 };
 
 /**
@@ -70,7 +77,8 @@ export class DelegatedRuns extends RunRecorder {
   private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
     const { agent, journal, options } = call;
     const progress = new Progress();
-    let end: RunEnd = CANCELLED; // if the parent stops reading
+    const ended = journal.scope.beginDelegated();
+    let end: RunEnd | undefined; // undefined if the parent stops reading
     try {
       for await (const event of recordedCall(call, progress)) {
         if (event.type === 'finished') {
@@ -81,10 +89,10 @@ export class DelegatedRuns extends RunRecorder {
         yield event;
       }
     } catch (error) {
-      end = options.signal.aborted ? CANCELLED : failureOf(error);
+      if (!options.signal.aborted) end = failureOf(error);
       throw error;
     } finally {
-      await finish(journal, end, progress);
+      await finish(journal, end ?? (isDeadline(options.signal) ? LATE : CANCELLED), progress).finally(ended);
     }
   }
 }

@@ -4,6 +4,7 @@ import { inputHashOf } from '../tools/input.hash.js';
 import { lastMessage, type Progress, type RecordedCall } from './recorded.call.js';
 import { NEEDS_REVIEW } from './run.status.js';
 import type { AgentStep, RunStep } from './run.step.js';
+import { sumOf } from './run.usage.js';
 
 type Finished = Extract<AgentStep, { type: 'finished' }>;
 
@@ -16,13 +17,14 @@ export async function* foreignCall(call: RecordedCall, progress: Progress): Asyn
   if (steps.some(({ type }) => type === 'agent-called')) await journal.releaseHolds();
   const known = recordedEnd(call, progress);
   if (known) return yield { type: 'finished', result: known };
-  const conversationId = steps.findLast((step): step is Finished => step.type === 'finished')?.result.conversationId;
+  const finishedBefore = steps.filter((step): step is Finished => step.type === 'finished').map(({ result }) => result);
+  const conversationId = finishedBefore.at(-1)?.conversationId;
   await journal.append({ type: 'agent-called', idempotent: isIdempotent });
   const given = { ...options, callId: journal.run.id, ...(conversationId !== undefined && { conversationId }) };
   for await (const event of agent.handle(lastMessage(steps), given)) {
     if (event.type === 'text' || event.type === 'progress') journal.live(event.type, event.text);
     else if (event.type === 'finished') {
-      progress.usage = event.result.usage;
+      progress.usage = sumOf([...finishedBefore, event.result]);
       await journal.append({ type: 'finished', result: event.result });
     } else if (event.type !== 'artifact') await journal.append(event);
     yield event;

@@ -58,13 +58,13 @@ const APPEND = `
   SELECT token FROM held`;
 
 const END = `
-  WITH ended AS (UPDATE run SET state = entry.state, waiting_for = entry.waiting_for, result = entry.result,
+  WITH ended AS (UPDATE run SET state = entry.state, state_at = clock_timestamp(), waiting_for = entry.waiting_for, result = entry.result,
       usage = entry.usage, finished_at = CASE WHEN entry.state <> 'waiting' THEN clock_timestamp() END,
       lease_owner = NULL, lease_token = NULL, lease_until = NULL
     FROM unnest($1::text[], $2::text[], $3::text[], $4::json[], $5::json[])
       AS entry (id, state, waiting_for, result, usage)
     WHERE run.id = entry.id AND run.state = 'running' RETURNING run.*),
-  left_over AS (UPDATE run SET state = 'cancelled', finished_at = clock_timestamp()
+  left_over AS (UPDATE run SET state = 'cancelled', state_at = clock_timestamp(), finished_at = clock_timestamp()
     FROM ended WHERE ended.parent_id IS NULL AND run.root_id = ended.id AND run.parent_id IS NOT NULL
       AND run.state = 'running' AND ended.state <> 'waiting' RETURNING run.*)
   SELECT id, namespace, root_id AS "rootId", parent_id AS "parentId", agent_id AS "agentId", definition, revision, state,

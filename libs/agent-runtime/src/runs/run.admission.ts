@@ -28,8 +28,8 @@ export class RunAdmission {
     if (runs >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
   }
 
-  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. `agentId`: the registered agent that is charged. */
-  async checkBudget(namespace: string, agentId: string | null, limit: SpendingLimit): Promise<void> {
+  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. The agent is charged if it has a budget. */
+  async checkBudget(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
     await this.spending.check(namespace, agentId, limit);
   }
 

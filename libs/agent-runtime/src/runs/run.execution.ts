@@ -48,6 +48,7 @@ export class RunExecution {
       const journal = this.records.journal(recorded, scope);
       const progress = new Progress();
       const end = await this.attempt(recorded, journal, progress);
+      await scope.delegatedEnded();
       await journal.end(end, progress.usage);
       return 'ended';
     } catch (error) {

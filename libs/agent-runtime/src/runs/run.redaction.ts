@@ -31,7 +31,7 @@ export function redactResult(result: RunResult): RunResult {
 export function redactStep(step: RunStep): RunStep {
   switch (step.type) {
     case 'message':
-      return { type: step.type, parts: redactParts(step.parts) };
+      return { type: step.type, ...keep(step, 'messageId'), parts: redactParts(step.parts) };
     case 'message-received':
       return {
         type: step.type,

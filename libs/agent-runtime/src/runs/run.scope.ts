@@ -1,4 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ProviderError } from '#rollcall/providers';
+
+/** How long a root waits for its delegated runs. Those that are then in progress end together with it. */
+const END_MS = 1_000;
 
 /** The right to write steps of a tree of runs. */
 export interface RunFence {
@@ -19,6 +23,7 @@ export class RunScope {
   isDraining = false;
   private readonly controller = new AbortController();
   private unsafeCalls = 0;
+  private readonly delegated = new Set<Promise<void>>();
 
   constructor(readonly fence: RunFence) {
     this.signal = this.controller.signal;
@@ -35,6 +40,25 @@ export class RunScope {
   /** Closes the scope as soon as no call is in progress that another replica could not repeat. */
   drain(): void {
     this.isDraining = true;
+  }
+
+  /** A delegated run begins. It has recorded its end when the returned function is called. */
+  beginDelegated(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.delegated.add(promise);
+    return () => {
+      this.delegated.delete(promise);
+      resolve();
+    };
+  }
+
+  /** Waits for delegated runs that are aborted, so that each records its own end before its root. */
+  async delegatedEnded(): Promise<void> {
+    if (this.delegated.size === 0) return;
+    const timer = new AbortController();
+    const limit = delay(END_MS, undefined, { signal: timer.signal }).catch(() => undefined);
+    await Promise.race([Promise.all(this.delegated), limit]);
+    timer.abort();
   }
 
   /** Called when a step is stored. */

@@ -2,7 +2,7 @@ import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
 import type { TestRuns } from '../testing/test-runs.js';
-import { budgetOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf } from '../testing/runs.world.js';
+import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
 import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
@@ -109,7 +109,8 @@ describe('a durable run', () => {
     );
     await second.runs.approve(keyOf(runs[0]), { ...decision, output: 'it had worked' }, ACTOR);
     world.gate.resolve();
-    await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
+    const continued = await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
+    expect(continued.result).toEqual({ parts: [] });
     for (const run of runs) expect(await ended(second, run)).toMatchObject({ state: 'completed' });
     expect(world.executed).toEqual(['pay', 'pay', 'pay']);
   });
@@ -131,6 +132,12 @@ describe('a durable run', () => {
     const run = await one.run('asker');
     expect(await ended(one, run)).toMatchObject({ state: 'waiting', waitingFor: 'input' });
     const key = keyOf(run);
+    const decision = one.runs.approve(key, { callId: 'c0', inputHash: 'x', approved: true }, ACTOR);
+    await expect(decision).rejects.toMatchObject({
+      code: 'RUN_NOT_WAITING',
+      message: 'The run waits for input. It can receive a decision only while it waits for it.',
+      details: { state: 'waiting', waitingFor: 'input' },
+    });
     await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);
     expect(await ended(one, run)).toMatchObject({ state: 'completed' });
     const again = one.runs.continue(key, [{ type: 'text', text: 'More.' }], ACTOR);
@@ -177,6 +184,27 @@ describe('a durable run', () => {
   });
 });
 
+describe('a run at its deadline', () => {
+  it.each(['thinker', 'manager'])(
+    'B6 is stopped with all descendants, and its usage is what was charged: %s',
+    async (agent) => {
+      if (agent === 'thinker') world.gate.resolve();
+      const one = await world.replica();
+      const deadline = Date.now() + 1_500;
+      const input = [{ type: 'text' as const, text: 'Begin.' }];
+      const request = { namespace: 'default', target: { definition: agent }, input, deadline, by: 'key:test' };
+      const run = await one.runs.start(request);
+      await ended(one, run);
+      const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+      expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
+      for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+      const charged = await chargesOf(one, run);
+      expect(charged.usage).toBe(charged.ledger);
+      expect(tree.some(({ usage }) => usage.estimatedTokens !== undefined)).toBe(agent === 'thinker');
+    },
+  );
+});
+
 describe('a cancelled run', () => {
   it.each([
     ['a model call', 'thinker', () => world.agents.callsOf('thinker') === 2],
@@ -199,6 +227,9 @@ describe('a cancelled run', () => {
     expect(await stepsOf(one, run)).toEqual(steps);
     expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
     expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
+    const charged = await chargesOf(one, run);
+    expect(charged.usage).toBe(charged.ledger);
+    expect(cancelled.usage).toMatchObject(USED); // of the replies; an aborted call is charged afterwards
   });
 
   it('B6 only its owner or an operator cancels a run, and a finished run cannot be cancelled', async () => {

@@ -18,10 +18,12 @@ import {
 } from './run.errors.js';
 import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
+import { currentResult } from './run.row.js';
 import { isFinal } from './run.status.js';
 import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
+import { sumOf } from './run.usage.js';
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
@@ -51,7 +53,7 @@ export class RunsService {
    * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
-    const { namespace, target, input, deadline = null, by } = request;
+    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
     const chosen = await this.targets.choose(namespace, target);
@@ -59,10 +61,11 @@ export class RunsService {
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.checkBudget(namespace, definition ? null : agentId, limit);
+    await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
-    const run = { ...place, target, agentId, definition, input, limit, deadline, redactAfterMs, createdBy: by };
+    const message = { input, messageId, conversationId };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
     return async () => await this.insert(run, chosen);
   }
 
@@ -72,7 +75,7 @@ export class RunsService {
       const run = await this.changeable(key, actor);
       if (run.state === 'cancelled') return run;
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      const cancelled = await this.store.cancelTree(run.id);
+      const cancelled = await this.withUsage(await this.store.cancelTree(run.id));
       await this.events.cancelled(run.id, cancelled, actor.by);
       return cancelled.find(({ id }) => id === run.id) ?? run;
     });
@@ -95,17 +98,25 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
-    return await this.resume(key, actor, ({ state, waitingFor }) => {
-      if (waitingFor === null || waitingFor === 'needs_review') throw new RunNotWaitingError(state, 'a message');
-      return { type: 'message', parts };
+    return await this.resume(key, actor, (run) => {
+      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
+      return { type: 'message', parts, ...(messageId !== undefined && { messageId }) };
     });
   }
 
   /** Decides about a call that waits for it. The run continues, and waits again if other calls wait. */
   async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
     return await this.resume(key, actor, (run) => stepOf(run, decision));
+  }
+
+  /** No replica reports the usage of a cancelled run, so it follows from its steps. */
+  private async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
+    const reports = Map.groupBy(await this.store.reportedUsage(cancelled.map(({ id }) => id)), ({ runId }) => runId);
+    const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
+    if (usages.size > 0) await this.store.setUsage(usages);
+    return cancelled.map((run) => ({ ...run, usage: usages.get(run.id) ?? run.usage }));
   }
 
   private async get(key: RunKey): Promise<Run> {
@@ -132,7 +143,7 @@ export class RunsService {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
       await this.store.continue(run.id, decide(run));
       await this.events.queued(run, actor.by);
-      return { ...run, state: 'queued', waitingFor: null };
+      return { ...run, state: 'queued', waitingFor: null, result: currentResult('queued', run.result) };
     });
   }
 

@@ -1,13 +1,13 @@
 import { recoverHeader } from './header.recovery.js';
 import { readYaml } from './header.yaml.js';
 import { SpecFileError } from './spec-file.error.js';
-import type { SpecWarning } from './spec.warning.js';
+import type { SpecProblem } from './spec.problems.js';
 
 export interface FrontMatter {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The text after the front matter, without surrounding blank lines. */
   readonly body: string;
-  readonly warnings: readonly SpecWarning[];
+  readonly warnings: readonly SpecProblem[];
 }
 
 const FENCE = /^---[ \t]*$/;

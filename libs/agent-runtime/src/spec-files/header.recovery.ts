@@ -1,6 +1,6 @@
 import { closestName } from '../tools/closest.name.js';
 import { readYaml } from './header.yaml.js';
-import type { SpecWarning } from './spec.warning.js';
+import type { SpecProblem } from './spec.problems.js';
 
 /** More than all known keys. Each entry is parsed alone. */
 const MAX_ENTRIES = 100;
@@ -19,7 +19,7 @@ interface Entry {
 
 export interface RecoveredHeader {
   readonly fields: Readonly<Record<string, unknown>>;
-  readonly warnings: readonly SpecWarning[];
+  readonly warnings: readonly SpecProblem[];
 }
 
 /**
@@ -35,7 +35,7 @@ export function recoverHeader(
   const { entries, ignored } = splitHeader(header, firstLine, known);
   if (entries.length > MAX_ENTRIES || !entries.some(({ key }) => known.has(key))) return undefined;
   const fields = new Map<string, unknown>();
-  const warnings: SpecWarning[] = ignored.slice(0, 1);
+  const warnings: SpecProblem[] = ignored.slice(0, 1);
   for (const entry of entries) {
     const yaml = readYaml(entry.lines.join('\n'), entry.line);
     if (!yaml.ok && known.has(entry.key)) warnings.push(notYaml(entry), ...similarKeys(entry, knownKeys));
@@ -53,9 +53,9 @@ function splitHeader(
   header: readonly string[],
   firstLine: number,
   known: ReadonlySet<string>,
-): { entries: Entry[]; ignored: SpecWarning[] } {
+): { entries: Entry[]; ignored: SpecProblem[] } {
   const entries: Entry[] = [];
-  const ignored: SpecWarning[] = [];
+  const ignored: SpecProblem[] = [];
   for (const [index, text] of header.entries()) {
     const line = index + firstLine;
     const key = KEY.exec(text)?.[1];
@@ -75,8 +75,9 @@ function plainText({ key, lines }: Entry): string {
     .trim();
 }
 
-function notYaml({ key, line, lines }: Entry): SpecWarning {
-  const end = lines.length === 1 ? '' : ` up to line ${line + lines.length - 1}`;
+function notYaml({ key, line, lines }: Entry): SpecProblem {
+  const last = line + lines.findLastIndex((text) => text.trim() !== '');
+  const end = last === line ? '' : ` up to line ${last}`;
   return {
     line,
     message: `The value of ${key} is not valid YAML, so it is used as plain text${end}. Put it in quotes.`,
@@ -84,7 +85,7 @@ function notYaml({ key, line, lines }: Entry): SpecWarning {
 }
 
 /** Lines of a text that begin with a misspelled key. The author may expect that they have an effect. */
-function similarKeys({ key, line, lines }: Entry, knownKeys: readonly string[]): SpecWarning[] {
+function similarKeys({ key, line, lines }: Entry, knownKeys: readonly string[]): SpecProblem[] {
   return lines.slice(1, MAX_ENTRIES).flatMap((text, index) => {
     const found = KEY.exec(text)?.[1];
     const similar = found === undefined ? undefined : closestName(found, knownKeys);

@@ -40,15 +40,15 @@ export class LedgerSpending implements Spending {
   }
 
   /** Rejects with `SpendingLimitError` if a new run could not even reserve one token. Reserves nothing. */
-  async check(namespace: string, agentId: string | null, limit: SpendingLimit): Promise<void> {
+  async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
     const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
     if (unit)
       throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher one.`, { kind: 'run', unit });
     const scopes: Scope[] = [
       { kind: 'namespace', subject: namespace },
       { kind: 'fleet', subject: FLEET },
+      { kind: 'agent', subject: qualifiedId(namespace, agentId) },
     ];
-    if (agentId !== null) scopes.push({ kind: 'agent', subject: qualifiedId(namespace, agentId) });
     const error = await this.budgets.shortage(scopes, { tokens: 1, microUsd: 0 });
     if (error) throw limitError(error);
   }
@@ -103,8 +103,9 @@ export class LedgerSpending implements Spending {
     const of = reservationOf(namespace, runId, name);
     const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
+    const terms = { amount, ...least, agentMayLackBudget: true, ttlMs: TTL_MS };
     try {
-      const { state, held } = await this.ledger.reserve({ owner, key, scopes, amount, ...least, ttlMs: TTL_MS });
+      const { state, held } = await this.ledger.reserve({ owner, key, scopes, ...terms });
       if (state !== 'held') return undefined;
       return new LedgerHold(this.ledger, of, held, (hold) => this.open.delete(hold));
     } catch (error) {

@@ -14,7 +14,7 @@ export interface SpendingLimit {
 export interface HoldRequest {
   readonly namespace: string;
   readonly runId: string;
-  /** The agent in the registry that is also charged; null for an agent that has no budget. */
+  /** The agent that is charged, too, if it has a budget; null: no agent. */
   readonly agentId: string | null;
   /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;

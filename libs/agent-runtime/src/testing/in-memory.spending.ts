@@ -54,7 +54,7 @@ export class InMemorySpending implements Spending {
     const known = run.holds.find((hold) => hold.requested === key);
     if (known) return known;
     const charged = chainOf(run);
-    if (agentId !== null) charged.push(this.agents.get(namespace, agentId));
+    if (agentId !== null && this.agents.has(namespace, agentId)) charged.push(this.agents.get(namespace, agentId));
     const amount = fitting(request, charged);
     return new MemoryHold(key, (this.holdCount += 1), charged, amount);
   }

@@ -113,6 +113,16 @@ export async function budgetOf(on: TestRuns, { id }: Run): Promise<{ used: numbe
   return { used: reading?.budget.used.tokens ?? -1, held: reading?.budget.reserved.tokens ?? -1 };
 }
 
+/** The tokens of the whole tree: according to the usage of its runs, and to the ledger. */
+export async function chargesOf(on: TestRuns, { id: rootId }: Run): Promise<{ usage: number; ledger: number }> {
+  const runs = await on.reader.list({ namespace: 'default', rootId }, 100);
+  const usage = runs.map(({ usage: { inputTokens = 0, outputTokens = 0, estimatedTokens = 0 } }) => {
+    return inputTokens + outputTokens + estimatedTokens;
+  });
+  const { subtree } = await on.reader.tree({ namespace: 'default', id: rootId });
+  return { usage: usage.reduce((sum, tokens) => sum + tokens, 0), ledger: subtree.tokens };
+}
+
 /** The types of the events of runs, in order. */
 export async function typesOf(on: TestRuns): Promise<string[]> {
   return (await readAll(on.events)).filter(({ type }) => type.startsWith('run.')).map(({ type }) => type);

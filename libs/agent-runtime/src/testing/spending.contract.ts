@@ -176,6 +176,12 @@ function describeBudgets(the: () => SpendingSubject): void {
     });
   });
 
+  it('B2 an agent without a budget is not charged', async () => {
+    await open('r', 100);
+    await hold('r', 70, { agentId: 'unknown' });
+    expect((await usage('r')).held.tokens).toBe(70);
+  });
+
   it('B2 runs with the same id in two namespaces have separate budgets', async () => {
     await open('r', 100);
     const limit = { tokens: 10, microUsd: null };

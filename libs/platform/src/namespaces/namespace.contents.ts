@@ -4,7 +4,7 @@ import type { LimitedKind } from './namespace.limits.js';
 /** Objects of one kind that belong to a namespace. */
 export interface NamespaceContent {
   /** In the plural, for messages: "3 webhooks". */
-  kind: LimitedKind | 'definitions' | 'runs' | 'reservations' | 'eventsKept';
+  kind: LimitedKind | 'definitions' | 'runs' | 'reservations' | 'contracts' | 'eventsKept';
   /** Whether the objects remain after the deletion of the namespace. Otherwise they must be removed before it. */
   remains?: boolean;
   count(namespace: string): Promise<number>;

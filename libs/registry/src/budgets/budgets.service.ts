@@ -104,9 +104,13 @@ export class BudgetsService {
     return (await this.store.findOf(kind, subject)).map(current);
   }
 
+  async ofAll(scopes: readonly BudgetScope[]): Promise<BudgetReading[]> {
+    return (await this.store.findAll(scopes)).map(current);
+  }
+
   /** The error of a reservation of this amount now, without a reservation. Undefined if all budgets have enough left. */
   async shortage(scopes: readonly BudgetScope[], amount: Amount): Promise<BudgetExhaustedError | undefined> {
-    for (const { budget, now } of (await this.store.findAll(scopes)).map(current)) {
+    for (const { budget, now } of await this.ofAll(scopes)) {
       const unit = insufficientUnit(budget, amount);
       if (unit) return new BudgetExhaustedError(budget, unit, amount, now);
     }

@@ -20,6 +20,7 @@ import { ProtectionStore } from '../leases/protection.store.js';
 import { RegistryModule } from '../registry.module.js';
 import type { RegistryOptions } from '../registry.options.js';
 import { budgetsOf, type BudgetParts } from './budget-parts.js';
+import { contractsOf, type ContractParts } from './contract-parts.js';
 import { type GivenAgent, givenAgents, type AgentSpec } from './given-agents.js';
 
 /** The services of one replica. */
@@ -38,6 +39,7 @@ export interface TestRegistry {
   snapshots: AgentSnapshots;
   namespaces: NamespacesService;
   budgets: BudgetParts;
+  contracts: ContractParts;
   events: TestEvents;
   given: BudgetParts['given'] & { agent(spec?: AgentSpec): Promise<GivenAgent> };
   /** Settles when accepted heartbeats are committed and the directory has read all changes. */
@@ -51,7 +53,7 @@ export const DEFAULT_REGISTRY_OPTIONS: RegistryOptions = {
   protection: DEFAULT_PROTECTION_POLICY,
   circuit: DEFAULT_CIRCUIT_POLICY,
   flap: DEFAULT_FLAP_POLICY,
-  retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS },
+  retention: { leftAgentsMs: DAY_MS, reservationsMs: DAY_MS, linesMs: DAY_MS, runsMs: DAY_MS, contractsMs: DAY_MS },
 };
 
 /** The registry of one replica on this database. No periodic work runs, because the module is not initialised. */
@@ -65,7 +67,7 @@ export async function testRegistry(db: Database, options: Partial<RegistryOption
   const budgets = budgetsOf(module);
   const { failuresToOpen } = options.circuit ?? DEFAULT_CIRCUIT_POLICY;
   const given = { ...budgets.given, agent: givenAgents({ ...parts, failuresToOpen }) };
-  return { ...parts, heartbeats, sync, idle, budgets, events: eventsOf(module), given };
+  return { ...parts, heartbeats, sync, idle, budgets, contracts: contractsOf(module), events: eventsOf(module), given };
 }
 
 export async function registryModule(db: Database, options: Partial<RegistryOptions>): Promise<TestingModule> {
@@ -77,7 +79,7 @@ export async function registryModule(db: Database, options: Partial<RegistryOpti
     .compile();
 }
 
-function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'events' | 'given' | 'idle'> {
+function partsOf(module: TestingModule): Omit<TestRegistry, 'budgets' | 'contracts' | 'events' | 'given' | 'idle'> {
   const anywhere = { strict: false };
   return {
     agents: module.get(AgentsService, anywhere),

@@ -1,5 +1,5 @@
-/** Waits for an agent: without a limit until the signal is aborted, and then for the grace time. */
-export class Patience {
+/** Waits for an agent: without a limit until the signal is aborted, and then for `graceMs`. */
+export class GracePeriod {
   private readonly over = Promise.withResolvers<undefined>();
   private timer?: NodeJS.Timeout;
   private isOver = false;
@@ -12,9 +12,9 @@ export class Patience {
     else signal.addEventListener('abort', this.start, { once: true });
   }
 
-  /** Resolves with undefined if the patience ends first. */
+  /** Resolves with undefined if the grace period ends first. */
   async wait<Value>(work: Promise<Value>): Promise<Value | undefined> {
-    if (this.isOver) void work.catch(() => undefined); // nobody reads it any more
+    if (this.isOver) void work.catch(() => undefined); // the result is not read any more
     return this.isOver ? undefined : await Promise.race([work, this.over.promise]);
   }
 

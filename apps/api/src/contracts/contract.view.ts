@@ -1,0 +1,168 @@
+import { ApiProperty } from '@nestjs/swagger';
+import { localIdOf } from '#rollcall/platform';
+import {
+  type Contract,
+  CONTRACT_STATES,
+  type ContractReading,
+  EXPIRY_REASONS,
+  type ExpiryReason,
+  type Participant,
+} from '#rollcall/registry';
+import { PageView } from '../http/page.js';
+
+const TIME = { type: String, format: 'date-time', example: '2026-02-24T10:00:00.000Z' } as const;
+const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
+const COUNT = { type: 'integer', example: 3 } as const;
+
+class ContractOutcomeView {
+  @ApiProperty({ example: true, description: 'Whether the agent did the task.' }) ok: boolean;
+  @ApiProperty({ type: 'integer', nullable: true, example: 42_000, description: 'Micro-dollars; null if unknown.' })
+  microUsd: number | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: 0, description: 'Tokens; null if unknown.' })
+  tokens: number | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: 95_000, description: 'Milliseconds.' }) ms: number | null;
+}
+
+class BidView {
+  @ApiProperty({ example: 'builder-01', description: 'The invited agent.' }) agentId: string;
+  @ApiProperty({
+    enum: ['bid', 'refused'],
+    nullable: true,
+    example: 'bid',
+    description: 'Its answer; null if it did not answer.',
+  })
+  answer: 'bid' | 'refused' | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: 40_000, description: 'Micro-dollars.' })
+  price: number | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: 90_000, description: 'Milliseconds.' })
+  etaMs: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 0.9, description: 'From 0 to 1.' }) confidence: number | null;
+  @ApiProperty({ ...COUNT, example: 1, description: 'How many answers were accepted. The last one counts.' })
+  revision: number;
+  @ApiProperty({ ...COUNT, example: 0, description: 'How many late answers were rejected, up to 3.' })
+  lateAnswers: number;
+  @ApiProperty({ type: 'integer', nullable: true, example: 1, description: '1 is the best bid.' }) rank: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 0.91, description: 'From 0 to 1; more is better.' })
+  score: number | null;
+  @ApiProperty({
+    enum: ['completed', 'failed', 'lapsed', 'declined'],
+    nullable: true,
+    example: null,
+    description: 'How its award ended; null without an award or an outcome.',
+  })
+  result: Participant['result'];
+}
+
+class TranscriptEntryView {
+  @ApiProperty({ ...TIME, description: 'When it happened.' }) at: string;
+  @ApiProperty({ example: 'awarded', description: 'What happened.' }) kind: string;
+  @ApiProperty({ ...ANY_OBJECT, example: { agentId: 'builder-01' }, description: 'The facts.' }) data: object;
+}
+
+export class ContractView {
+  @ApiProperty({ example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f', description: 'The id.' }) id: string;
+  @ApiProperty({ example: 'default', description: 'The namespace.' }) namespace: string;
+  @ApiProperty({ enum: CONTRACT_STATES, example: 'announced', description: 'The state of the auction.' })
+  state: Contract['state'];
+  @ApiProperty({ type: [String], example: ['build'], description: 'What the agents must be capable of.' })
+  capabilities: string[];
+  @ApiProperty({ example: 'Build the branch main.', description: 'What the winner shall do.' }) task: string;
+  @ApiProperty({ ...ANY_OBJECT, example: { price: 100_000, etaMs: null }, description: 'Null is no limit.' })
+  limits: object;
+  @ApiProperty({
+    ...ANY_OBJECT,
+    example: { tokens: 0, microUsd: null },
+    description: 'What the award reserves. `microUsd` null: the price of the winning bid.',
+  })
+  reserve: object;
+  @ApiProperty({ example: 'weighted', description: 'The rule that scores the bids.' }) scoring: string;
+  @ApiProperty({ ...ANY_OBJECT, example: { price: 0.4 }, description: 'The weights of the parts of a score.' })
+  weights: object;
+  @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The caller that announced the contract.' })
+  announcedBy: string;
+  @ApiProperty({ ...TIME, description: 'When it was announced.' }) announcedAt: string;
+  @ApiProperty({ ...TIME, description: 'Bids at this time or later are rejected.' }) deadline: string;
+  @ApiProperty({ ...COUNT, description: 'How many agents are invited.' }) invited: number;
+  @ApiProperty({ ...COUNT, example: 1, description: 'How many of them have bid or refused.' }) answered: number;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'The agent that has the award.' })
+  winner: string | null;
+  @ApiProperty({ ...TIME, nullable: true, example: null, description: 'When the current award lapses.' })
+  confirmBy: string | null;
+  @ApiProperty({ ...TIME, nullable: true, example: null, description: 'When it was confirmed, expired or cancelled.' })
+  endedAt: string | null;
+  @ApiProperty({ enum: EXPIRY_REASONS, nullable: true, example: null, description: 'Why it expired.' })
+  expiryReason: ExpiryReason | null;
+  @ApiProperty({ example: false, description: 'Whether a run with the winner starts when it has confirmed.' })
+  run: boolean;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'The run of the winner.' })
+  runId: string | null;
+  @ApiProperty({ type: ContractOutcomeView, nullable: true, description: 'What the work really cost and took.' })
+  outcome: ContractOutcomeView | null;
+}
+
+export class ContractDetailView extends ContractView {
+  @ApiProperty({
+    type: [BidView],
+    description: 'All invited agents, the best bid first. Empty while the bids are sealed.',
+  })
+  bids: BidView[];
+  @ApiProperty({
+    type: [TranscriptEntryView],
+    description: 'Everything that happened, in order. Entries about bids are left out while the bids are sealed.',
+  })
+  transcript: TranscriptEntryView[];
+}
+
+export class ContractPage extends PageView {
+  @ApiProperty({ type: [ContractView], description: 'The contracts.' }) items: ContractView[];
+}
+
+export class BidReceiptView {
+  @ApiProperty({ example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f', description: 'The contract.' }) contractId: string;
+  @ApiProperty({ ...COUNT, example: 1, description: 'How many answers of the agent were accepted.' }) revision: number;
+  @ApiProperty({ ...TIME, description: 'Until when the agent may revise its answer.' }) deadline: string;
+}
+
+export function toContractView(contract: Contract): ContractView {
+  const { id, namespace, state, capabilities, task, limits, reserve, scoring, weights, by, invited, answered } =
+    contract;
+  const { winner, expiryReason, run, runId, outcome } = contract;
+  return {
+    id,
+    namespace,
+    state,
+    capabilities: [...capabilities],
+    task,
+    limits,
+    reserve: { tokens: reserve.tokens, microUsd: reserve.microUsd },
+    scoring,
+    weights,
+    announcedBy: by,
+    announcedAt: timeOf(contract.announcedAt),
+    deadline: timeOf(contract.deadline),
+    invited,
+    answered,
+    winner: winner === null ? null : localIdOf(winner),
+    confirmBy: contract.confirmBy === null ? null : timeOf(contract.confirmBy),
+    endedAt: contract.endedAt === null ? null : timeOf(contract.endedAt),
+    expiryReason,
+    run,
+    runId,
+    outcome,
+  };
+}
+
+export function toDetailView({ contract, participants, transcript }: ContractReading): ContractDetailView {
+  const entries = transcript.map(({ at, kind, data }) => ({ at: at.toISOString(), kind, data }));
+  return { ...toContractView(contract), bids: participants.map(toBidView), transcript: entries };
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function toBidView({ agentId, answer, offer, revision, lateAnswers, rank, score, result }: Participant): BidView {
+  const { price = null, etaMs = null, confidence = null } = offer ?? {};
+  const facts = { revision, lateAnswers, rank, score, result };
+  return { agentId: localIdOf(agentId), answer, price, etaMs, confidence, ...facts };
+}

@@ -1,0 +1,168 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ContractBidding, ContractOutcomes, ContractsService } from '#rollcall/registry';
+import { claimOf } from '../agents/agent.claim.js';
+import { Caller } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
+import { Permit } from '../auth/route.access.js';
+import { PagedList } from '../http/page.js';
+import { Problems } from '../http/problems.js';
+import { Mutation } from '../mutation/mutation.js';
+import { Repeatable } from '../mutation/repeatable.js';
+import { actorOf, toAnnouncement, toBid } from './contract.request.js';
+import {
+  BidReceiptView,
+  ContractDetailView,
+  ContractPage,
+  ContractView,
+  timeOf,
+  toContractView,
+  toDetailView,
+} from './contract.view.js';
+import { AnnounceBody, BidBody, ConfirmBody, ContractsQuery, ContractOutcomeBody } from './contracts.dto.js';
+import { ANNOUNCE_EXAMPLES, BID_EXAMPLES, CONTRACT_ID } from './contracts.examples.js';
+
+const CONTRACTS = new PagedList('contracts');
+
+@ApiTags('contracts')
+@Controller('contracts')
+export class ContractsController {
+  constructor(
+    private readonly contracts: ContractsService,
+    private readonly bidding: ContractBidding,
+    private readonly outcomes: ContractOutcomes,
+  ) {}
+
+  @Post()
+  @Permit('contracts:announce')
+  @Mutation({ audit: 'contract.announced', recordResult: { capabilities: 'capabilities', invited: 'invited' } })
+  @ApiOperation({
+    operationId: 'contracts.announce',
+    summary: 'Announce a contract',
+    description:
+      'Invites all routable agents with the capabilities to bid. The best bid gets the award, and its price is reserved. A ' +
+      'contract that no agent can do expires at once.',
+  })
+  @ApiBody({ type: AnnounceBody, examples: ANNOUNCE_EXAMPLES })
+  @ApiCreatedResponse({ type: ContractView, description: 'The contract.' })
+  @Problems('CONTRACT_INVALID', 'INVALID_QUERY', 'DIRECTORY_STALE')
+  async announce(@Body() body: AnnounceBody, @Caller() caller: Principal): Promise<ContractView> {
+    return toContractView(await this.contracts.announce(toAnnouncement(body, caller)));
+  }
+
+  @Get()
+  @Permit('contracts:read')
+  @ApiOperation({ operationId: 'contracts.list', summary: 'List contracts', description: 'Newest first.' })
+  @ApiOkResponse({ type: ContractPage, description: 'A page of contracts.' })
+  @Problems('CURSOR_INVALID')
+  async list(@Query() query: ContractsQuery, @Caller() { namespace }: Principal): Promise<ContractPage> {
+    const { limit, cursor, state: states } = query;
+    const before = CONTRACTS.readCursor(cursor);
+    const position = before === undefined ? undefined : Number(before);
+    const rows = await this.contracts.list({ namespace, states }, limit + 1, position);
+    return CONTRACTS.toPage(rows, limit, toContractView, ({ seq }) => String(seq));
+  }
+
+  @Get(':id')
+  @Permit('contracts:read')
+  @ApiOperation({
+    operationId: 'contracts.get',
+    summary: 'Get a contract with its transcript',
+    description: 'Bids are sealed until the auction closes: before that, the response has no bids.',
+  })
+  @ApiParam(CONTRACT_ID)
+  @ApiOkResponse({ type: ContractDetailView, description: 'The contract.' })
+  @Problems('CONTRACT_NOT_FOUND')
+  async get(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<ContractDetailView> {
+    return toDetailView(await this.contracts.get({ namespace, id }));
+  }
+
+  @Post(':id/bids')
+  @HttpCode(200)
+  @Permit('agents:self')
+  @Repeatable()
+  @ApiOperation({
+    operationId: 'contracts.bid',
+    summary: 'Bid for a contract',
+    description:
+      'For an invited agent, with its lease token, the key that registered it, or the key of an operator. An agent has one bid: ' +
+      'the last answer before the deadline counts. A refusal is an answer, too.',
+  })
+  @ApiParam(CONTRACT_ID)
+  @ApiBody({ type: BidBody, examples: BID_EXAMPLES })
+  @ApiOkResponse({ type: BidReceiptView, description: 'The answer is accepted.' })
+  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_NOT_INVITED', 'BID_INVALID', 'BID_LATE', 'BID_REVISED_TOO_OFTEN')
+  @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
+  @Problems('NOT_THE_OWNER')
+  async bid(@Param('id') id: string, @Body() body: BidBody, @Caller() caller: Principal): Promise<BidReceiptView> {
+    const claim = claimOf(body.agentId, body.generation, caller);
+    const key = { namespace: caller.namespace, id };
+    const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
+    return { contractId: id, revision, deadline: timeOf(contract.deadline) };
+  }
+
+  @Post(':id/confirm')
+  @HttpCode(200)
+  @Permit('agents:self')
+  @Mutation({ audit: null })
+  @ApiOperation({
+    operationId: 'contracts.confirm',
+    summary: 'Confirm or decline an award',
+    description: 'Start the work only after the confirmation succeeded. A repeated confirmation has no effect.',
+  })
+  @ApiParam(CONTRACT_ID)
+  @ApiOkResponse({ type: ContractView, description: 'The contract.' })
+  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_NOT_INVITED', 'CONTRACT_NOT_AWARDED')
+  @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
+  @Problems('NOT_THE_OWNER')
+  async confirm(
+    @Param('id') id: string,
+    @Body() body: ConfirmBody,
+    @Caller() caller: Principal,
+  ): Promise<ContractView> {
+    const claim = claimOf(body.agentId, body.generation, caller);
+    const key = { namespace: caller.namespace, id };
+    const isAccepted = body.accept ?? true;
+    return toContractView(await (isAccepted ? this.bidding.confirm(key, claim) : this.bidding.decline(key, claim)));
+  }
+
+  @Post(':id/cancel')
+  @HttpCode(200)
+  @Permit('contracts:announce')
+  @Mutation({ audit: 'contract.cancelled' })
+  @ApiOperation({
+    operationId: 'contracts.cancel',
+    summary: 'Cancel a contract',
+    description: 'Only before the winner has confirmed. Without the role of an operator, only contracts of the caller.',
+  })
+  @ApiParam(CONTRACT_ID)
+  @ApiOkResponse({ type: ContractView, description: 'The cancelled contract.' })
+  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_CLOSED', 'CONTRACT_FOREIGN')
+  async cancel(@Param('id') id: string, @Caller() caller: Principal): Promise<ContractView> {
+    return toContractView(await this.contracts.cancel({ namespace: caller.namespace, id }, actorOf(caller)));
+  }
+
+  @Post(':id/outcome')
+  @HttpCode(200)
+  @Permit('contracts:announce')
+  @Mutation({ audit: 'contract.completed', record: ['ok'] })
+  @ApiOperation({
+    operationId: 'contracts.reportOutcome',
+    summary: 'Report what the work really cost and took',
+    description:
+      'Settles the reservation of the award. The next bids of the agent are scored with it. The first outcome is final; with ' +
+      '`run`, the run reports it.',
+  })
+  @ApiParam(CONTRACT_ID)
+  @ApiOkResponse({ type: ContractView, description: 'The contract with its outcome.' })
+  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_CLOSED', 'CONTRACT_FOREIGN')
+  async report(
+    @Param('id') id: string,
+    @Body() body: ContractOutcomeBody,
+    @Caller() caller: Principal,
+  ): Promise<ContractView> {
+    const { ok, microUsd = null, tokens = null, ms = null } = body;
+    const outcome = { ok, microUsd, tokens, ms };
+    return toContractView(await this.outcomes.record({ namespace: caller.namespace, id }, actorOf(caller), outcome));
+  }
+}

@@ -1,0 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { NamespaceAdmission } from '#rollcall/platform';
+import { MAX_AMOUNT } from '../budgets/budget.js';
+import { checkAmount } from '../budgets/reservation.js';
+import { MAX_ETA_MS } from './bid.js';
+import { ContractInvalidError } from './contract.errors.js';
+import { ContractInvitees } from './contract.invitees.js';
+import type { Announcement } from './contract.js';
+import { weightsFault } from './scoring.js';
+import { ScoringRules } from './scoring.rules.js';
+
+export const MIN_WINDOW_MS = 100;
+export const MAX_WINDOW_MS = 86_400_000;
+export const MAX_TASK_LENGTH = 16_000;
+
+/** The parts of an announcement: who is invited, and which rule scores the bids. */
+@Injectable()
+export class AnnouncementRules {
+  constructor(
+    readonly invitees: ContractInvitees,
+    readonly scoring: ScoringRules,
+    readonly namespaces: NamespaceAdmission,
+  ) {}
+}
+
+/** Throws unless an auction with these terms can end: all times are finite, and the scores can differ. */
+export function checkAnnouncement({ bidWithinMs, confirmWithinMs, task, ...terms }: Announcement): void {
+  const { limits, reserve, weights } = terms;
+  for (const [name, ms] of Object.entries({ bidWithinMs, confirmWithinMs }))
+    check(isWhole(ms, MIN_WINDOW_MS, MAX_WINDOW_MS), `${name} must be from ${MIN_WINDOW_MS} to ${MAX_WINDOW_MS} ms.`);
+  check(task.length <= MAX_TASK_LENGTH, `task must have at most ${MAX_TASK_LENGTH} characters.`);
+  check(limits.price === null || isWhole(limits.price, 0, MAX_AMOUNT), 'The limit of the price is invalid.');
+  check(limits.etaMs === null || isWhole(limits.etaMs, 1, MAX_ETA_MS), 'The limit of etaMs is invalid.');
+  checkAmount({ tokens: reserve.tokens, microUsd: reserve.microUsd ?? 0 });
+  const fault = weightsFault(weights);
+  check(fault === undefined, fault ?? '');
+}
+
+function check(isValid: boolean, message: string): void {
+  if (!isValid) throw new ContractInvalidError(message);
+}
+
+function isWhole(value: number, min: number, max: number): boolean {
+  return Number.isSafeInteger(value) && value >= min && value <= max;
+}

@@ -1,0 +1,112 @@
+import { Injectable } from '@nestjs/common';
+import { Database, type EventDraft, EventOutbox, localIdOf } from '#rollcall/platform';
+import type { ExpiryReason } from './auction.js';
+import type { Contract, ContractOutcome, Participant, TranscriptFacts } from './contract.js';
+import { ContractCounts } from './contract.counts.js';
+import { ContractStores } from './contract.stores.js';
+
+type ContractDraft = Extract<EventDraft, { type: `contract.${string}` }>;
+type Fact = ContractDraft extends infer Draft
+  ? Draft extends ContractDraft
+    ? Pick<Draft, 'type' | 'data'>
+    : never
+  : never;
+
+/**
+ * Records what happens to a contract: in its transcript, as events, and as notices for the agents that it concerns. Everything is
+ * written in the transaction of the change, and the caller has locked the contract.
+ */
+@Injectable()
+export class ContractEvents {
+  constructor(
+    private readonly db: Database,
+    private readonly outbox: EventOutbox,
+    private readonly stores: ContractStores,
+    private readonly counts: ContractCounts,
+  ) {}
+
+  async announced(contract: Contract, agentIds: readonly string[]): Promise<void> {
+    const { id, by } = contract;
+    const [capabilities, invited] = [[...contract.capabilities], agentIds.map(localIdOf)];
+    const deadline = new Date(contract.deadline).toISOString();
+    await this.stores.transcript.append(id, 'announced', { invited, capabilities, deadline });
+    await this.append(contract, { type: 'contract.announced', data: { invited, capabilities, deadline, by } });
+    await this.stores.notices.add(id, 'bid', agentIds);
+  }
+
+  /** The event says only how many agents have answered, because the bids are sealed. */
+  async answered(contract: Contract, fact: TranscriptFacts['bid'] | TranscriptFacts['refused']): Promise<void> {
+    const { id, answered, invited } = contract;
+    if ('price' in fact) await this.stores.transcript.append(id, 'bid', fact);
+    else await this.stores.transcript.append(id, 'refused', fact);
+    await this.append(contract, { type: 'contract.answered', data: { answered, invited } });
+  }
+
+  /** A late answer is no event, because it changes nothing. */
+  async late({ id }: Contract, fact: TranscriptFacts['late']): Promise<void> {
+    await this.stores.transcript.append(id, 'late', fact);
+    this.db.afterCommit(() => this.counts.add('late'));
+  }
+
+  async awarded(contract: Contract, { agentId, offer, score }: Participant): Promise<void> {
+    const confirmBy = new Date(contract.confirmBy ?? 0).toISOString();
+    const { price = 0, etaMs = 0 } = offer ?? {};
+    const data = { agentId: localIdOf(agentId), score: score ?? 0, price, etaMs, confirmBy };
+    await this.stores.transcript.append(contract.id, 'awarded', data);
+    await this.append(contract, { type: 'contract.awarded', data });
+    await this.stores.notices.add(contract.id, 'award', [agentId]);
+  }
+
+  async lapsed(contract: Contract, agentId: string, kind: 'lapsed' | 'declined'): Promise<void> {
+    const data = { agentId: localIdOf(agentId) };
+    await this.stores.transcript.append(contract.id, kind, data);
+    await this.append(contract, { type: 'contract.lapsed', data: { ...data, declined: kind === 'declined' } });
+  }
+
+  async confirmed(contract: Contract, agentId: string): Promise<void> {
+    const data = { agentId: localIdOf(agentId) };
+    await this.stores.transcript.append(contract.id, 'confirmed', data);
+    await this.append(contract, { type: 'contract.confirmed', data });
+    await this.lost(contract);
+  }
+
+  async expired(contract: Contract, reason: ExpiryReason): Promise<void> {
+    await this.stores.transcript.append(contract.id, 'expired', { reason });
+    await this.append(contract, { type: 'contract.expired', data: { reason } });
+    await this.lost(contract);
+  }
+
+  async cancelled(contract: Contract, by: string): Promise<void> {
+    await this.stores.transcript.append(contract.id, 'cancelled', { by });
+    await this.append(contract, { type: 'contract.cancelled', data: { by } });
+    await this.lost(contract);
+  }
+
+  async completed(contract: Contract, agentId: string, outcome: ContractOutcome): Promise<void> {
+    const { ok, microUsd, ms } = outcome;
+    await this.stores.transcript.append(contract.id, 'outcome', { agentId: localIdOf(agentId), ...outcome });
+    const data = { agentId: localIdOf(agentId), ok, microUsd, ms };
+    await this.append(contract, { type: 'contract.completed', data });
+  }
+
+  /** Notifies the agents that have bid and not won. */
+  private async lost(contract: Contract): Promise<void> {
+    const { id, winner } = contract;
+    const bidders = (await this.stores.bids.all(id)).filter(({ answer }) => answer === 'bid');
+    const losers = bidders.map(({ agentId }) => agentId).filter((agentId) => agentId !== winner);
+    if (losers.length === 0) return;
+    await this.stores.transcript.append(id, 'lost', { agentIds: losers.map(localIdOf) });
+    const facts = losers.map((agentId): Fact => ({ type: 'contract.lost', data: { agentId: localIdOf(agentId) } }));
+    await this.append(contract, ...facts);
+    await this.stores.notices.add(id, 'lost', losers);
+  }
+
+  private async append({ id, namespace, capabilities }: Contract, ...facts: Fact[]): Promise<void> {
+    const context = { subject: id, namespace, capabilities };
+    await this.outbox.appendAll(facts.map((fact) => Object.assign(fact, context) as EventDraft));
+    this.db.afterCommit(() => {
+      for (const { type, data } of facts)
+        this.counts.add(type.slice('contract.'.length), 'reason' in data ? data.reason : '');
+    });
+  }
+}

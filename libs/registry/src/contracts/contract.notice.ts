@@ -1,0 +1,47 @@
+import type { Contract } from './contract.js';
+
+/** What an agent is notified of. `bid`: it may bid. `award`: it must confirm. `lost`: another agent has won, or nobody has. */
+export const NOTICE_KINDS = ['bid', 'award', 'lost'] as const;
+export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** A notice for one agent. */
+export interface ContractNotice {
+  readonly kind: NoticeKind;
+  /** The qualified id of the agent. */
+  readonly agentId: string;
+  readonly contract: Contract;
+}
+
+/**
+ * Delivers notices over one channel, such as the sockets or the endpoints of agents. Delivery may fail or happen twice: an agent
+ * that receives no notice does not bid, and a repeated notice has no effect.
+ */
+export interface Inviter {
+  /** Whether this replica can reach the agent over this channel. */
+  reaches(agentId: string): boolean;
+  deliver(notice: ContractNotice): Promise<void>;
+}
+
+/** The part of a contract that the notified agent may read. Other bidders and their bids are not part of it. */
+export interface NoticeView {
+  contractId: string;
+  capabilities: string[];
+  task: string;
+  deadline: string;
+  maxPrice: number | null;
+  maxEtaMs: number | null;
+  /** Only for an award: until when the agent must confirm. */
+  confirmBy?: string;
+}
+
+export function toNoticeView({ kind, contract }: ContractNotice): NoticeView {
+  const { id: contractId, capabilities, task, limits, confirmBy } = contract;
+  const view = {
+    contractId,
+    capabilities: [...capabilities],
+    task,
+    deadline: new Date(contract.deadline).toISOString(),
+  };
+  const terms = { ...view, maxPrice: limits.price, maxEtaMs: limits.etaMs };
+  return kind === 'award' ? { ...terms, confirmBy: new Date(confirmBy ?? 0).toISOString() } : terms;
+}

@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import { ContractClosedError } from './contract.errors.js';
+import { ContractEvents } from './contract.events.js';
+import type { Contract, ContractOutcome } from './contract.js';
+import { ContractReservations } from './contract.reservations.js';
+import type { ContractKey } from './contract.store.js';
+import { ContractStores } from './contract.stores.js';
+import { type ContractActor, requireActor } from './contracts.service.js';
+
+/** Records what the work of the winner really cost and took. The next bids of the agent are scored with it. */
+@Injectable()
+export class ContractOutcomes {
+  constructor(
+    private readonly db: Database,
+    private readonly stores: ContractStores,
+    private readonly events: ContractEvents,
+    private readonly reservations: ContractReservations,
+  ) {}
+
+  /** Settles the reservation of the award. Without a time, the time since the confirmation counts. The first outcome is final. */
+  async record(key: ContractKey, actor: ContractActor, outcome: ContractOutcome): Promise<Contract> {
+    return await this.db.transaction(async () => {
+      const { contract, now } = await this.stores.lock(key);
+      requireActor(contract, actor);
+      const { id, state, winner, endedAt } = contract;
+      if (contract.outcome) return contract;
+      if (state !== 'confirmed' || winner === null) throw new ContractClosedError(id, state, 'completed');
+      const actual = { ...outcome, ms: outcome.ms ?? now - (endedAt ?? now) };
+      if (contract.runId === null) await this.reservations.settle(contract, actual);
+      await this.stores.bids.end(id, winner, actual.ok ? 'completed' : 'failed', actual);
+      const completed = { ...contract, outcome: actual };
+      await this.stores.contracts.save(completed);
+      await this.events.completed(completed, winner, actual);
+      return completed;
+    });
+  }
+
+  /** Releases the reservation of a confirmed award. A later outcome charges nothing. */
+  async release(key: ContractKey): Promise<void> {
+    await this.db.transaction(async () => {
+      const { contract } = await this.stores.lock(key);
+      if (contract.state === 'confirmed' && !contract.outcome) await this.reservations.release(contract);
+    });
+  }
+
+  /** The time of the database. */
+  async now(): Promise<number> {
+    return await this.stores.contracts.now();
+  }
+
+  /** The confirmed contracts that need a run, or whose run has no outcome yet. */
+  async awaitingRun(limit: number): Promise<Contract[]> {
+    return await this.stores.contracts.awaitingRun(limit);
+  }
+
+  /**
+   * Calls `start`, which adds the run in the same transaction, unless the contract has a run. The run reserves and pays for itself,
+   * so the reservation of the award is released.
+   */
+  async startRun(key: ContractKey, start: () => Promise<string>): Promise<string | undefined> {
+    return await this.db.transaction(async () => {
+      const { contract } = await this.stores.lock(key);
+      if (contract.state !== 'confirmed' || contract.runId !== null || contract.outcome) return undefined;
+      const runId = await start();
+      await this.reservations.release(contract);
+      await this.stores.contracts.save({ ...contract, runId });
+      await this.stores.transcript.append(contract.id, 'run_started', { runId });
+      return runId;
+    });
+  }
+}

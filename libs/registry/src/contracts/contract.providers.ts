@@ -1,0 +1,57 @@
+import type { Provider } from '@nestjs/common';
+import { AnnouncementRules } from './announcement.rules.js';
+import { BidStore } from './bid.store.js';
+import { ContractAwards } from './contract.awards.js';
+import { ContractBidding } from './contract.bidding.js';
+import { ContractCloser } from './contract.closer.js';
+import { ContractContents } from './contract.contents.js';
+import { ContractCounts } from './contract.counts.js';
+import { ContractDispatcher } from './contract.dispatcher.js';
+import { ContractEvents } from './contract.events.js';
+import { ContractInvitees } from './contract.invitees.js';
+import { ContractInviters } from './contract.inviters.js';
+import { ContractOutcomes } from './contract.outcomes.js';
+import { ContractReservations } from './contract.reservations.js';
+import { ContractSelection } from './contract.selection.js';
+import { ContractSteps } from './contract.steps.js';
+import { ContractStore } from './contract.store.js';
+import { ContractStores } from './contract.stores.js';
+import { ContractWaits } from './contract.waits.js';
+import { ContractsService } from './contracts.service.js';
+import { NoticeSender } from './notice.sender.js';
+import { NoticeStore } from './notice.store.js';
+import type { ScoringRule } from './scoring.js';
+import { ScoringRules } from './scoring.rules.js';
+import { TranscriptStore } from './transcript.store.js';
+
+export interface ContractOptions {
+  /** More scoring rules, which announcements can name. */
+  scoring?: readonly ScoringRule[];
+}
+
+const STORES: Provider[] = [ContractStore, BidStore, TranscriptStore, NoticeStore, ContractStores];
+
+/** The providers for the contract net. */
+export function contractProviders({ scoring }: ContractOptions = {}): Provider[] {
+  return [
+    ...STORES,
+    { provide: ScoringRules, useFactory: () => new ScoringRules(scoring) },
+    ContractContents,
+    ContractCounts,
+    ContractInvitees,
+    AnnouncementRules,
+    ContractEvents,
+    ContractReservations,
+    ContractAwards,
+    ContractCloser,
+    ContractSteps,
+    ContractsService,
+    ContractBidding,
+    ContractOutcomes,
+    ContractInviters,
+    ContractDispatcher,
+    NoticeSender,
+    ContractWaits,
+    ContractSelection,
+  ];
+}

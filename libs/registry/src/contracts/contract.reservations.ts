@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { QuotaExceededError } from '#rollcall/platform';
+import { SettlementTooLargeError } from '../budgets/budget.errors.js';
+import { BudgetLedger } from '../budgets/budget.ledger.js';
+import { MAX_TTL_MS } from '../budgets/reservation.js';
+import { RegistryError } from '../errors.js';
+import type { Contract, ContractOutcome, Participant } from './contract.js';
+
+/** The reservation is kept this much longer than the bid says, so that the outcome can be reported. */
+const MARGIN_MS = 60_000;
+
+/**
+ * The reservation of each award, in the transaction of the award. It belongs to the announcer, so the announcer can also settle it
+ * with the reservations of the budgets.
+ */
+@Injectable()
+export class ContractReservations {
+  constructor(private readonly ledger: BudgetLedger) {}
+
+  /** Returns the code of the error if the budgets do not allow the award; nothing is reserved then. */
+  async reserve(contract: Contract, { agentId, offer }: Participant): Promise<string | undefined> {
+    const { payer, reserve, confirmWithinMs } = contract;
+    const { price = 0, etaMs = 0 } = offer ?? {};
+    const ttlMs = Math.min(MAX_TTL_MS, confirmWithinMs + etaMs + MARGIN_MS);
+    const amount = { tokens: reserve.tokens, microUsd: reserve.microUsd ?? price };
+    const scopes = { agentId, callerId: payer, runId: reserve.runId };
+    try {
+      await this.ledger.reserve({ ...keyOf(contract), scopes, amount, ttlMs }, 'limited');
+      return undefined;
+    } catch (error) {
+      if (error instanceof RegistryError || error instanceof QuotaExceededError) return error.code;
+      throw error;
+    }
+  }
+
+  async release(contract: Contract): Promise<void> {
+    await ifOpen(this.ledger.release(keyOf(contract)));
+  }
+
+  /** Charges the actual cost. A cost that is far above the reservation is not charged: the reserved amount is charged instead. */
+  async settle(contract: Contract, { tokens, microUsd }: ContractOutcome): Promise<void> {
+    const key = keyOf(contract);
+    await ifOpen(
+      this.ledger.settle(key, { tokens, microUsd }, 'limited').catch(async (error: unknown) => {
+        if (!(error instanceof SettlementTooLargeError)) throw error;
+        await this.ledger.settle(key, { tokens: null, microUsd: null }, 'limited');
+      }),
+    );
+  }
+}
+
+/** Each award has a reservation of its own. */
+function keyOf({ payer, id, awards }: Contract): { owner: string; key: string } {
+  return { owner: payer, key: `contract-${id}-${awards}` };
+}
+
+const CLOSED: ReadonlySet<string> = new Set(['RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
+
+/** The announcer may have closed the reservation, and an old one is deleted. */
+async function ifOpen(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (!(error instanceof RegistryError && CLOSED.has(error.code))) throw error;
+  }
+}

@@ -1,0 +1,71 @@
+/** How an award ended. `lapsed`: the agent did not confirm in time. `declined`: it confirmed nothing of what it had bid. */
+export const AWARD_RESULTS = ['completed', 'failed', 'lapsed', 'declined'] as const;
+export type AwardResult = (typeof AWARD_RESULTS)[number];
+
+/** One earlier award of an agent: what it bid, and what really happened. Null means unknown. */
+export interface PastAward {
+  readonly result: AwardResult;
+  readonly price: number;
+  readonly etaMs: number;
+  readonly actualMicroUsd: number | null;
+  readonly actualMs: number | null;
+}
+
+/** What the earlier awards of an agent say about its next bid. */
+export interface TrackRecord {
+  readonly awards: number;
+  /** From 0 to 1. An agent without awards has `UNKNOWN_RELIABILITY`. */
+  readonly reliability: number;
+  /** By which factor the actual cost and time exceed the bids on average; at least 1. */
+  readonly costOverrun: number;
+  readonly timeOverrun: number;
+}
+
+/** How many of the latest awards count. */
+export const KEPT_AWARDS = 20;
+export const UNKNOWN_RELIABILITY = 0.8;
+/** How many awards the assumption about an unknown agent counts for. */
+const PRIOR_AWARDS = 2;
+const MAX_OVERRUN = 10;
+
+export const NO_RECORD: TrackRecord = {
+  awards: 0,
+  reliability: UNKNOWN_RELIABILITY,
+  costOverrun: 1,
+  timeOverrun: 1,
+};
+
+/**
+ * Learns from earlier awards. An award that was kept counts as 1, one that took twice the time or the money as 0.5, and one that
+ * failed or was not confirmed as 0. A few awards move the values only a little away from those of an unknown agent.
+ */
+export function trackRecord(past: readonly PastAward[]): TrackRecord {
+  const kept = past.map(({ result, ...award }) =>
+    result === 'completed' ? 1 / (costOverrunOf(award) * timeOverrunOf(award)) : 0,
+  );
+  const measured = past.filter(({ result }) => result === 'completed' || result === 'failed');
+  return {
+    awards: past.length,
+    reliability: smoothed(kept, UNKNOWN_RELIABILITY),
+    costOverrun: smoothed(measured.map(costOverrunOf), 1),
+    timeOverrun: smoothed(measured.map(timeOverrunOf), 1),
+  };
+}
+
+function smoothed(values: readonly number[], prior: number): number {
+  const sum = values.reduce((total, value) => total + value, prior * PRIOR_AWARDS);
+  return sum / (values.length + PRIOR_AWARDS);
+}
+
+/** A bid of 0 counts as 1 micro-dollar, so that a free bid with a cost is an overrun, too. */
+function costOverrunOf({ price, actualMicroUsd }: Pick<PastAward, 'price' | 'actualMicroUsd'>): number {
+  return overrun(actualMicroUsd, Math.max(1, price));
+}
+
+function timeOverrunOf({ etaMs, actualMs }: Pick<PastAward, 'etaMs' | 'actualMs'>): number {
+  return overrun(actualMs, Math.max(1, etaMs));
+}
+
+function overrun(actual: number | null, offered: number): number {
+  return actual === null ? 1 : Math.min(MAX_OVERRUN, Math.max(1, actual / offered));
+}

@@ -1,0 +1,28 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { TranscriptEntry, TranscriptFacts, TranscriptKind } from './contract.js';
+
+/** The SQL of transcripts. The caller of `append` has locked the contract, so the numbers have no gap. */
+@Injectable()
+export class TranscriptStore {
+  constructor(private readonly db: Database) {}
+
+  async append<Kind extends TranscriptKind>(
+    contractId: string,
+    kind: Kind,
+    data: TranscriptFacts[Kind],
+  ): Promise<void> {
+    await this.db.query(
+      `INSERT INTO contract_entry (contract_id, number, kind, data)
+       SELECT $1, coalesce(max(number), 0) + 1, $2, $3 FROM contract_entry WHERE contract_id = $1`,
+      [contractId, kind, JSON.stringify(data)],
+    );
+  }
+
+  async read(contractId: string): Promise<TranscriptEntry[]> {
+    return await this.db.query<TranscriptEntry>(
+      'SELECT at, kind, data FROM contract_entry WHERE contract_id = $1 ORDER BY number',
+      [contractId],
+    );
+  }
+}

@@ -1,0 +1,44 @@
+import type { TestingModule } from '@nestjs/testing';
+import { ContractBidding } from '../contracts/contract.bidding.js';
+import { ContractCloser } from '../contracts/contract.closer.js';
+import type { Announcement } from '../contracts/contract.js';
+import { ContractOutcomes } from '../contracts/contract.outcomes.js';
+import { ContractsService } from '../contracts/contracts.service.js';
+import { DEFAULT_WEIGHTS } from '../contracts/scoring.js';
+
+/** The services of one replica that handle contracts. */
+export interface ContractParts {
+  service: ContractsService;
+  bidding: ContractBidding;
+  outcomes: ContractOutcomes;
+  closer: ContractCloser;
+}
+
+export function contractsOf(module: TestingModule): ContractParts {
+  const anywhere = { strict: false };
+  return {
+    service: module.get(ContractsService, anywhere),
+    bidding: module.get(ContractBidding, anywhere),
+    outcomes: module.get(ContractOutcomes, anywhere),
+    closer: module.get(ContractCloser, anywhere),
+  };
+}
+
+/** A valid announcement for agents with the capability `build`. */
+export function announcement(overrides: Partial<Announcement> = {}): Announcement {
+  return {
+    namespace: 'default',
+    capabilities: ['build'],
+    task: 'Build the project.',
+    bidWithinMs: 60_000,
+    confirmWithinMs: 60_000,
+    limits: { price: null, etaMs: null },
+    reserve: { tokens: 0, microUsd: null, runId: null },
+    scoring: 'weighted',
+    weights: DEFAULT_WEIGHTS,
+    run: false,
+    by: 'key:test',
+    payer: 'key:test',
+    ...overrides,
+  };
+}
