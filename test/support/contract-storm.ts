@@ -172,11 +172,7 @@ export class ContractStorm {
   private async cancel(id: string): Promise<void> {
     this.count('cancel');
     const { key } = this;
-    this.expect(
-      await this.send('POST', `/v1/contracts/${id}/cancel`, { key, body: {} }),
-      'cancel',
-      [200, 409],
-    );
+    this.expect(await this.send('POST', `/v1/contracts/${id}/cancel`, { key, body: {} }), 'cancel', [200, 409]);
   }
 
   private async get(id: string): Promise<ContractBody> {
