@@ -13,6 +13,7 @@ export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { DefinitionImports } from './imports/definition.imports.js';
 export type { ImportChange, ImportedFile, ImportProblem, ImportReport } from './imports/import.report.js';
+export { Delegation } from './delegation/delegation.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { AGENT_STATES, type AgentInfo } from './lifecycle/agent.info.js';
