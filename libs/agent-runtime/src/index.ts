@@ -36,7 +36,9 @@ export type {
   StartRun,
 } from './runs/run.js';
 export { RunNotFoundError } from './runs/run.errors.js';
+export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
 export { RunReader } from './runs/run.reader.js';
+export type { OpenRuns } from './runs/run.store.js';
 export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
