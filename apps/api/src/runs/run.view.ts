@@ -45,6 +45,8 @@ class RunErrorView {
 
 class PendingCallView {
   @ApiProperty({ example: 'call-1', description: 'The id of the call.' }) callId: string;
+  @ApiPropertyOptional({ example: ID, description: 'The delegated run that made the call. Absent if the run made it.' })
+  runId?: string;
   @ApiProperty({ example: 'pay', description: 'The tool.' }) tool: string;
   @ApiProperty({
     ...ANY_OBJECT,

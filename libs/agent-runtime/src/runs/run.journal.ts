@@ -55,6 +55,12 @@ export class RunJournal {
     await this.write({ end: { ...end, usage } });
   }
 
+  /** Ends the execution of a root whose scope was closed for a review. Returns whether the end is stored. */
+  async endClosed(end: RunEnd, usage: AgentUsage): Promise<boolean> {
+    const { log, scope } = this.parts;
+    return (await log.write({ fence: scope.fence, run: this.run, end: { ...end, usage } })) === 'stored';
+  }
+
   /** Releases what an interrupted execution held for calls without a recorded result. */
   async releaseHolds(): Promise<void> {
     const { namespace, id: runId } = this.run;

@@ -5,7 +5,7 @@ import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { lowerLimit, RunAdmission } from './run.admission.js';
-import { stepOf } from './run.decision.js';
+import { type DecidedStep, stepOf } from './run.decision.js';
 import {
   RunDeadlinePassedError,
   RunDelegatedError,
@@ -20,7 +20,6 @@ import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
 import { currentResult } from './run.row.js';
 import { isFinal } from './run.status.js';
-import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 import { sumOf } from './run.usage.js';
@@ -102,7 +101,7 @@ export class RunsService {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
-      return { type: 'message', parts, ...(messageId !== undefined && { messageId }) };
+      return { runId: run.id, step: { type: 'message', parts, ...(messageId !== undefined && { messageId }) } };
     });
   }
 
@@ -137,7 +136,7 @@ export class RunsService {
     });
   }
 
-  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => RunStep): Promise<Run> {
+  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => DecidedStep): Promise<Run> {
     return await this.db.transaction(async () => {
       const run = await this.changeable(key, actor);
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
