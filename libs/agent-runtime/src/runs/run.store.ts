@@ -30,7 +30,8 @@ export interface OpenRuns {
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
-           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms, started_at)
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
+           started_at)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
            CASE WHEN $7 = 'running' THEN clock_timestamp() END)
          ON CONFLICT (id) DO NOTHING RETURNING *),
