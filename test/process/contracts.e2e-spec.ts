@@ -111,7 +111,7 @@ describe('a storm of auctions on two replicas that are killed', () => {
       for (const [id, agents] of report.confirmed)
         for (const agent of agents) expect([id, winners.get(id)]).toEqual([id, agent]);
       const won = contracts.filter(({ state }) => state === 'confirmed');
-      expect(won.length).toBeGreaterThan(AUCTIONS / 4);
+      expect(won.length).toBeGreaterThan(AUCTIONS / 10);
       await expectSound(won.map(({ id }) => id));
       const states = contracts.map(({ state, reason }) => `${state} ${reason ?? ''}`.trim());
       const ends = Object.entries(Object.groupBy(states, (one) => one)).map(([end, all]) => `${end}: ${all?.length}`);
@@ -119,7 +119,7 @@ describe('a storm of auctions on two replicas that are killed', () => {
         `${contracts.length} auctions, ${KILLS} kills: ${ends.join(', ')}; ${JSON.stringify(report.sent)}\n`,
       );
     },
-    180_000 + AUCTIONS * 2_000 + KILLS * 20_000,
+    180_000 + AUCTIONS * 3_000 + KILLS * 60_000,
   );
 });
 

@@ -4,6 +4,7 @@ import type { Answer, CallOptions } from './call.js';
 import type { Replicas } from './replicas.js';
 
 const CAPABILITY = 'storm';
+const MORTALS = 3;
 const SEALED = new Set(['announced', 'bidding']);
 const OPEN = new Set([...SEALED, 'awarded']);
 const INVALID_BIDS = [
@@ -59,7 +60,7 @@ export class ContractStorm {
       capabilities: [CAPABILITY],
       task: 'Survive.',
       bidWithinMs: randomInt(800, 2_000),
-      confirmWithinMs: 1_500,
+      confirmWithinMs: randomInt(1_500, 4_000),
     };
     const headers = { 'idempotency-key': randomUUID() }; // the request is repeated if a replica dies
     const { key } = this;
@@ -80,7 +81,12 @@ export class ContractStorm {
     if (choice === 5) return await this.forge(id, bidder);
     if (choice === 6) return await this.sendInvalid(id, bidder);
     if (choice === 7) return await this.bidLate(id, bidder);
-    if (choice === 8) return await this.die(id, bidder);
+    if (choice === 8 && this.isMortal(bidder)) return await this.die(id, bidder);
+  }
+
+  /** If all bidders died now and then, hardly any bid would be valid at the end of its auction. */
+  private isMortal(bidder: Bidder): boolean {
+    return this.bidders.indexOf(bidder) < MORTALS;
   }
 
   private async bid(id: string, bidder: Bidder, kind: string): Promise<void> {
@@ -97,7 +103,7 @@ export class ContractStorm {
     this.expect(
       await this.post(id, 'bids', forged, 'forged', { price: 0, etaMs: 1, confidence: 1 }),
       'forged',
-      [403, 401],
+      [401, 403, 404],
     );
   }
 
