@@ -132,6 +132,7 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
     state: 'running',
     target: { agent: agentId },
     host: null,
+    redactAfterMs: null, // the contents of a tree are removed together
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,
   };

@@ -75,8 +75,13 @@ export class RunLog {
     return await this.db.transaction(async () => {
       const held = await this.store.lock(batch.map(({ fence }) => fence));
       const ended = await this.store.end(batch.filter(({ fence }) => held.has(fence.token)));
-      const ids = new Set(ended.map(({ id }) => id));
-      await this.events.ended(batch.flatMap(({ run, end }) => (end && ids.has(run.id) ? [{ run, end }] : [])));
+      const endOf = new Map(batch.map(({ run, end }) => [run.id, end]));
+      await this.events.ended(
+        ended.flatMap((run) => {
+          const end = run.isLeftOver ? undefined : endOf.get(run.id);
+          return end ? [{ run, end }] : [];
+        }),
+      );
       await this.events.leftOver(ended.filter(({ isLeftOver }) => isLeftOver));
       return held;
     });

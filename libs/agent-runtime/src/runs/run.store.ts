@@ -14,18 +14,25 @@ export type NewRun = Pick<
   Run,
   'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
 > &
-  Pick<Run, 'limit' | 'createdBy'> &
+  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
   Pick<StartRun, 'conversationId' | 'messageId'> & {
     state: 'queued' | 'running';
     deadline: number | null;
     host: string | null;
   };
 
+/** How many runs are not finished, and how long the oldest queued one has waited. */
+export interface OpenRuns {
+  readonly runs: Record<'queued' | 'running' | 'waiting', number>;
+  readonly oldestQueuedMs: number;
+}
+
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
-           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, started_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
+           started_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
            CASE WHEN $7 = 'running' THEN clock_timestamp() END)
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
@@ -165,6 +172,18 @@ export class RunStore {
     return row?.runs ?? 0;
   }
 
+  /** The unfinished roots of all namespaces. Delegated runs are executed together with their roots. */
+  async countOpen(): Promise<OpenRuns> {
+    const rows = await this.db.query<{ state: keyof OpenRuns['runs']; runs: number; oldest: number | null }>(
+      `SELECT state, count(*)::integer AS runs, extract(epoch FROM clock_timestamp() - min(queued_at))::float8 AS oldest
+         FROM run WHERE state IN ('queued', 'running') AND parent_id IS NULL GROUP BY state
+       UNION ALL SELECT 'waiting', count(*)::integer, NULL FROM run WHERE state = 'waiting' AND parent_id IS NULL`,
+    );
+    const runs = { queued: 0, running: 0, waiting: 0 };
+    for (const row of rows) runs[row.state] = row.runs;
+    return { runs, oldestQueuedMs: (rows.find(({ state }) => state === 'queued')?.oldest ?? 0) * 1_000 };
+  }
+
   async countUnfinished(namespace: string): Promise<number> {
     const sql = 'SELECT count(*)::integer AS runs FROM run WHERE namespace = $1 AND finished_at IS NULL';
     const [row] = await this.db.query<{ runs: number }>(sql, [namespace]);
@@ -201,5 +220,6 @@ function valuesOf(run: NewRun): unknown[] {
     run.createdBy,
     conversationId,
     JSON.stringify(first),
+    run.redactAfterMs,
   ];
 }

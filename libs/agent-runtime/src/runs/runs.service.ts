@@ -14,6 +14,7 @@ import {
   RunNotFinishedError,
   RunNotFoundError,
   RunNotWaitingError,
+  RunRedactedError,
 } from './run.errors.js';
 import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
@@ -61,8 +62,9 @@ export class RunsService {
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
+    const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
-    const run = { ...place, ...message, target, agentId, definition, limit, deadline, createdBy: by };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
     return async () => await this.insert(run, chosen);
   }
 
@@ -80,10 +82,12 @@ export class RunsService {
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
-    const { namespace, target, input, limit, state, rootId, id } = await this.get(key);
+    const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
-    return await this.prepare({ namespace, target, input, limit, by: actor.by }, id);
+    if (redactedAt !== null) throw new RunRedactedError();
+    const kept = redactAfterMs === null ? {} : { redactAfterMs };
+    return await this.prepare({ namespace, target, input, limit, ...kept, by: actor.by }, id);
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
