@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Delegation } from '#rollcall/agent-runtime';
 import { AgentProviderRegistry } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
 import { BUILDERS, BuilderProvider } from '../../examples/contract-net/builders.js';
@@ -163,6 +164,30 @@ describe('the contract net over HTTP (S3.9)', () => {
     });
     const misplaced = await api.call('POST', '/v1/agents/query', { body: { capabilities: ['x'], waitMs: 1_000 } });
     expect(misplaced).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+  });
+
+  it('S3.9 a delegation with contract-net goes to the winner, and its cost becomes the outcome of the contract', async () => {
+    const { targets } = other.app.nest.get(Delegation, { strict: false }).services;
+    const run = {
+      ...{ namespace: 'default', rootRunId: 'root', runId: 'root', agentName: 'planner', ancestry: [], depth: 0 },
+      ...{ deadline: null, limits: { maxDepth: 2, maxWidth: 2, maxRuns: 2 } },
+    };
+    const wanted = { capabilities: ['example.build'], prefer: 'contract-net', task: 'Build the site.', waitMs: 8_000 };
+    const target = await targets?.open(wanted, run);
+    const { items } = (await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?limit=1')).body;
+    expect(items[0]).toMatchObject({
+      task: 'Build the site.',
+      state: 'confirmed',
+      winner: target?.name,
+      outcome: null,
+    });
+    const held = `SELECT 1 FROM budget_reservation WHERE state = 'held' AND key LIKE 'contract-' || $1 || '-%'`;
+    expect(await api.database.db.query(held, [items[0]?.id])).toEqual([]); // the delegated run reserves for itself
+    await target?.ended?.({ ok: true, usage: { costMicroUsd: 7 } });
+    await target?.close();
+    expect(await get(items[0]?.id ?? '')).toMatchObject({ outcome: { ok: true, microUsd: 7 } });
+    const unknown = targets?.open({ ...wanted, capabilities: ['weld'] }, run);
+    await expect(unknown).rejects.toMatchObject({ code: 'DELEGATION_TARGET_UNKNOWN' });
   });
 
   it('S3.9 rejects incomplete bids, unknown scoring rules and unusable weights, and lists contracts by state', async () => {

@@ -1,13 +1,12 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { freePort, until } from '#rollcall/test-support';
+import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
-import { Tour } from '../support/tour.js';
 
 const PRETTY = { LOG_FORMAT: 'pretty' };
 
@@ -38,8 +37,8 @@ function start(environment: Record<string, string> = {}, files: Record<string, s
 }
 
 /** Puts a copy of the initialised data into the folder of this test; Postgres checks the modes of its files. */
-function copyInitialised(to = '.'): void {
-  execFileSync('cp', ['-a', `${initialised}/.`, join(folder, to)]);
+function copyInitialised(): void {
+  execFileSync('cp', ['-a', `${initialised}/.`, folder]);
 }
 
 function startAgain(environment: Record<string, string> = {}): RollcallProcess {
@@ -141,41 +140,6 @@ describe('later starts', () => {
     await until('the curl command is printed again', () => third.output.includes('/v1/me'));
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
-  });
-});
-
-describe('the tour of the README', () => {
-  const HEADING = 'Five-minute tour';
-  let url: string;
-  let server: RollcallProcess;
-
-  function startServer(): RollcallProcess {
-    const { port } = new URL(url);
-    const settings = { ROLLCALL_RUNS_LEASE: '3s', ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
-    return start({ PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings });
-  }
-
-  /** Enters the commands in the folder of Rollcall. If they kill the server, it is started again. */
-  async function follow(tour: Tour): Promise<string[]> {
-    const shell = spawn('sh', ['-c', tour.script(url)], { cwd: folder });
-    let output = '';
-    shell.stdout.on('data', (chunk) => (output += String(chunk)));
-    const ended = once(shell, 'close');
-    const isKilled = await Promise.race([server.exit().then(() => true), ended.then(() => false)]);
-    if (isKilled) server = await startServer().ready();
-    await ended;
-    return tour.differences(output);
-  }
-
-  it('B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed', async () => {
-    copyInitialised('.rollcall');
-    url = `http://127.0.0.1:${await freePort()}`;
-    server = await startServer().ready();
-    const tour = Tour.of('README.md', HEADING);
-    expect(await follow(tour)).toEqual([]);
-    const repeated = await follow(tour.before('kill -9'));
-    expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);
-    expect(await follow(Tour.of('docs/registry-tour.md'))).toEqual([]);
   });
 });
 
