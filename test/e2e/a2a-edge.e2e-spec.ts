@@ -1,3 +1,5 @@
+import { createPublicKey, generateKeyPairSync, type JsonWebKey, verify as verifyBytes } from 'node:crypto';
+import { verifyAgentCardSignature } from '@a2a-js/sdk';
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
 import { type Permission, permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
 import { messageTo, textOf, withKey } from '../support/a2a-client.js';
@@ -14,10 +16,18 @@ interface RpcBody {
 const VERSION = { 'a2a-version': '1.0' };
 const FACTS = 'urn:rollcall:a2a:v1';
 
+const newKey = (): JsonWebKey =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }) as JsonWebKey;
+const KEYS = { old: newKey(), new: newKey() };
+
 let api: TestApi;
 let key: string;
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_PUBLIC_URL: 'https://fleet.example.com/base/', ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
+  api = await startApi({
+    ROLLCALL_PUBLIC_URL: 'https://fleet.example.com/base/',
+    ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+    ROLLCALL_A2A_SIGNING_KEYS: JSON.stringify([KEYS.old]),
+  });
   key = await api.given.key('caller');
   const content = { description: 'Echoes.', instructions: 'Echo.', capabilities: ['text.echo'] };
   await api.call('POST', '/v1/definitions', { body: { name: 'echo', content } });
@@ -92,7 +102,8 @@ describe('the cards', () => {
     });
     expect(JSON.stringify(await card('Builder%3A1'))).not.toContain('127.0.0.1:8099');
     expect(await card('echo')).toMatchObject({ name: 'echo', version: '1', description: 'Echoes.' });
-    expect((await api.call('GET', '/a2a/agents/echo', { key })).body).toEqual(await card('echo'));
+    const { body: same } = await api.call('GET', '/a2a/agents/echo', { key });
+    expect({ ...same, signatures: [] }).toEqual({ ...(await card('echo')), signatures: [] });
     expect(await api.call('GET', '/a2a/agents/absent', { key })).toMatchObject({
       status: 404,
       body: { code: 'AGENT_NOT_FOUND' },
@@ -106,6 +117,33 @@ describe('the cards', () => {
     const one = await api.call('GET', '/a2a/agents/Builder%3A1/extendedAgentCard', { key, headers });
     expect(one.body).toMatchObject({ capabilities: { extensions: [{ params: { sandboxLevel: 0, labels: {} } }] } });
     expect(one.headers.get('a2a-extensions')).toBe(FACTS);
+  });
+});
+
+describe('the signatures of cards', () => {
+  const signed = async (on: TestApi, path = '/.well-known/agent-card.json'): Promise<SignedCard> =>
+    (await on.call<SignedCard>('GET', path, { key })).body;
+
+  it('S3.12 a card verifies with the published keys, with the SDK and with another implementation of JOSE', async () => {
+    for (const path of ['/.well-known/agent-card.json', '/a2a/agents/echo']) {
+      const card = await signed(api, path);
+      const { keys } = (await api.call<Jwks>('GET', '/.well-known/jwks.json', { key: null })).body;
+      expect(keys.map(({ d }) => d)).toEqual([undefined]);
+      expect(verifications(card, keys)).toEqual([true]);
+      expect(verifications({ ...card, description: 'Other.' }, keys)).toEqual([false]);
+      const verify = verifyAgentCardSignature(async () => await Promise.resolve(keys[0] as never));
+      await verify(card as never); // as JSON: the objects of the SDK lose the security schemes
+    }
+  });
+
+  it('S3.12 during a rotation, a card has the signatures of both keys, and another tag', async () => {
+    const before = await api.call('GET', '/.well-known/agent-card.json', { key: null });
+    const during = await api.replica({ ROLLCALL_A2A_SIGNING_KEYS: JSON.stringify([KEYS.new, KEYS.old]) });
+    const { keys } = (await during.call<Jwks>('GET', '/.well-known/jwks.json')).body;
+    expect(verifications(await signed(during), keys)).toEqual([true, true]);
+    const after = await during.call('GET', '/.well-known/agent-card.json', { key: null });
+    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
+    await during.stop();
   });
 });
 
@@ -318,6 +356,34 @@ describe('version 0.3', () => {
     await expect(client.getTask({ tenant: '', id: 'absent' })).rejects.toMatchObject({ name: 'TaskNotFoundError' });
   });
 });
+
+type Jwks = { keys: (JsonWebKey & { kid: string })[] };
+type SignedCard = Record<string, unknown> & { signatures: { protected: string; signature: string }[] };
+
+/** Verifies each signature as RFC 7515 and RFC 8785 define it, with the cryptography of Node. */
+function verifications({ signatures, ...card }: SignedCard, keys: Jwks['keys']): boolean[] {
+  const payload = Buffer.from(canonical(card)).toString('base64url');
+  return signatures.map((one) => {
+    const { kid } = JSON.parse(Buffer.from(one.protected, 'base64url').toString()) as { kid: string };
+    const jwk = keys.find((known) => known.kid === kid);
+    const publicKey = createPublicKey({ key: jwk as never, format: 'jwk' });
+    const text = Buffer.from(`${one.protected}.${payload}`);
+    return verifyBytes(
+      'sha256',
+      text,
+      { key: publicKey, dsaEncoding: 'ieee-p1363' },
+      Buffer.from(one.signature, 'base64url'),
+    );
+  });
+}
+
+/** JSON with sorted keys. The numbers and texts of JSON.stringify are those of RFC 8785. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join()}}`;
+}
 
 /** The resolver of the SDK asks for the card of version 1.0. */
 function withVersion(fetchImpl: typeof fetch): typeof fetch {

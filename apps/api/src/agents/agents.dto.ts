@@ -14,6 +14,7 @@ import {
   Max,
   MaxLength,
   Min,
+  ValidateIf,
 } from 'class-validator';
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
@@ -101,6 +102,12 @@ export class CostModelBody {
   usdPer1kTokens?: number | null;
 }
 
+/** A card replaces the field if the field is absent. */
+const isNeededBeside =
+  (field: 'name' | 'capabilities') =>
+  (body: RegisterBody): boolean =>
+    body[field] !== undefined || (body.agentCard == null && body.cardUrl === undefined);
+
 export class RegisterBody {
   @ApiPropertyOptional({
     example: 'builder-01',
@@ -134,7 +141,11 @@ export class RegisterBody {
   @IsIn([true, false])
   takeover?: boolean;
 
-  @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
+  @ApiPropertyOptional({
+    example: 'swarm-builder',
+    description: 'A name for people. Without a card, it is required.',
+  })
+  @ValidateIf(isNeededBeside('name'))
   @IsAgentName()
   name: string;
 
@@ -152,14 +163,29 @@ export class RegisterBody {
     type: 'object',
     additionalProperties: true,
     nullable: true,
-    description: 'The A2A agent card. It is stored unchanged.',
+    description:
+      'The A2A agent card. It is stored unchanged. If name or capabilities are absent, the name, the endpoint, the version and the ' +
+      'capabilities (ids and tags of the skills) come from the card; the other fields of the request take precedence.',
     example: { name: 'swarm-builder' },
   })
   @IsOptional()
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiProperty({ example: ['plan', 'build', 'code-generation'], description: CAPABILITIES_RULE })
+  @ApiPropertyOptional({
+    example: 'https://builder.example:5091/.well-known/agent-card.json',
+    description:
+      'The URL of an A2A agent card, or of an agent that has one. The card is fetched, and used as `agentCard`.',
+  })
+  @Optional()
+  @IsEndpoint()
+  cardUrl?: string;
+
+  @ApiPropertyOptional({
+    example: ['plan', 'build', 'code-generation'],
+    description: `${CAPABILITIES_RULE} Without a card, they are required.`,
+  })
+  @ValidateIf(isNeededBeside('capabilities'))
   @IsCapabilities()
   capabilities: string[];
 
