@@ -1,24 +1,24 @@
 import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { DefinitionsService, RunsService } from '#rollcall/agent-runtime';
+import { z } from 'zod';
+import { DefinitionsService, defineTool, RunsService, toolBox, ToolCatalog } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
+import { VendorRegistry } from '#rollcall/providers';
 import { createApp } from '../../apps/api/src/app.js';
 import { databaseOptions } from '../../apps/api/src/boot/start.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
+import { INSTANT_MODEL } from './instant.model.js';
 import type { LoadResult } from './load.js';
+import { CALLS, type ForecastInput, INSTRUCTIONS, QUESTION, TOOL } from './loop.side.js';
 import { commitEachWrite } from './single-commits.js';
 
-/**
- * The application as one side of `bench:runs`: the offline model `steps` calls the tool `clock` ten times and then answers. A run is
- * counted when it is completed in the database.
- */
+/** The application as one side of `bench:runs`, with the model and the tool of `bench:loop`. A run is counted when it is stored as completed. */
 export type RunsOrder =
   | { measure: 'rate'; seconds: number }
   /** Starts runs at this rate, and measures the time from the start to the first claim. */
   | { measure: 'queue'; seconds: number; perSecond: number };
 
-const CALLS = 10;
 /** The message, the eleven replies, and the begin and the end of each tool call. */
 const STEPS = 1 + (CALLS + 1) + 2 * CALLS;
 const CONCURRENT_RUNS = 64;
@@ -27,11 +27,13 @@ const QUEUED_RUNS = 16;
 const POLL_MS = 10;
 const NAMESPACE = 'default';
 const DEFINITION = {
-  description: 'Reads the clock.',
-  instructions: 'Read the clock as often as the user says.',
-  tools: ['clock'],
-  model: { vendor: 'scripted', model: 'steps' },
+  description: 'Knows the weather.',
+  instructions: INSTRUCTIONS,
+  tools: [TOOL.name],
+  model: { vendor: 'bench', model: 'instant' },
 };
+const Input = z.object({ city: z.string(), day: z.int().min(1).max(CALLS) });
+const forecast = ({ city, day }: ForecastInput): string => `${city}, day ${day}: sunny`;
 
 const { BENCH_DATABASE_URL: url = '', BENCH_POOL_SIZE = '20', BENCH_COMMITS } = process.env;
 if (BENCH_COMMITS === 'single') commitEachWrite();
@@ -46,14 +48,18 @@ const config = loadConfig(
 );
 const { nest } = await createApp({ config, database: databaseOptions(config, url), pino: pino({ level: 'silent' }) });
 await nest.init();
+const vendor = { name: 'bench', needsKey: false, open: () => INSTANT_MODEL };
+nest.get(VendorRegistry, { strict: false }).register(vendor);
+const tool = defineTool({ ...TOOL, input: Input, execute: forecast });
+nest.get(ToolCatalog, { strict: false }).add(toolBox('bench', [tool]));
 const runs = nest.get(RunsService, { strict: false });
 const db = new Database({ url, poolSize: 1, operationTimeoutMs: 10_000 });
 const definitions = nest.get(DefinitionsService, { strict: false });
-await definitions.register({ namespace: NAMESPACE, name: 'clerk', content: DEFINITION, source: 'rest', by: 'bench' });
+await definitions.register({ namespace: NAMESPACE, name: 'weather', content: DEFINITION, source: 'rest', by: 'bench' });
 
 async function start(): Promise<string> {
-  const input = [{ type: 'text' as const, text: `Read the clock ${CALLS} times.` }];
-  return (await runs.start({ namespace: NAMESPACE, target: { definition: 'clerk' }, input, by: 'bench' })).id;
+  const input = [{ type: 'text' as const, text: QUESTION }];
+  return (await runs.start({ namespace: NAMESPACE, target: { definition: 'weather' }, input, by: 'bench' })).id;
 }
 
 /** Waits until some of the runs are finished, and removes them. Returns their ids. */

@@ -1,10 +1,11 @@
-import { createPublicKey, generateKeyPairSync, type JsonWebKey, verify as verifyBytes } from 'node:crypto';
+import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
 import { verifyAgentCardSignature } from '@a2a-js/sdk';
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
-import { type Permission, permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
-import { messageTo, textOf, withKey } from '../support/a2a-client.js';
+import { permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
+import { messageTo, METHODS, textOf, withKey } from '../support/a2a-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import { type Jwks, type SignedCard, verifications } from '../support/card-signatures.js';
 
 interface RpcBody {
   id?: unknown;
@@ -17,7 +18,7 @@ const VERSION = { 'a2a-version': '1.0' };
 const FACTS = 'urn:rollcall:a2a:v1';
 
 const newKey = (): JsonWebKey =>
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }) as JsonWebKey;
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
 const KEYS = { old: newKey(), new: newKey() };
 
 let api: TestApi;
@@ -43,7 +44,6 @@ const rpc = async (method: string, params?: object, by = key): Promise<Answer<Rp
     headers: VERSION,
     body: { jsonrpc: '2.0', id: 7, method, params },
   });
-/** Sends text that is not changed on the way. */
 async function raw(path: string, text: string, headers: Record<string, string> = {}): Promise<Answer<RpcBody>> {
   const own = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...VERSION };
   const response = await fetch(api.url + path, { method: 'POST', headers: { ...own, ...headers }, body: text });
@@ -224,22 +224,9 @@ describe('the errors of JSON-RPC', () => {
   });
 
   it('S3.12 each role may call the methods that its permissions include', async () => {
-    const methods: Record<string, Permission> = {
-      SendMessage: 'runs:start',
-      SendStreamingMessage: 'runs:start',
-      GetTask: 'runs:read',
-      ListTasks: 'runs:read',
-      CancelTask: 'runs:start',
-      SubscribeToTask: 'runs:read',
-      CreateTaskPushNotificationConfig: 'runs:start',
-      GetTaskPushNotificationConfig: 'runs:read',
-      ListTaskPushNotificationConfigs: 'runs:read',
-      DeleteTaskPushNotificationConfig: 'runs:start',
-      GetExtendedAgentCard: 'agents:read',
-    };
     for (const role of ROLES) {
       const by = await api.given.key(role);
-      for (const [method, permission] of Object.entries(methods)) {
+      for (const [method, permission] of Object.entries(METHODS)) {
         const { status } = await rpc(method, { id: 'absent' }, by);
         expect({ role, method, status }).toEqual({
           role,
@@ -357,35 +344,6 @@ describe('version 0.3', () => {
   });
 });
 
-type Jwks = { keys: (JsonWebKey & { kid: string })[] };
-type SignedCard = Record<string, unknown> & { signatures: { protected: string; signature: string }[] };
-
-/** Verifies each signature as RFC 7515 and RFC 8785 define it, with the cryptography of Node. */
-function verifications({ signatures, ...card }: SignedCard, keys: Jwks['keys']): boolean[] {
-  const payload = Buffer.from(canonical(card)).toString('base64url');
-  return signatures.map((one) => {
-    const { kid } = JSON.parse(Buffer.from(one.protected, 'base64url').toString()) as { kid: string };
-    const jwk = keys.find((known) => known.kid === kid);
-    const publicKey = createPublicKey({ key: jwk as never, format: 'jwk' });
-    const text = Buffer.from(`${one.protected}.${payload}`);
-    return verifyBytes(
-      'sha256',
-      text,
-      { key: publicKey, dsaEncoding: 'ieee-p1363' },
-      Buffer.from(one.signature, 'base64url'),
-    );
-  });
-}
-
-/** JSON with sorted keys. The numbers and texts of JSON.stringify are those of RFC 8785. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join()}}`;
-}
-
-/** The resolver of the SDK asks for the card of version 1.0. */
 function withVersion(fetchImpl: typeof fetch): typeof fetch {
   return async (input, init = {}) => await fetchImpl(input, { ...init, headers: { 'a2a-version': '0.3' } });
 }

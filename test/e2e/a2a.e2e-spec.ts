@@ -248,8 +248,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
 });
 
 describe('a registration with a card', () => {
-  const register = async (body: object): Promise<Answer<Record<string, unknown>>> =>
-    await api.call('POST', '/v1/agents', { body });
+  const register = async (body: object): Promise<Answer> => await api.call('POST', '/v1/agents', { body });
 
   it('S3.2 the URL of a card is enough to register and to call an agent', async () => {
     const { status, body } = await register({ agentId: 'by-url', cardUrl: remote.url, version: '9' });

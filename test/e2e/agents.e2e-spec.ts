@@ -167,7 +167,7 @@ describe('a query', () => {
     expect(excluded).toMatchObject([{ agentId: 'flaky', exclusions: [{ code: 'circuit_open' }] }]);
   });
 
-  it('explains which agents left recently, and why (finding B3)', async () => {
+  it('explains which agents left recently, and why (N3)', async () => {
     await register({ agentId: 'gone' });
     await register({ agentId: 'other', capabilities: ['test'] });
     for (const id of ['gone', 'other']) await api.call('POST', `/v1/agents/${id}/evict`);

@@ -72,14 +72,14 @@ describe('an error message', () => {
     return [status, String(body['detail'])];
   };
 
-  it('says that an endpoint without a protocol needs one (finding B11)', async () => {
+  it('says that an endpoint without a protocol needs one (N11)', async () => {
     const body = registrationBody({ endpoint: 'localhost:3000' });
     const text = 'begin it with http:// or https://. Did you mean http://localhost:3000?';
     expect(await detailOf('POST', '/v1/agents', { body })).toEqual([400, expect.stringContaining(text)]);
   });
 
   it.each(['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'])(
-    'GET %s says that the path supports POST (finding B11)',
+    'GET %s says that the path supports POST (N11)',
     async (path) => {
       expect(await detailOf('GET', path)).toEqual([405, `${path} supports POST, not GET.`]);
     },

@@ -158,6 +158,25 @@ describe('two replicas', () => {
     }
   });
 
+  it('S1.5 only its host executes the runs of an agent without a definition; they fail with AGENT_CLOSED when the host is silent', async () => {
+    const { db } = here.database;
+    await spawn({ name: 'far', content: FAST }, there); // this replica executes no runs
+    const run = await start({ agent: 'far' });
+    const stateOf = async (): Promise<string> =>
+      (await here.call<RunBody>('GET', `/v1/runs/${run.body.id}`)).body.state;
+    await db.query(`UPDATE run SET queued_at = clock_timestamp() - interval '1 hour' WHERE id = $1`, [run.body.id]);
+    await spawn({ name: 'near', content: FAST });
+    expect(await ended(await start({ agent: 'near' }))).toMatchObject({ state: 'completed' });
+    expect(await stateOf()).toBe('queued');
+    await until('the other replica claims the run', async () => {
+      await db.query(
+        `UPDATE agent_lease SET last_beat_at = clock_timestamp() - interval '20 seconds' WHERE agent_id = 'far'`,
+      );
+      return (await stateOf()) !== 'queued';
+    });
+    expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
+  });
+
   it('S1.3 an agent outside of Rollcall is not found among the hosted agents, and the message says where it is', async () => {
     await here.given.agent({ agentId: 'outside' });
     for (const method of ['GET', 'DELETE'])

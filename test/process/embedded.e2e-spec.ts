@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { freePort, until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
+import { READER_PAUSE_S } from '../support/reader.js';
 import { Tour } from '../support/tour.js';
 
 const PRETTY = { LOG_FORMAT: 'pretty' };
@@ -98,7 +99,7 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (finding B5)', async () => {
+  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (N5)', async () => {
     await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
     await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
     await call(first.url, 'GET', '/nowhere', { key: keyOf() });
@@ -146,6 +147,7 @@ describe('later starts', () => {
 
 describe('the tour of the README', () => {
   const HEADING = 'Five-minute tour';
+  const TOUR_TIMEOUT_MS = 120_000 + 50 * READER_PAUSE_S * 1000; // for up to 50 pauses
   let url: string;
   let server: RollcallProcess;
 
@@ -167,16 +169,20 @@ describe('the tour of the README', () => {
     return tour.differences(output);
   }
 
-  it('B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed', async () => {
-    copyInitialised('.rollcall');
-    url = `http://127.0.0.1:${await freePort()}`;
-    server = await startServer().ready();
-    const tour = Tour.of('README.md', HEADING);
-    expect(await follow(tour)).toEqual([]);
-    const repeated = await follow(tour.before('kill -9'));
-    expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);
-    expect(await follow(Tour.of('docs/registry-tour.md'))).toEqual([]);
-  });
+  it(
+    'B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed',
+    async () => {
+      copyInitialised('.rollcall');
+      url = `http://127.0.0.1:${await freePort()}`;
+      server = await startServer().ready();
+      const tour = Tour.of('README.md', HEADING);
+      expect(await follow(tour)).toEqual([]);
+      const repeated = await follow(tour.before('kill -9'));
+      expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);
+      expect(await follow(Tour.of('docs/registry-tour.md'))).toEqual([]);
+    },
+    TOUR_TIMEOUT_MS,
+  );
 });
 
 describe('definitions at the start', () => {

@@ -1,5 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
@@ -28,8 +28,10 @@ describe('the documented programs', () => {
     ['events.md', 'consumer.js'],
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
+    ['contract-net.md', 'contract-net/builders.ts'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
-    expect(read(`docs/${page}`)).toContain(`\`\`\`js\n${read(`examples/${program}`)}\`\`\``);
+    const language = program.endsWith('.ts') ? 'ts' : 'js';
+    expect(read(`docs/${page}`)).toContain(`\`\`\`${language}\n${read(`examples/${program}`)}\`\`\``);
   });
 
   it('D2 S4.9 definitions.md quotes the definitions in examples/agents exactly (update: npm run docs)', () => {
@@ -37,6 +39,35 @@ describe('the documented programs', () => {
     expect(files.length).toBeGreaterThan(5);
     const page = read('docs/definitions.md');
     expect(files.filter((file) => !page.includes(`\n${read(file)}\`\`\``))).toEqual([]);
+  });
+});
+
+describe('the links of the documentation', () => {
+  /** The anchor that GitHub derives from a heading. */
+  const anchorOf = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-');
+  const anchorsOf = (page: string): string[] =>
+    [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+  const isBroken = (page: string, link: string): boolean => {
+    const [path = '', anchor] = link.split('#');
+    const target = path ? join(dirname(page), path) : page;
+    return !existsSync(target) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
+  };
+
+  it('every relative link leads to a file and to one of its headings', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md']);
+    const links = pages.flatMap((page) =>
+      [
+        ...read(page)
+          .replaceAll(/```[^]*?```/g, '')
+          .matchAll(/\]\(([^)\s]+)\)/g),
+      ].map(([, link = '']) => [page, link] as const),
+    );
+    expect(links.length).toBeGreaterThan(100);
+    expect(links.filter(([page, link]) => !link.startsWith('http') && isBroken(page, link))).toEqual([]);
   });
 });
 
@@ -63,7 +94,7 @@ describe('the documentation of the configuration', () => {
     expect(read('.env.example')).toBe(envExample());
   });
 
-  it('every value in .env.example is valid when it is uncommented (finding B7)', () => {
+  it('every value in .env.example is valid when it is uncommented (N7)', () => {
     const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
     const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
     expect(Object.keys(environment).length).toBeGreaterThan(50);

@@ -50,11 +50,11 @@ export class RollcallProcess {
     this.child.stderr?.on('data', (chunk) => (this.output += String(chunk)));
   }
 
-  async ready(): Promise<this> {
+  async ready(withinMs = 45_000): Promise<this> {
     await until(
       'the process is ready or has ended',
       () => this.started !== undefined || this.child.exitCode !== null,
-      45_000,
+      withinMs,
     );
     if (!this.started) throw new Error(`the process ended before it was ready:\n${this.output}`);
     return this;

@@ -2,6 +2,9 @@ import { until } from '#rollcall/test-support';
 import { type Answer, call, type CallOptions } from './call.js';
 import { RollcallProcess } from './process.js';
 
+/** A replica that starts on a busy machine, next to others that work, needs long. */
+const START_WITHIN_MS = 150_000;
+
 /** Replicas in separate processes on one database. Requests are retried, so they succeed while one replica is killed. */
 export class Replicas {
   /** Requests without a response. Their effect is unknown. */
@@ -15,8 +18,13 @@ export class Replicas {
 
   static async start(count: number, environment: Record<string, string>): Promise<Replicas> {
     const processes = Array.from({ length: count }, () => new RollcallProcess(environment));
-    await Promise.all(processes.map(async (one) => await one.ready()));
+    await Promise.all(processes.map(async (one) => await one.ready(START_WITHIN_MS)));
     return new Replicas(environment, processes);
+  }
+
+  /** Starts one more replica. On a busy machine, replicas that start one after the other are ready in time. */
+  async add(): Promise<void> {
+    this.processes.push(await new RollcallProcess(this.environment).ready(START_WITHIN_MS));
   }
 
   /** The URLs of the replicas that are ready. */
@@ -35,7 +43,7 @@ export class Replicas {
   async killAndStart(index: number): Promise<void> {
     const killed = this.processes[index]?.end('SIGKILL');
     this.processes[index] = new RollcallProcess(this.environment);
-    await Promise.all([killed, this.processes[index].ready()]);
+    await Promise.all([killed, this.processes[index].ready(START_WITHIN_MS)]);
   }
 
   /** Sends a request to one replica after another until one of them responds. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { READER_PAUSE_S } from './reader.js';
 
 const MARK = '=== end of a block ===';
 /** Pieces of an answer are not stored, so a reader who connects late does not receive them. */
@@ -32,7 +33,8 @@ export class Tour {
   script(url: string): string {
     const wait = `until curl -sf -o /dev/null ${url}/health/ready; do sleep 0.1; done`;
     const commands = this.blocks.map((block) => block.commands.replace(/^.*npm start$/m, wait));
-    return commands.join(`\necho '${MARK}'\n`).replace('http://127.0.0.1:8080', url);
+    const pause = READER_PAUSE_S > 0 ? `sleep ${READER_PAUSE_S}\n` : '';
+    return commands.join(`\necho '${MARK}'\n${pause}`).replace('http://127.0.0.1:8080', url);
   }
 
   /** The blocks whose output differs from the page, with their output. Ids, times and larger numbers may differ. */

@@ -7,6 +7,7 @@ import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middl
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agents.js';
+import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
@@ -48,9 +49,12 @@ import { RunEvents } from './runs/run.events.js';
 import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
 import { RunLog } from './runs/run.log.js';
+import { RunMeter } from './runs/run.meter.js';
+import { RunRedactionStore } from './runs/run-redaction.store.js';
 import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
+import { RunRedactor } from './runs/run.redactor.js';
 import { RunStore } from './runs/run.store.js';
 import { RunSweeper } from './runs/run.sweeper.js';
 import { RunTargets } from './runs/run.targets.js';
@@ -93,6 +97,7 @@ export class AgentRuntimeModule {
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),
         ...runProviders(runs ?? DEFAULT_RUNS_OPTIONS),
+        ...CONTRACTS,
       ],
       exports: [
         AgentBuilder,
@@ -107,6 +112,7 @@ export class AgentRuntimeModule {
         HostedAgents,
         LedgerSpending,
         RunFeed,
+        RunMeter,
         RunReader,
         RunsService,
         SkillLibrary,
@@ -175,6 +181,7 @@ const RUNS: Provider[] = [
   RunStore,
   RunChangesStore,
   RunEvents,
+  RunMeter,
   RunCandidates,
   RunTargets,
   RunAdmission,
@@ -192,6 +199,8 @@ const RUN_EXECUTION: Provider[] = [
   DelegatedRuns,
   RunWorkers,
   RunSweeper,
+  RunRedactionStore,
+  RunRedactor,
 ];
 
 function runProviders(options: RunsOptions): Provider[] {

@@ -13,6 +13,7 @@ export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { DefinitionImports } from './imports/definition.imports.js';
 export type { ImportChange, ImportedFile, ImportProblem, ImportReport } from './imports/import.report.js';
+export { Delegation } from './delegation/delegation.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { AGENT_STATES, type AgentInfo } from './lifecycle/agent.info.js';
@@ -35,7 +36,9 @@ export type {
   StartRun,
 } from './runs/run.js';
 export { RunNotFoundError } from './runs/run.errors.js';
+export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
 export { RunReader } from './runs/run.reader.js';
+export type { OpenRuns } from './runs/run.store.js';
 export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';

@@ -8,6 +8,7 @@ import { Definitions1763600000000 } from './migrations/1763600000000-definitions
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
 import { Runs1763800000000 } from './migrations/1763800000000-runs.js';
 import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-runs.js';
+import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunStepEntity } from './runs/run-step.entity.js';
 import { RunEntity } from './runs/run.entity.js';
@@ -30,6 +31,7 @@ export const RUNTIME_SCHEMA: Schema = {
     Lifecycle1763700000000,
     Runs1763800000000,
     RejectedRuns1763910000000,
+    RunRedaction1763930000000,
     RunChanges1763950000000,
   ],
 };

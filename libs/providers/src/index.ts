@@ -39,6 +39,8 @@ export type {
   AgentState,
   AgentType,
   AgentUsage,
+  AgentBid,
+  BidInvitation,
   CallBudget,
   CallContext,
   HandleOptions,

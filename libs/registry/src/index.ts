@@ -58,6 +58,7 @@ export {
   DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
 export { BudgetExhaustedError, BudgetNotFoundError } from './budgets/budget.errors.js';
+export { BudgetStatus } from './budgets/budget.status.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
 export type { BudgetReading } from './budgets/budget.store.js';
 export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
@@ -108,6 +109,11 @@ export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/annou
 export { MAX_ETA_MS } from './contracts/bid.js';
 export { type BidRequest, ContractBidding } from './contracts/contract.bidding.js';
 export type { Announcement, Contract, Participant } from './contracts/contract.js';
+export { ContractCounts } from './contracts/contract.counts.js';
+export { ContractDispatcher } from './contracts/contract.dispatcher.js';
+export { ContractInviters } from './contracts/contract.inviters.js';
+export { type ContractNotice, type Inviter, type NoticeView, toNoticeView } from './contracts/contract.notice.js';
+export { CONTRACT_NET, ContractSelection, DEFAULT_SELECTION_MS } from './contracts/contract.selection.js';
 export { ContractOutcomes } from './contracts/contract.outcomes.js';
 export { type ContractActor, type ContractReading, ContractsService } from './contracts/contracts.service.js';
 export { DEFAULT_WEIGHTS } from './contracts/scoring.js';

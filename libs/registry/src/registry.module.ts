@@ -5,12 +5,17 @@ import { AgentsService } from './agents/agents.service.js';
 import { LeaseTokenStore } from './agents/lease-token.store.js';
 import { BudgetLedger } from './budgets/budget.ledger.js';
 import { budgetProviders } from './budgets/budget.providers.js';
+import { BudgetStatus } from './budgets/budget.status.js';
 import { BudgetsService } from './budgets/budgets.service.js';
 import { ReconciliationStore } from './budgets/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
 import { ContractBidding } from './contracts/contract.bidding.js';
+import { ContractCounts } from './contracts/contract.counts.js';
+import { ContractDispatcher } from './contracts/contract.dispatcher.js';
+import { ContractInviters } from './contracts/contract.inviters.js';
 import { ContractOutcomes } from './contracts/contract.outcomes.js';
 import { contractProviders } from './contracts/contract.providers.js';
+import { ContractSelection } from './contracts/contract.selection.js';
 import { ContractsService } from './contracts/contracts.service.js';
 import { CapabilityAliases } from './discovery/capability.aliases.js';
 import { DirectoryFollower } from './discovery/directory.follower.js';
@@ -57,10 +62,15 @@ export class RegistryModule {
         StrongReader,
         BudgetLedger,
         BudgetsService,
+        BudgetStatus,
         ReconciliationStore,
         ContractsService,
         ContractBidding,
         ContractOutcomes,
+        ContractInviters,
+        ContractCounts,
+        ContractDispatcher,
+        ContractSelection,
       ],
     };
   }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentRecord, BeatResult, LeaseClaim } from '#rollcall/registry';
+import type { AgentRecord, BeatResult, ContractNotice, LeaseClaim, NoticeView } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
 import type { FrameSocket } from '../events/frame.socket.js';
 import { heartbeatJson } from './liveness.view.js';
@@ -8,7 +8,9 @@ import type { StreamConnection } from '../events/stream.connections.js';
 
 /** An action that the server requests from the agent. */
 export type Control =
-  { action: 'drain' | 'quarantine' | 'resume'; by: string } | { action: 'register' | 'stop'; reason: string };
+  | { action: 'drain' | 'quarantine' | 'resume'; by: string }
+  | { action: 'register' | 'stop'; reason: string }
+  | ({ action: ContractNotice['kind'] } & NoticeView);
 
 /**
  * Close codes: 1013 means "try again later"; codes from 4000 are for applications, and their last three digits are the matching

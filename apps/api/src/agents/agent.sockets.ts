@@ -1,6 +1,15 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { CursorExpiredError, EventFeed, EventLog, qualifiedId, type RegistryEvent } from '#rollcall/platform';
-import { type BeatResult, type LeasePolicy, RegisterAgainError, StaleGenerationError } from '#rollcall/registry';
+import {
+  type BeatResult,
+  ContractInviters,
+  type ContractNotice,
+  type Inviter,
+  type LeasePolicy,
+  RegisterAgainError,
+  StaleGenerationError,
+  toNoticeView,
+} from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { StreamConnections } from '../events/stream.connections.js';
 import type { AgentSocket } from './agent.socket.js';
@@ -9,10 +18,10 @@ import { SocketEvacuation } from './socket.evacuation.js';
 
 /**
  * The sockets of the agents that are connected to this replica. Actions of operators reach an agent through the event feed, from
- * any replica, so an agent needs no port of its own.
+ * any replica, so an agent needs no port of its own. So do invitations to bid, awards, and the news of lost auctions.
  */
 @Injectable()
-export class AgentSockets implements OnApplicationBootstrap {
+export class AgentSockets implements OnApplicationBootstrap, Inviter {
   /** The key is the qualified id of the agent. */
   private readonly byAgent = new Map<string, Set<AgentSocket>>();
   private readonly evacuation: SocketEvacuation;
@@ -22,7 +31,9 @@ export class AgentSockets implements OnApplicationBootstrap {
     private readonly log: EventLog,
     private readonly connections: StreamConnections,
     @Inject(LEASE_POLICY) lease: LeasePolicy,
+    inviters: ContractInviters,
   ) {
+    inviters.add(this);
     this.evacuation = new SocketEvacuation(
       () => [...this.byAgent.values()].flatMap((sockets) => Array.from(sockets)),
       lease,
@@ -49,6 +60,16 @@ export class AgentSockets implements OnApplicationBootstrap {
       sockets.delete(socket);
       if (sockets.size === 0 && this.byAgent.get(agentId) === sockets) this.byAgent.delete(agentId);
     };
+  }
+
+  reaches(agentId: string): boolean {
+    return this.byAgent.has(agentId);
+  }
+
+  async deliver(notice: ContractNotice): Promise<void> {
+    const control = { action: notice.kind, ...toNoticeView(notice) };
+    for (const socket of this.byAgent.get(notice.agentId) ?? []) socket.control(control);
+    await Promise.resolve();
   }
 
   async onApplicationBootstrap(): Promise<void> {

@@ -14,13 +14,13 @@ import {
   Max,
   MaxLength,
   Min,
-  ValidateIf,
 } from 'class-validator';
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
+import { UnlessCard } from './card.rule.js';
 import {
   IsAgentName,
   IsAgentVersion,
@@ -102,12 +102,6 @@ export class CostModelBody {
   usdPer1kTokens?: number | null;
 }
 
-/** A card replaces the field if the field is absent. */
-const isNeededBeside =
-  (field: 'name' | 'capabilities') =>
-  (body: RegisterBody): boolean =>
-    body[field] !== undefined || (body.agentCard == null && body.cardUrl === undefined);
-
 export class RegisterBody {
   @ApiPropertyOptional({
     example: 'builder-01',
@@ -141,11 +135,8 @@ export class RegisterBody {
   @IsIn([true, false])
   takeover?: boolean;
 
-  @ApiPropertyOptional({
-    example: 'swarm-builder',
-    description: 'A name for people. Without a card, it is required.',
-  })
-  @ValidateIf(isNeededBeside('name'))
+  @ApiPropertyOptional({ example: 'swarm-builder', description: 'A name for people. Without a card, it is required.' })
+  @UnlessCard('name')
   @IsAgentName()
   name: string;
 
@@ -163,9 +154,7 @@ export class RegisterBody {
     type: 'object',
     additionalProperties: true,
     nullable: true,
-    description:
-      'The A2A agent card. It is stored unchanged. If name or capabilities are absent, the name, the endpoint, the version and the ' +
-      'capabilities (ids and tags of the skills) come from the card; the other fields of the request take precedence.',
+    description: 'The A2A agent card, which is stored unchanged. It replaces a missing name and missing capabilities.',
     example: { name: 'swarm-builder' },
   })
   @IsOptional()
@@ -181,11 +170,9 @@ export class RegisterBody {
   @IsEndpoint()
   cardUrl?: string;
 
-  @ApiPropertyOptional({
-    example: ['plan', 'build', 'code-generation'],
-    description: `${CAPABILITIES_RULE} Without a card, they are required.`,
-  })
-  @ValidateIf(isNeededBeside('capabilities'))
+  /** Required without a card. */
+  @ApiPropertyOptional({ example: ['plan', 'build', 'code-generation'], description: CAPABILITIES_RULE })
+  @UnlessCard('capabilities')
   @IsCapabilities()
   capabilities: string[];
 

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
 import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy } from '../config/registry.policies.js';
@@ -9,6 +10,7 @@ import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { CircuitsController } from './circuits.controller.js';
+import { ContractQueries } from './contract.queries.js';
 import { DiscoveryController } from './discovery.controller.js';
 import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
@@ -31,6 +33,9 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     CircuitsController,
   ],
   providers: [
+    AgentMetrics,
+    LivenessMetrics,
+    ContractQueries,
     QueryReader,
     RegistrationBatchReader,
     RegistrationReader,

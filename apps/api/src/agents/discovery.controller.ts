@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
+import { closeSignal } from '../http/close.signal.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
@@ -30,13 +31,20 @@ export class DiscoveryController {
   @ApiOperation({
     operationId: 'agents.query',
     summary: 'Find agents by capability, health and cost',
-    description: 'Returns routable agents, best first, with the reasons for the order. The caller picks one.',
+    description:
+      'Returns routable agents, best first, with the reasons for the order. The caller picks one. With `prefer: "contract-net"`, ' +
+      'the agents bid, and the response has the bidders; this requires the permission `contracts:announce`, too.',
   })
   @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
   @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { namespace } = callerOf(request);
+    const caller = callerOf(request);
+    const { namespace } = caller;
     const { body } = request;
+    if (this.queries.contracts.accepts(body)) {
+      const ranking = await this.queries.contracts.rank(body, caller, closeSignal(reply));
+      return void reply.type(JSON_TYPE).send(JSON.stringify(ranking));
+    }
     const planned = this.queries.find(namespace, body) ?? (await this.queries.read(namespace, body));
     const { query, plan, strong } = planned;
     if (strong) await this.strong.prepare(query);

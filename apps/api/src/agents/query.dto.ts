@@ -12,10 +12,20 @@ import {
   Max,
   Min,
 } from 'class-validator';
-import { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from '#rollcall/registry';
+import {
+  type AgentQuery,
+  DEFAULT_SELECTION_MS,
+  MAX_CAPABILITIES,
+  MAX_LIMIT,
+  MAX_TASK_LENGTH,
+} from '#rollcall/registry';
 import { Nested } from '../http/nested.js';
 import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
+
+const MIN_AUCTION_MS = 200;
+/** Shorter than the time limit of a request. */
+const MAX_AUCTION_MS = 10_000;
 
 class ProviderFilter {
   @ApiPropertyOptional({ example: 'copilot', description: 'The vendor or product.' })
@@ -116,12 +126,34 @@ export class QueryBody {
   @ApiPropertyOptional({
     example: 'cheapest',
     default: 'cheapest',
-    description: 'The strategy: `cheapest`, `fastest`, `round-robin` or `least-loaded`.',
+    description:
+      'The strategy: `cheapest`, `fastest`, `round-robin` or `least-loaded`; or `contract-net`: the agents bid within `waitMs`.',
   })
   @IsOptional()
   @IsString()
   @Length(1, 50)
   prefer?: string;
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: MIN_AUCTION_MS,
+    maximum: MAX_AUCTION_MS,
+    default: DEFAULT_SELECTION_MS,
+    description: 'Only with `contract-net`: how long the auction may take, in milliseconds.',
+  })
+  @IsOptional()
+  @IsInt()
+  @Min(MIN_AUCTION_MS)
+  @Max(MAX_AUCTION_MS)
+  waitMs?: number;
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_TASK_LENGTH,
+    description: 'Only with `contract-net`: what the agents bid for.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, MAX_TASK_LENGTH)
+  task?: string;
   @ApiPropertyOptional({
     type: 'integer',
     example: 10,

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { type AgentQuery, type QueryPlan, Ranker } from '#rollcall/registry';
+import { validationFailed } from '../http/validation.error.js';
 import { validationPipe } from '../http/validation.pipe.js';
+import { ContractQueries } from './contract.queries.js';
 import { QueryBody, toQuery } from './query.dto.js';
 
 export interface PlannedQuery {
@@ -23,7 +25,11 @@ export class QueryReader {
   private readonly pipe = validationPipe();
   private readonly plans = new LRUCache<string, PlannedQuery>({ max: MAX_PLANS });
 
-  constructor(private readonly ranker: Ranker) {}
+  constructor(
+    private readonly ranker: Ranker,
+    /** For queries that are answered by an auction. */
+    readonly contracts: ContractQueries,
+  ) {}
 
   /** Returns the cached plan of a body with the same text. */
   find(namespace: string, body: unknown = {}): PlannedQuery | undefined {
@@ -33,12 +39,20 @@ export class QueryReader {
 
   async read(namespace: string, body: unknown = {}): Promise<PlannedQuery> {
     const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
+    checkNoAuction(valid);
     const query = { ...toQuery(valid), namespace };
     const planned = { query, plan: this.ranker.plan(query), strong: valid.consistency === 'strong' };
     const key = cacheKeyOf(namespace, body);
     if (key.length <= MAX_CACHED_LENGTH) this.plans.set(key, planned);
     return planned;
   }
+}
+
+/** The fields of an auction would have no effect. */
+function checkNoAuction({ waitMs, task }: QueryBody): void {
+  const given = Object.entries({ waitMs, task }).filter(([, value]) => value !== undefined && value !== null);
+  if (given.length === 0) return;
+  throw validationFailed(given.map(([field]) => ({ field, message: `${field} needs prefer: contract-net` })));
 }
 
 /** The name of a namespace contains no brace, so the keys of two namespaces differ. */

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from '#rollcall/registry';
 import type {
   CandidateMark,
   ExcludedAgent,
@@ -95,6 +96,16 @@ class UnclaimedView {
   similar: string[];
 }
 
+class RankedContractView {
+  @ApiProperty({ example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f', description: 'The id.' }) id: string;
+  @ApiProperty({ enum: CONTRACT_STATES, example: 'confirmed', description: 'The state when the response was sent.' })
+  state: ContractState;
+  @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that has the award.' })
+  winner: string | null;
+  @ApiProperty({ enum: EXPIRY_REASONS, nullable: true, example: null, description: 'Why nobody has won.' })
+  expiryReason: ExpiryReason | null;
+}
+
 export class RankingView implements Ranking {
   @ApiProperty({ example: 'cheapest', description: 'The strategy that ranked the candidates.' }) prefer: string;
   @ApiProperty({
@@ -124,4 +135,6 @@ export class RankingView implements Ranking {
     description: 'With `explain`: capabilities of the query that no agent claims.',
   })
   unclaimed?: UnclaimedView[];
+  @ApiPropertyOptional({ type: RankedContractView, description: 'With `contract-net`: the contract of the auction.' })
+  contract?: RankedContractView;
 }

@@ -31,7 +31,7 @@ function keysOf(...valid: string[]): AdminKeys {
 const contentsOf = (name: string): string => readFileSync(join(folder, name), 'utf8').trim();
 
 describe('the file of the admin key', () => {
-  it('a start on a second database keeps the key of the first one (finding B4)', async () => {
+  it('a start on a second database keeps the key of the first one (N4)', async () => {
     writeFileSync(join(folder, 'admin.key'), 'rk_embedded\n');
     const file = join(folder, 'admin-2.key');
     expect(await ensureAdminKey(keysOf(), config, false)).toMatchObject({ created: 'rk_new', file });

@@ -2,7 +2,7 @@ import { listSettings } from '../config/setting.js';
 import { ConfigSchema } from '../config/config.schema.js';
 import { readArguments } from './arguments.js';
 
-describe('the command line (finding B5)', () => {
+describe('the command line (N5)', () => {
   it('sets environment variables, which exist', () => {
     const given = ['--port', '9000', '--host=::1', '--data-dir', 'x', '--database-url', 'postgres://h/d'];
     expect(readArguments(given)).toEqual({
@@ -10,8 +10,8 @@ describe('the command line (finding B5)', () => {
     });
     const { print } = readArguments(['--help']) as { print: string };
     const named = [...print.matchAll(/Sets ([A-Z_]+)\./g)].map(([, name]) => name);
-    const known = [...listSettings(ConfigSchema).map(({ env }) => env), 'ROLLCALL_CONFIG'];
-    expect(named.filter((name) => !known.includes(name ?? ''))).toEqual([]);
+    const known = new Set([...listSettings(ConfigSchema).map(({ env }) => env), 'ROLLCALL_CONFIG']);
+    expect(named.filter((name) => !known.has(name ?? ''))).toEqual([]);
     expect(named).toHaveLength(6);
   });
 

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
+import { ContractMetrics } from './contract.metrics.js';
 import { ContractsController } from './contracts.controller.js';
 
-@Module({ controllers: [ContractsController] })
+@Module({ controllers: [ContractsController], providers: [ContractMetrics] })
 export class ContractsModule {}

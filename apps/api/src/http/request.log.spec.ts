@@ -17,7 +17,7 @@ describe('RequestLog', () => {
     expect(levels).toEqual([level]);
   });
 
-  it('adds rejected requests to the summary of a terminal, without the query string (finding B5)', () => {
+  it('adds rejected requests to the summary of a terminal, without the query string (N5)', () => {
     const texts: string[] = [];
     const summary = new TerminalSummary((kind, text) => void texts.push(`${kind} ${text}`));
     const pino = {} as Logger;

@@ -8,7 +8,12 @@ const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
 
 class RunDefinitionView {
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
-  @ApiProperty({ type: 'integer', example: 3, description: 'The revision that the run is executed on. Before that, the revision when it was started.' }) revision: number;
+  @ApiProperty({
+    type: 'integer',
+    example: 3,
+    description: 'The revision that the run is executed on. Before that, the revision when it was started.',
+  })
+  revision: number;
 }
 
 class RunLimitView {
@@ -40,6 +45,8 @@ class RunErrorView {
 
 class PendingCallView {
   @ApiProperty({ example: 'call-1', description: 'The id of the call.' }) callId: string;
+  @ApiPropertyOptional({ example: ID, description: 'The delegated run that made the call. Absent if the run made it.' })
+  runId?: string;
   @ApiProperty({ example: 'pay', description: 'The tool.' }) tool: string;
   @ApiProperty({
     ...ANY_OBJECT,
@@ -107,6 +114,20 @@ export class RunView {
   @ApiProperty({ ...TIME, description: 'When the run was started.' }) createdAt: string;
   @ApiProperty({ ...TIME, nullable: true, description: 'When its execution began.' }) startedAt: string | null;
   @ApiProperty({ ...TIME, nullable: true, description: 'When it was finished.' }) finishedAt: string | null;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'How many milliseconds after the end the contents are removed, if the start of the run says so.',
+  })
+  redactAfterMs: number | null;
+  @ApiProperty({
+    ...TIME,
+    nullable: true,
+    example: null,
+    description: 'When the contents were removed. `[redacted]` then replaces the texts of the run and its steps.',
+  })
+  redactedAt: string | null;
 }
 
 export class RunPage extends PageView {
@@ -155,6 +176,8 @@ export function toRunView(run: Run | ListedRun): RunView {
     createdAt: run.createdAt,
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
+    redactAfterMs: run.redactAfterMs,
+    redactedAt: run.redactedAt,
   };
 }
 

@@ -8,7 +8,7 @@ describe('the summary on a terminal', () => {
     summary = new TerminalSummary((kind, text) => void lines.push(`${kind} ${text}`));
   });
 
-  it('has one line for each kind, and counts what is repeated (finding B5)', () => {
+  it('has one line for each kind, and counts what is repeated (N5)', () => {
     summary.add('agent.joined', 'a');
     summary.add('http.rejected', '404 GET /v1/agents/x');
     summary.add('agent.joined', 'b');

@@ -15,18 +15,12 @@ const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: '
 /** States what a field of a definition must be, as the end of the sentence "maxIterations …". */
 export function contentProblem(issue: z.core.$ZodIssue): string {
   if (issue.input === undefined) return 'is required';
-  switch (issue.code) {
-    case 'invalid_type':
-      return `must be ${TYPES[issue.expected] ?? issue.expected}`;
-    case 'invalid_value':
-      return `must be one of ${issue.values.join(', ')}`;
-    case 'too_small':
-      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
-    case 'too_big':
-      return tooBig(issue);
-    default:
-      return issue.message;
-  }
+  const { code } = issue;
+  if (code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
+  if (code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (code === 'too_big') return tooBig(issue);
+  if (code !== 'too_small') return issue.message;
+  return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
 }
 
 function tooBig({ origin, maximum }: z.core.$ZodIssueTooBig): string {

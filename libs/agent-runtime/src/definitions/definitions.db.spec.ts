@@ -287,7 +287,9 @@ describe('lists', () => {
   });
 
   it('S0.5 capabilities are the valid ones, in their normal form, sorted', async () => {
-    await here.definitions.register(draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test', 'BAD CAP!!', 'C++'] }));
+    await here.definitions.register(
+      draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test', 'BAD CAP!!', 'C++'] }),
+    );
     expect(await here.definitions.capabilities(KEY)).toEqual(['c++', 'code.build', 'test']);
   });
 

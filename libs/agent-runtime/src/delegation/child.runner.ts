@@ -11,8 +11,14 @@ import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './c
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
 import { checkPath } from './delegation.guards.js';
+import type {
+  DelegatingParent,
+  DelegationResult,
+  DelegationTarget,
+  DelegationTargets,
+  WantedAgent,
+} from './delegation.targets.js';
 import { paidAgent } from './paid.agent.js';
-import type { DelegatingParent, DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
 import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
@@ -116,11 +122,17 @@ export class ChildRunner {
         if (event.type === 'progress') parent.progress(`${name}: ${event.text}`);
         if (event.type === 'artifact') artifacts.add(event.artifact.name ?? event.artifact.id);
       });
+      await this.reportEnd(target, context, { ok: result.outcome === 'completed', usage: result.usage });
       return toChildResult(name, result, [...artifacts]);
     } catch (error) {
+      await this.reportEnd(target, context, { ok: false });
       if (error instanceof SpendingLimitError) throw error; // nothing was left for the call
       return endedEarly(name, scope) ?? this.failed(name, context, error);
     }
+  }
+
+  private async reportEnd(target: DelegationTarget, run: RunContext, result: DelegationResult): Promise<void> {
+    await target.ended?.(result).catch((error: unknown) => this.report(run, error));
   }
 
   private notStarted(name: string, scope: ChildScope, run: RunContext, error: unknown): ChildResult {

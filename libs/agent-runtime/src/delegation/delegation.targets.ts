@@ -1,4 +1,4 @@
-import type { Agent, ModelProvider } from '#rollcall/providers';
+import type { Agent, AgentUsage, ModelProvider } from '#rollcall/providers';
 import type { CostModel } from '#rollcall/registry';
 import type { RunContext } from '../loop/run.context.js';
 
@@ -6,7 +6,20 @@ import type { RunContext } from '../loop/run.context.js';
 export type WantedAgent =
   | { readonly name: string }
   /** `prefer` is the name of a strategy of the ranking. Only the agents in `among` are considered, if it is present. */
-  | { readonly capabilities: readonly string[]; readonly prefer?: string; readonly among?: ReadonlySet<string> };
+  | {
+      readonly capabilities: readonly string[];
+      readonly prefer?: string;
+      readonly among?: ReadonlySet<string>;
+      /** Only for `prefer: "contract-net"`: what the agents bid for, and how long the auction may take. */
+      readonly task?: string;
+      readonly waitMs?: number;
+    };
+
+/** How a delegated call ended. */
+export interface DelegationResult {
+  readonly ok: boolean;
+  readonly usage?: AgentUsage;
+}
 
 /** What a target can use of the agent that delegates. */
 export interface DelegatingParent {
@@ -27,6 +40,8 @@ export interface DelegationTarget {
   readonly definition?: { readonly name: string; readonly revision: number };
   /** The agent in the registry that is charged for the call, too; absent if the agent is not registered. */
   readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
+  /** Called with the result of the call, before `close`. */
+  ended?(result: DelegationResult): Promise<void>;
   /** Releases the agent after the call. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_CAPABILITIES } from '#rollcall/registry';
+import { CONTRACT_NET, MAX_CAPABILITIES } from '#rollcall/registry';
 import { labelled } from '../skills/labelled.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
@@ -21,6 +21,8 @@ export const DELEGATION_TOOLS: ReadonlySet<string> = new Set([
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const MAX_TASKS = 100;
 const MAX_LISTED = 100;
+const MIN_WAIT_MS = 200;
+const MAX_WAIT_MS = 60_000;
 const MAX_DESCRIPTION_CHARS = 300;
 
 const AgentName = z.string().min(1).max(300).describe('The name of the agent, as list_agents returns it');
@@ -35,7 +37,18 @@ const DelegateInput = z
       .max(MAX_CAPABILITIES)
       .optional()
       .describe('Instead of agent: any agent that has all these capabilities'),
-    prefer: z.string().max(64).optional().describe('With capabilities: cheapest (default), fastest, least-loaded …'),
+    prefer: z
+      .string()
+      .max(64)
+      .optional()
+      .describe('With capabilities: cheapest (default), fastest, least-loaded …, or contract-net: the agents bid'),
+    waitMs: z
+      .number()
+      .int()
+      .min(MIN_WAIT_MS)
+      .max(MAX_WAIT_MS)
+      .optional()
+      .describe('With contract-net: how long the auction may take'),
     task: Task,
     data: z.unknown().optional().describe('Any JSON that the agent needs'),
   })
@@ -81,7 +94,7 @@ function delegateToAgent(delegator: Delegator, maxChars: number): Tool {
     idempotent: REPEATABLE,
     timeoutMs: NO_TIMEOUT_MS,
     execute: async ({ task, data, ...target }, context) =>
-      outputOf(await delegator.delegate({ wanted: wantedOf(target), task, data }, context), maxChars),
+      outputOf(await delegator.delegate({ wanted: wantedOf(target, task), task, data }, context), maxChars),
   });
 }
 
@@ -113,8 +126,13 @@ function spawning(delegator: Delegator, maxChars: number): Tool[] {
   ];
 }
 
-function wantedOf({ agent, capabilities = [], prefer }: Omit<z.output<typeof DelegateInput>, 'task'>): WantedAgent {
-  return agent === undefined ? { capabilities, ...(prefer !== undefined && { prefer }) } : { name: agent };
+function wantedOf(
+  { agent, capabilities = [], prefer, waitMs }: Omit<z.output<typeof DelegateInput>, 'task'>,
+  task: string,
+): WantedAgent {
+  if (agent !== undefined) return { name: agent };
+  const auction = prefer === CONTRACT_NET && { task, ...(waitMs !== undefined && { waitMs }) };
+  return { capabilities, ...(prefer !== undefined && { prefer }), ...auction };
 }
 
 /** A failure is thrown, so that the call counts as failed. */

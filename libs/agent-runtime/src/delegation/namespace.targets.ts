@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { ContractTargets } from '../contracts/contract.targets.js';
 import { DefinitionTargets } from './definition.targets.js';
 import { CombinedTargets } from './delegation.targets.js';
 import { RegistryTargets } from './registry.targets.js';
 
-/** The agents in the namespace of a run: first its definitions, then the agents of the live registry. */
+/** The agents in the namespace of a run: the winner of an auction if the run wants one, then definitions, then the live registry. */
 @Injectable()
 export class NamespaceTargets extends CombinedTargets {
-  constructor(definitions: DefinitionTargets, registry: RegistryTargets) {
-    super([definitions, registry]);
+  constructor(contracts: ContractTargets, definitions: DefinitionTargets, registry: RegistryTargets) {
+    super([contracts, definitions, registry]);
   }
 }

@@ -30,16 +30,18 @@ export class AgentShutdowns {
     private readonly commands: RuntimeCommands,
   ) {
     commands.onCommand(async ({ namespace, name }, limitMs) =>
-      name === undefined ? await this.allHere(namespace, limitMs) : await this.oneHere({ namespace, name }, limitMs),
+      name === undefined
+        ? await this.closeAllHere(namespace, limitMs)
+        : await this.closeOneHere({ namespace, name }, limitMs),
     );
   }
 
   async one(key: DefinitionKey, limitMs: number): Promise<AgentShutdown> {
-    const here = await this.oneHere(key, limitMs);
-    if (here[key.name]) return here[key.name];
+    const agent = this.host.find(key);
+    if (agent) return toAgentShutdown(await this.host.shutdown(agent, limitMs));
     const row = await this.store.find(qualifiedId(key.namespace, key.name));
-    const ended = row && (await this.there(row.replicaId, [row], key, limitMs));
-    if (!ended?.[key.name]) throw new AgentNotHostedError(key.name);
+    const ended = row && (await this.closeRemotely(row.replicaId, [row], key, limitMs));
+    if (!ended || !Object.hasOwn(ended, key.name)) throw new AgentNotHostedError(key.name); // a name may be `constructor`
     return ended[key.name];
   }
 
@@ -88,18 +90,18 @@ export class AgentShutdowns {
       Array.from(replicas, async ([replicaId, rows]) =>
         replicaId === this.host.replicaId
           ? await this.close(this.membersOf(namespace), limitMs)
-          : await this.there(replicaId, rows, { namespace }, limitMs),
+          : await this.closeRemotely(replicaId, rows, { namespace }, limitMs),
       ),
     );
     return results.flatMap((result) => Object.entries(result));
   }
 
-  private async oneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
+  private async closeOneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
     const agent = this.host.find(key);
     return agent ? await this.close([agent], limitMs) : {};
   }
 
-  private async allHere(namespace: string, limitMs: number): Promise<CommandResult> {
+  private async closeAllHere(namespace: string, limitMs: number): Promise<CommandResult> {
     const close = async (): Promise<CommandResult> => await this.close(this.membersOf(namespace), limitMs);
     return await this.spawner.gate.whileClosed(namespace, close);
   }
@@ -116,7 +118,7 @@ export class AgentShutdowns {
     return Object.fromEntries(await Promise.all(closing));
   }
 
-  private async there(
+  private async closeRemotely(
     replicaId: string,
     rows: readonly RuntimeAgentRow[],
     command: Partial<DefinitionKey> & { namespace: string },

@@ -58,7 +58,7 @@ export class HostedAgent {
       this.usedAt = performance.now();
       const instance = await this.instance();
       try {
-        return this.noting(await instance.use());
+        return this.timed(await instance.use());
       } catch (error) {
         if (!(error instanceof SlotsClosed)) throw error; // the instance was replaced while the call waited: use the new one
       }
@@ -97,7 +97,7 @@ export class HostedAgent {
     return detail;
   }
 
-  private noting(use: AgentUse): AgentUse {
+  private timed(use: AgentUse): AgentUse {
     const release = (): void => {
       this.usedAt = performance.now();
       use.release();
@@ -107,11 +107,11 @@ export class HostedAgent {
 
   private start(): Promise<AgentInstance> {
     const attempt = this.build();
-    void this.note(attempt);
+    void this.keepBuilt(attempt);
     return attempt;
   }
 
-  private async note(attempt: Promise<AgentInstance>): Promise<void> {
+  private async keepBuilt(attempt: Promise<AgentInstance>): Promise<void> {
     const instance = await attempt.catch(ignore);
     if (this.current !== attempt) return;
     if (instance) this.built = instance;

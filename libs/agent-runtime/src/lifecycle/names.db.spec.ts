@@ -1,3 +1,4 @@
+import { until } from '#rollcall/test-support';
 import { BY, codeOf, define, NAMESPACE, spawn, type TestHost, TestHosts } from '../testing/test-hosts.js';
 
 let hosts: TestHosts;
@@ -57,6 +58,24 @@ describe('definitions and spawned agents share their names', () => {
     expect(await register(there)).toBe('succeeded');
     await here.beats.pass();
     expect(here.fake.open).toHaveLength(0);
+  });
+});
+
+describe('an evicted agent whose name is locked', () => {
+  it('stays open, and registers again when the lock is released', async () => {
+    const impatient = await hosts.add({ operationTimeoutMs: 1_000 });
+    await spawn(impatient, 'ada');
+    await there.agents.remove('ada', 'evicted');
+    const { db } = hosts.database;
+    await db.transaction(async () => {
+      await db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.definitions', 0))`);
+      await impatient.beats.pass();
+    });
+    expect([impatient.fake.open.length, await there.lifecycle.has(ADA)]).toEqual([1, false]);
+    await until('it is registered again', async () => {
+      await impatient.beats.pass();
+      return await there.lifecycle.has(ADA);
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import {
   type Agent,
@@ -16,7 +17,7 @@ import { Progress, type RecordedCall } from './recorded.call.js';
 import type { RunJournal } from './run.journal.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
-import { endOfDelegated, failureOf, isFinal, type RunEnd } from './run.status.js';
+import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from './run.status.js';
 import type { NewRun } from './run.store.js';
 
 const CREATED_BY = 'system:runtime';
@@ -82,6 +83,7 @@ export class DelegatedRuns extends RunRecorder {
     try {
       for await (const event of recordedCall(call, progress)) {
         if (event.type === 'finished') {
+          if (isReviewNeeded(event.result)) await waitForReview(journal, progress);
           if (agent instanceof ReactAgent) await journal.append({ type: 'finished', result: event.result });
           end = endOfDelegated(event.result);
           await finish(journal, end, progress);
@@ -95,6 +97,13 @@ export class DelegatedRuns extends RunRecorder {
       await finish(journal, end ?? (isDeadline(options.signal) ? LATE : CANCELLED), progress).finally(ended);
     }
   }
+}
+
+/** The root waits for the decision, and the delegated run continues together with it. Never resolves. */
+async function waitForReview({ scope, run }: RunJournal, { pending }: Progress): Promise<never> {
+  scope.review(pending.map((call) => ({ ...call, runId: run.id })));
+  if (!scope.isClosed) await once(scope.signal, 'abort');
+  throw new RunClosedError();
 }
 
 /** The end of a delegated run is recorded once, unless the whole tree is closed for this replica. */
@@ -123,6 +132,7 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
     state: 'running',
     target: { agent: agentId },
     host: null,
+    redactAfterMs: null, // the contents of a tree are removed together
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,
   };

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Database, type WorkClaim } from '#rollcall/platform';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
+import { LIFECYCLE_OPTIONS, type LifecycleOptions } from '../lifecycle/lifecycle.options.js';
 import { RunEvents } from './run.events.js';
 import type { Run } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -26,6 +27,7 @@ export class RunClaimStore {
     private readonly db: Database,
     private readonly events: RunEvents,
     private readonly hosted: HostedAgents,
+    @Inject(LIFECYCLE_OPTIONS) private readonly lifecycle: LifecycleOptions,
   ) {}
 
   /**
@@ -45,6 +47,7 @@ export class RunClaimStore {
         [...running.keys()],
         [...running.values()],
         this.hosted.replicaId,
+        this.lifecycle.beatEveryMs * MISSED_BEATS,
       ]);
       const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
       await this.events.started(claims.flatMap(({ run }) => (run.attempts === 1 ? [run] : [])));
@@ -73,10 +76,13 @@ export class RunClaimStore {
 
 const LOCK = 'SELECT id FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2) ORDER BY id FOR NO KEY UPDATE';
 
-/** The live agent of the run on another replica. Only that replica can call it, because its name is not that of a definition. */
-const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent AS a USING (agent_id, generation)
-  WHERE h.namespace = run.namespace AND h.name = run.agent_id AND h.replica_id <> $8::text AND a.left_at IS NULL
-    AND h.definition IS DISTINCT FROM h.name`;
+/** A replica that has missed this many heartbeats of an agent does not count as alive. */
+const MISSED_BEATS = 3;
+
+/** The agent of the run on another replica. Only that replica can call it, because its name is not that of a definition. */
+const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent_lease AS l USING (agent_id, generation)
+  WHERE h.namespace = run.namespace AND h.name = run.agent_id AND h.replica_id <> $8::text
+    AND h.definition IS DISTINCT FROM h.name AND l.last_beat_at > clock_timestamp() - $9 * interval '1 millisecond'`;
 
 /** An agent at its limit is left out, so that its queue does not hide the runs of other agents. */
 const CLAIM = `

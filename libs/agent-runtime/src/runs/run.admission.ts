@@ -35,7 +35,7 @@ export class RunAdmission {
 
   /** Opens the budget of the run, in the transaction that stores the run. */
   async openBudget({ namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>): Promise<void> {
-    await this.spending.openRun({ namespace, runId, parentRunId: null, limit });
+    await this.spending.createRun({ namespace, runId, parentRunId: null, limit });
   }
 }
 

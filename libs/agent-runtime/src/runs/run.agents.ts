@@ -6,6 +6,7 @@ import { addressOf } from '../delegation/agent.address.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RegistryTargets } from '../delegation/registry.targets.js';
 import { type AgentUse, HostedAgents } from '../lifecycle/hosted.agents.js';
+import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import type { RunContext } from '../loop/run.context.js';
 import { RunCandidates } from './run.candidates.js';
 import { RunTargetUnknownError } from './run.errors.js';
@@ -49,9 +50,10 @@ export class RunAgents {
     try {
       return await this.hosted.use(key);
     } catch (error) {
+      if (error instanceof AgentHostedElsewhereError)
+        throw closed(`The replica of the agent ${key.name} does not respond.`);
       if (!(error instanceof DefinitionNotFoundError) || definition?.name === key.name) throw error;
-      const message = `The agent ${key.name} was shut down before the run could start. Spawn it again, then retry the run.`;
-      throw new ProviderError('AGENT_CLOSED', message);
+      throw closed(`The agent ${key.name} was shut down before the run could start.`);
     }
   }
 
@@ -80,4 +82,8 @@ export class RunAgents {
   private async isMarked(key: { namespace: string; name: string }): Promise<boolean> {
     return (await this.definitions.get(key)).content.metadata?.[MARK] === true;
   }
+}
+
+function closed(message: string): ProviderError {
+  return new ProviderError('AGENT_CLOSED', `${message} Spawn it again, then retry the run.`);
 }

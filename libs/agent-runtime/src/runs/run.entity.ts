@@ -8,6 +8,11 @@ import type { RunTarget } from './run.js';
 @Index('run_namespace', ['namespace', 'seq'])
 @Index('run_changes', ['namespace', 'createdBy', 'stateAt', 'seq'], { where: 'parent_id IS NULL' })
 @Index('run_root', ['rootId', 'seq'])
+@Index('run_redactable', ['finishedAt'], { where: 'parent_id IS NULL AND redacted_at IS NULL' })
+@Index('run_redaction_requested', ['finishedAt'], {
+  where: 'redact_after_ms IS NOT NULL AND parent_id IS NULL AND redacted_at IS NULL',
+})
+@Index('run_waiting', ['deadline'], { where: "state = 'waiting' AND parent_id IS NULL" })
 @Index('run_claimable', ['seq'], { where: "state IN ('queued', 'running') AND parent_id IS NULL" })
 export class RunEntity {
   /** The order of creation. */
@@ -55,6 +60,11 @@ export class RunEntity {
   @Index('run_finished_at', { where: 'parent_id IS NULL' })
   @Column({ type: 'timestamptz', name: 'finished_at', nullable: true })
   finishedAt: Date | null;
+
+  /** How long the contents are kept after the end, if the start of the run limited it. */
+  @Column({ type: 'integer', name: 'redact_after_ms', nullable: true }) redactAfterMs: number | null;
+  /** When the contents were removed. */
+  @Column({ type: 'timestamptz', name: 'redacted_at', nullable: true }) redactedAt: Date | null;
 
   @Column({ type: 'uuid', name: 'lease_owner', nullable: true }) leaseOwner: string | null;
   /** Changes with every claim and is removed when the run is cancelled. A write with an old token has no effect. */

@@ -30,6 +30,14 @@ export class RunNotFinishedError extends RuntimeError {
   }
 }
 
+export class RunRedactedError extends RuntimeError {
+  readonly code = 'RUN_REDACTED';
+
+  constructor() {
+    super('The contents of the run were removed, so it cannot be retried. Start a new run with the input.');
+  }
+}
+
 export class RunNotWaitingError extends RuntimeError {
   readonly code = 'RUN_NOT_WAITING';
   override readonly details: Pick<Run, 'state' | 'waitingFor'>;

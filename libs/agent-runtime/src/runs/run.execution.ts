@@ -13,7 +13,7 @@ import { RunCrashedError } from './run.errors.js';
 import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
-import { endOf, failureOf, type RunEnd } from './run.status.js';
+import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';
@@ -43,11 +43,16 @@ export class RunExecution {
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
     const release = this.delegated.follow(scope);
+    const progress = new Progress();
     try {
       const recorded = { run, steps: await this.records.stepsOf(run) };
       const journal = this.records.journal(recorded, scope);
-      const progress = new Progress();
-      const end = await this.attempt(recorded, journal, progress);
+      const end = await this.attempt(recorded, journal, progress).catch(async (error: unknown) => {
+        const isWaiting =
+          scope.reviews.length > 0 && (await journal.endClosed(reviewOf(scope.reviews), progress.usage));
+        if (!isWaiting) throw error;
+      });
+      if (!end) return 'ended';
       await scope.delegatedEnded();
       await journal.end(end, progress.usage);
       return 'ended';

@@ -15,7 +15,7 @@ import type {
 } from './run.js';
 import { isFinal } from './run.status.js';
 import type { StoredStep } from './run.step.js';
-import { RunStore } from './run.store.js';
+import { type OpenRuns, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
 
 const POLL_MS = 1_000;
@@ -83,6 +83,11 @@ export class RunReader {
     const charged = await this.charges.of(all);
     const complete = withCharges(all, charged);
     return treeOf(same(run, complete), complete, charged);
+  }
+
+  /** The unfinished runs of all namespaces. */
+  async open(): Promise<OpenRuns> {
+    return await this.store.countOpen();
   }
 
   /** Everything that is stored about the run and its descendants. */

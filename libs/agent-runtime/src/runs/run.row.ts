@@ -9,12 +9,12 @@ export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.p
   r.retry_of AS "retryOf", r.conversation_id AS "conversationId", r.state, r.state_at AS "stateAt", r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
   r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
   r.usage, r.attempts, r.crashes, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
-  r.started_at AS "startedAt", r.finished_at AS "finishedAt"`;
+  r.started_at AS "startedAt", r.finished_at AS "finishedAt", r.redact_after_ms AS "redactAfterMs",
+  r.redacted_at AS "redactedAt"`;
 
 export function toRun(row: RunRow): Run {
   const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId, input } = row;
-  const { definition, revision, limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, createdBy } =
-    row;
+  const { limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, createdBy } = row;
   return {
     id,
     namespace,
@@ -28,7 +28,7 @@ export function toRun(row: RunRow): Run {
     waitingFor,
     target,
     agentId,
-    definition: definition === null || revision === null ? null : { name: definition, revision },
+    definition: definitionOf(row),
     input,
     limit: { tokens: toNumber(limitTokens), microUsd: toNumber(limitMicroUsd) },
     deadline: toText(deadline),
@@ -37,10 +37,23 @@ export function toRun(row: RunRow): Run {
     attempts,
     crashes,
     createdBy,
-    createdAt: row.createdAt.toISOString(),
-    startedAt: toText(row.startedAt),
-    finishedAt: toText(row.finishedAt),
+    ...timesOf(row),
+    redactAfterMs: row.redactAfterMs,
+    redactedAt: toText(row.redactedAt),
   };
+}
+
+export function definitionOf({
+  definition: name,
+  revision,
+}: Pick<RunRow, 'definition' | 'revision'>): Run['definition'] {
+  return name === null || revision === null ? null : { name, revision };
+}
+
+type Times = 'createdAt' | 'startedAt' | 'finishedAt';
+
+export function timesOf({ createdAt, startedAt, finishedAt }: Pick<RunRow, Times>): Pick<Run, Times> {
+  return { createdAt: createdAt.toISOString(), startedAt: toText(startedAt), finishedAt: toText(finishedAt) };
 }
 
 /** A run that continues has only what exists of the answer. Only a waiting run has calls that wait for a decision. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ProviderError } from '#rollcall/providers';
+import type { PendingCall } from './run.status.js';
 
 /** How long a root waits for its delegated runs. Those that are then in progress end together with it. */
 const END_MS = 1_000;
@@ -21,6 +22,8 @@ export class RunScope {
   readonly signal: AbortSignal;
   /** Whether the replica stops. */
   isDraining = false;
+  /** The calls of delegated runs that need a decision before the run can continue. */
+  readonly reviews: PendingCall[] = [];
   private readonly controller = new AbortController();
   private unsafeCalls = 0;
   private readonly delegated = new Set<Promise<void>>();
@@ -61,9 +64,15 @@ export class RunScope {
     timer.abort();
   }
 
+  /** The root must wait for decisions about these calls. Closes the scope like `drain`, but at once if possible. */
+  review(calls: readonly PendingCall[]): void {
+    this.reviews.push(...calls);
+    this.onStored();
+  }
+
   /** Called when a step is stored. */
   onStored(): void {
-    if (this.isDraining && this.unsafeCalls === 0) this.close();
+    if ((this.isDraining || this.reviews.length > 0) && this.unsafeCalls === 0) this.close();
   }
 
   /** A call that must not be repeated begins (1) or ends (-1). */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
+import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 import type { RunFence } from './run.scope.js';
@@ -13,14 +14,28 @@ export type NewRun = Pick<
   Run,
   'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
 > &
-  Pick<Run, 'limit' | 'createdBy'> &
+  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
   Pick<StartRun, 'conversationId' | 'messageId'> & {
     state: 'queued' | 'running';
     deadline: number | null;
     host: string | null;
   };
 
+/** How many runs are not finished, and how long the oldest queued one has waited. */
+export interface OpenRuns {
+  readonly runs: Record<'queued' | 'running' | 'waiting', number>;
+  readonly oldestQueuedMs: number;
+}
+
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
+
+const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms, started_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
+         ON CONFLICT (id) DO NOTHING RETURNING *),
+       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
+       SELECT ${RUN_COLUMNS} FROM r`;
 
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
@@ -29,16 +44,7 @@ export class RunStore {
 
   /** Adds a run and its first step, the input. Returns undefined if the run exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
-    const rows = await this.db.query<RunRow>(
-      `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
-           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, started_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18,
-           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
-         ON CONFLICT (id) DO NOTHING RETURNING *),
-       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
-       SELECT ${RUN_COLUMNS} FROM r`,
-      valuesOf(run),
-    );
+    const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));
     return rows[0] && toRun(rows[0]);
   }
 
@@ -99,13 +105,13 @@ export class RunStore {
     return rows.map(({ runId, seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
   }
 
-  /** Adds a step to a waiting run, and puts the run into the queue. The caller has locked the run. */
-  async continue(id: string, step: RunStep): Promise<void> {
+  /** Adds a step to a waiting run or to one of its descendants, and puts the run into the queue. The caller has locked the run. */
+  async continue(id: string, { runId, step }: DecidedStep): Promise<void> {
     await this.db.query(
       `WITH added AS (INSERT INTO run_step (run_id, seq, step)
-         SELECT $1, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $1)
+         SELECT $3, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $3)
        UPDATE run SET state = 'queued', state_at = clock_timestamp(), waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
-      [id, JSON.stringify(step)],
+      [id, JSON.stringify(step), runId],
     );
   }
 
@@ -137,12 +143,13 @@ export class RunStore {
     );
   }
 
-  /** Ends waiting runs whose deadline has passed. */
+  /** Ends waiting runs whose deadline has passed, with their descendants. */
   async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
     const rows = await this.db.query<RunRow>(
-      `UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, finished_at = clock_timestamp()
-       WHERE id IN (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
-         LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING ${RUN_COLUMNS}`,
+      `WITH late AS (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
+         LIMIT $3 FOR UPDATE SKIP LOCKED)
+       UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       FROM late WHERE r.root_id = late.id AND r.state IN ('waiting', 'running') RETURNING ${RUN_COLUMNS}`,
       [state, JSON.stringify(result), limit],
     );
     return rows.map(toRun);
@@ -162,6 +169,18 @@ export class RunStore {
       ),
     ]);
     return row?.runs ?? 0;
+  }
+
+  /** The unfinished roots of all namespaces. Delegated runs are executed together with their roots. */
+  async countOpen(): Promise<OpenRuns> {
+    const rows = await this.db.query<{ state: keyof OpenRuns['runs']; runs: number; oldest: number | null }>(
+      `SELECT state, count(*)::integer AS runs, extract(epoch FROM clock_timestamp() - min(queued_at))::float8 AS oldest
+         FROM run WHERE state IN ('queued', 'running') AND parent_id IS NULL GROUP BY state
+       UNION ALL SELECT 'waiting', count(*)::integer, NULL FROM run WHERE state = 'waiting' AND parent_id IS NULL`,
+    );
+    const runs = { queued: 0, running: 0, waiting: 0 };
+    for (const row of rows) runs[row.state] = row.runs;
+    return { runs, oldestQueuedMs: (rows.find(({ state }) => state === 'queued')?.oldest ?? 0) * 1_000 };
   }
 
   async countUnfinished(namespace: string): Promise<number> {
@@ -200,5 +219,6 @@ function valuesOf(run: NewRun): unknown[] {
     run.createdBy,
     conversationId,
     JSON.stringify(first),
+    run.redactAfterMs,
   ];
 }

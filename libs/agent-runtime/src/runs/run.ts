@@ -49,6 +49,10 @@ export interface Run {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
+  /** How long the contents are kept after the end, if the start of the run limited it. */
+  readonly redactAfterMs: number | null;
+  /** When the contents were removed: the input, the answer and the texts of the steps are then placeholders. */
+  readonly redactedAt: string | null;
 }
 
 export interface StartRun {
@@ -61,6 +65,8 @@ export interface StartRun {
   readonly limit?: SpendingLimit;
   /** In milliseconds since 1970. */
   readonly deadline?: number;
+  /** How long the contents are kept after the end. A shorter time of the installation takes precedence. */
+  readonly redactAfterMs?: number;
   /** The principal that starts the run. */
   readonly by: string;
 }

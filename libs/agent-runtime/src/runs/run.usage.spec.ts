@@ -24,8 +24,8 @@ describe('a decision about a call', () => {
     const result = { parts: [], approvals: [call] };
     const decision = { callId: 'c', inputHash: 'h', approved: true, output: 'paid' };
     const of = (waitingFor: 'approval' | 'needs_review'): unknown =>
-      stepOf({ state: 'waiting', waitingFor, result }, decision);
-    expect(of('needs_review')).toMatchObject({ type: 'tool-finished', output: 'paid' });
+      stepOf({ id: 'r', state: 'waiting', waitingFor, result }, decision);
+    expect(of('needs_review')).toMatchObject({ runId: 'r', step: { type: 'tool-finished', output: 'paid' } });
     expect(() => of('approval')).toThrow('The call has not been executed, so it has no output.');
   });
 });

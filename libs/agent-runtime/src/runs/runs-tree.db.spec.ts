@@ -52,6 +52,42 @@ describe('a tree of runs', () => {
   });
 });
 
+describe('a delegated run that was interrupted in a call that is not idempotent', () => {
+  it('B6 S2.4 lets its root wait for a review, and continues with the decision', async () => {
+    const first = await world.replica();
+    const run = await first.run('manager');
+    await until("the child's tool works", () => world.executed.length === 1);
+    await world.endLeases();
+    const second = await world.replica();
+    const waiting = await ended(second, run);
+    expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const [pending] = waiting.result?.approvals ?? [];
+    const before = await second.reader.tree(keyOf(run));
+    expect(before.children).toMatchObject([{ run: { id: pending?.runId, agentId: 'payer', state: 'running' } }]);
+    expect((await budgetOf(second, run)).held).toBe(0);
+    const { callId = '', inputHash = '' } = pending ?? {};
+    await second.runs.approve(keyOf(run), { callId, inputHash, approved: true, output: 'it had worked' }, ACTOR);
+    expect(await ended(second, run)).toMatchObject({ state: 'completed' });
+    const after = await second.reader.tree(keyOf(run));
+    expect(after).toMatchObject({ subtree: { tokens: 4 * TOKENS }, children: [{ run: { state: 'completed' } }] });
+    expect(world.executed).toEqual(['pay']);
+  });
+
+  it('B6 S2.4 is stopped together with its root at the deadline of the root', async () => {
+    const first = await world.replica();
+    const run = await first.run('manager');
+    await until("the child's tool works", () => world.executed.length === 1);
+    await world.endLeases();
+    const second = await world.replica();
+    await ended(second, run);
+    await world.database.db.query(`UPDATE run SET deadline = clock_timestamp() - interval '1 second'`);
+    await second.sweeper.expire();
+    const tree = await second.reader.list({ namespace: 'default', rootId: run.id }, 10);
+    expect(tree).toHaveLength(2);
+    for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+  });
+});
+
 describe('a run of an agent with its own loop', () => {
   it('B6 has the same record and the same payment', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));

@@ -1,7 +1,9 @@
-import { proxyPostgres } from '#rollcall/platform/testing';
+import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
+import type { TestRuns } from '../testing/test-runs.js';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
+import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
 
@@ -245,5 +247,61 @@ describe('a cancelled run', () => {
     await expect(one.runs.cancel(key, ACTOR)).rejects.toMatchObject({ code: 'RUN_FINISHED' });
     const retried = await one.runs.retry(key, ACTOR);
     expect(await ended(one, retried)).toMatchObject({ state: 'completed', retryOf: run.id });
+  });
+});
+
+describe('a run whose contents are removed', () => {
+  async function contents(on: TestRuns, run: Run): Promise<string> {
+    return JSON.stringify(await on.reader.export(keyOf(run)));
+  }
+
+  it('B6 keeps its tree, its usage and the kinds of its steps, and cannot be retried', async () => {
+    world.gate.resolve();
+    const one = await world.replica({ redactAfterMs: 0 });
+    const run = await one.run('boss', 'Begin with 1234567890.');
+    const done = await ended(one, run);
+    const steps = await stepsOf(one, run);
+    expect(await contents(one, run)).toContain('1234567890');
+    expect(await one.redactor.redact()).toBe(1);
+    expect(await one.redactor.redact()).toBe(0);
+    const text = await contents(one, run);
+    for (const removed of ['1234567890', 'Do it.', 'worked', 'done']) expect(text).not.toContain(removed);
+    expect(await one.reader.get(keyOf(run))).toEqual({
+      ...done,
+      input: [{ type: 'text', text: '[redacted]' }],
+      result: { parts: [{ type: 'text', text: '[redacted]' }] },
+      redactedAt: expect.any(String) as string,
+    });
+    expect(await stepsOf(one, run)).toEqual(steps);
+    const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+    expect(tree.map(({ redactedAt }) => redactedAt !== null)).toEqual([true, true]);
+    await expect(one.runs.retry(keyOf(run), ACTOR)).rejects.toMatchObject({ code: 'RUN_REDACTED' });
+    expect(JSON.stringify(await readAll(one.events))).not.toContain('1234567890');
+  });
+
+  it('B6 is one that requested it, or that is finished for longer than the policy allows, and never an unfinished one', async () => {
+    world.gate.resolve();
+    const one = await world.replica();
+    const request = { namespace: 'default', target: { definition: 'looker' }, by: 'key:test' };
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    const requested = await one.runs.start({ ...request, input, redactAfterMs: 0 });
+    const later = await one.runs.start({ ...request, input, redactAfterMs: 60_000 });
+    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, input, redactAfterMs: 0 });
+    for (const run of [requested, later, waiting]) await ended(one, run);
+    const isRedacted = async (run: Run): Promise<boolean> => (await one.reader.get(keyOf(run))).redactedAt !== null;
+    expect(await one.redactor.redact()).toBe(1);
+    expect([await isRedacted(requested), await isRedacted(later), await isRedacted(waiting)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(await one.runs.retry(keyOf(later), ACTOR)).toMatchObject({ redactAfterMs: 60_000 });
+    const strict = await world.replica({ maxRunning: 0, redactAfterMs: 10_000 });
+    expect(await strict.redactor.redact()).toBe(0);
+    await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '11 seconds' WHERE id = $1`, [
+      later.id,
+    ]);
+    expect(await strict.redactor.redact()).toBe(1);
+    expect([await isRedacted(later), await isRedacted(waiting)]).toEqual([true, false]);
   });
 });

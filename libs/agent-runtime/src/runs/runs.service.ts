@@ -5,7 +5,7 @@ import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { lowerLimit, RunAdmission } from './run.admission.js';
-import { stepOf } from './run.decision.js';
+import { type DecidedStep, stepOf } from './run.decision.js';
 import {
   RunDeadlinePassedError,
   RunDelegatedError,
@@ -14,12 +14,12 @@ import {
   RunNotFinishedError,
   RunNotFoundError,
   RunNotWaitingError,
+  RunRedactedError,
 } from './run.errors.js';
 import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
 import { currentResult } from './run.row.js';
 import { isFinal } from './run.status.js';
-import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 import { sumOf } from './run.usage.js';
@@ -62,8 +62,9 @@ export class RunsService {
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
+    const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
-    const run = { ...place, ...message, target, agentId, definition, limit, deadline, createdBy: by };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
     return async () => await this.insert(run, chosen);
   }
 
@@ -81,10 +82,12 @@ export class RunsService {
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
-    const { namespace, target, input, limit, state, rootId, id } = await this.get(key);
+    const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
-    return await this.prepare({ namespace, target, input, limit, by: actor.by }, id);
+    if (redactedAt !== null) throw new RunRedactedError();
+    const kept = redactAfterMs === null ? {} : { redactAfterMs };
+    return await this.prepare({ namespace, target, input, limit, ...kept, by: actor.by }, id);
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
@@ -98,7 +101,7 @@ export class RunsService {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
-      return { type: 'message', parts, ...(messageId !== undefined && { messageId }) };
+      return { runId: run.id, step: { type: 'message', parts, ...(messageId !== undefined && { messageId }) } };
     });
   }
 
@@ -133,7 +136,7 @@ export class RunsService {
     });
   }
 
-  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => RunStep): Promise<Run> {
+  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => DecidedStep): Promise<Run> {
     return await this.db.transaction(async () => {
       const run = await this.changeable(key, actor);
       if (isFinal(run.state)) throw new RunFinishedError(run.state);

@@ -51,6 +51,12 @@ describe('S4.3 front matter', () => {
     expect(fields).toEqual({ description: 'First: line\nContext: second line\n  <b>x</b>', name: 'a' });
   });
 
+  it('reports the last line of a text, without the empty lines after it', () => {
+    const text = '---\nmodel: a: b\n\ndescription: c: d\n\ne\n\nname: f\n---\n';
+    const messages = parse(text).warnings.map(({ message }) => /plain text.*?\./.exec(message)?.[0]);
+    expect(messages).toEqual(['plain text.', 'plain text up to line 6.']);
+  });
+
   it('uses the last value of a key that occurs twice, with a warning', () => {
     const { fields, warnings } = parse('---\nname: a\nmodel: x\nname: b\n---\n');
     expect(fields).toEqual({ name: 'b', model: 'x' });

@@ -76,7 +76,8 @@ function plainText({ key, lines }: Entry): string {
 }
 
 function notYaml({ key, line, lines }: Entry): SpecProblem {
-  const end = lines.length === 1 ? '' : ` up to line ${line + lines.length - 1}`;
+  const last = line + lines.findLastIndex((text) => text.trim() !== '');
+  const end = last === line ? '' : ` up to line ${last}`;
   return {
     line,
     message: `The value of ${key} is not valid YAML, so it is used as plain text${end}. Put it in quotes.`,

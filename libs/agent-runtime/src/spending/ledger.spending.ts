@@ -3,7 +3,7 @@ import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
 import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
 import { LedgerHold, type RunReservation } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
-import type { Charge, Hold, HoldRequest, RunUsage, Spending, SpendingLimit } from './spending.js';
+import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending, SpendingLimit } from './spending.js';
 
 type Scope = Parameters<BudgetsService['shortage']>[0][number];
 
@@ -29,7 +29,15 @@ export class LedgerSpending implements Spending {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  async openRun({ namespace, runId, parentRunId, limit }: Parameters<Spending['openRun']>[0]): Promise<void> {
+  async openRun(run: NewBudget): Promise<RunUsage> {
+    const known = await this.findUsage(run);
+    if (known) return known;
+    await this.createRun(run);
+    return await this.usageOf(run.namespace, run.runId);
+  }
+
+  /** Opens the budget of a new run, in the open transaction if there is one. */
+  async createRun({ namespace, runId, parentRunId, limit }: NewBudget): Promise<void> {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
     try {
@@ -64,11 +72,9 @@ export class LedgerSpending implements Spending {
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
-    const id = qualifiedId(namespace, runId);
-    const [reading] = await this.budgets.of('run', id);
-    if (!reading) throw new BudgetNotFoundError('run', id);
-    const { own, used, reserved, limit } = reading.budget;
-    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
+    const usage = await this.findUsage({ namespace, runId });
+    if (!usage) throw new BudgetNotFoundError('run', qualifiedId(namespace, runId));
+    return usage;
   }
 
   /** Also charges reservations that have expired since the interruption. */
@@ -93,6 +99,13 @@ export class LedgerSpending implements Spending {
   @StopsIn('writes')
   async stop(): Promise<void> {
     await Promise.all([...this.open].map(async (hold) => await hold.retrySettlement().catch(() => undefined)));
+  }
+
+  private async findUsage({ namespace, runId }: Pick<NewBudget, 'namespace' | 'runId'>): Promise<RunUsage | undefined> {
+    const [reading] = await this.budgets.of('run', qualifiedId(namespace, runId));
+    if (!reading) return undefined;
+    const { own, used, reserved, limit } = reading.budget;
+    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
   }
 
   /** Returns undefined if the key belongs to a hold that cannot be used. */

@@ -47,7 +47,7 @@ function requestOf(runId: string, tokens: number, more: Partial<HoldRequest> = {
 /** Short forms for the namespace `default`. */
 function helpersOf(the: () => SpendingSubject) {
   return {
-    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<void> =>
+    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<RunUsage> =>
       await the().spending.openRun({
         namespace: 'default',
         runId,

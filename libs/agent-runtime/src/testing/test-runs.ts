@@ -21,6 +21,7 @@ import { RunChannel } from '../runs/run.channel.js';
 import { RunFeed } from '../runs/run.feed.js';
 import type { Run, StartRun } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
+import { RunRedactor } from '../runs/run.redactor.js';
 import { RunSweeper } from '../runs/run.sweeper.js';
 import { RunWorkers } from '../runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
@@ -116,6 +117,7 @@ export interface TestRuns {
   feed: RunFeed;
   workers: RunWorkers;
   sweeper: RunSweeper;
+  redactor: RunRedactor;
   budgets: BudgetsService;
   events: TestEvents;
   start(): void;
@@ -147,6 +149,7 @@ export async function testRuns(
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
+    redactor: module.get(RunRedactor, anywhere),
     budgets: module.get(BudgetsService, anywhere),
     start: () => [events, channel, workers].forEach((part) => part.start()),
     stop: async () => {

@@ -117,6 +117,24 @@ export type AgentEvent =
   | { type: 'tool-result'; id: string; name: string; output: string; failed?: boolean }
   | { type: 'finished'; result: AgentResult };
 
+/** An invitation to bid for a contract. */
+export interface BidInvitation {
+  readonly contractId: string;
+  readonly capabilities: readonly string[];
+  /** What the winner shall do. It is data of the announcer. */
+  readonly task: string;
+  /** When the auction closes, as an ISO date. */
+  readonly deadline: string;
+  /** In micro-dollars; null means no limit. */
+  readonly maxPrice: number | null;
+  readonly maxEtaMs: number | null;
+}
+
+/** The answer to an invitation. `price` is in micro-dollars, and `confidence` is from 0 to 1. */
+export type AgentBid =
+  | { readonly price: number; readonly etaMs: number; readonly confidence: number; readonly note?: string }
+  | { readonly refuse: true; readonly note?: string };
+
 /**
  * One agent of any kind. `handle` ends with exactly one `finished` event or throws a ProviderError. Calls may overlap.
  * A call ends on both sides within a second when its signal is aborted or when the caller stops reading its events.
@@ -128,4 +146,11 @@ export interface Agent {
   readonly state: AgentState;
   handle(message: AgentMessage, options?: HandleOptions): AsyncIterable<AgentEvent>;
   shutdown(): Promise<void>;
+  /**
+   * Bids for a contract, or refuses. The signal is aborted at the deadline. An agent without this method refuses all contracts. An
+   * agent that wins has confirmed by its bid, and receives the task with `handle`.
+   */
+  bid?(invitation: BidInvitation, signal: AbortSignal): Promise<AgentBid>;
+  /** Another agent has won the contract that this agent has bid for, or nobody has. */
+  lost?(contractId: string): void;
 }

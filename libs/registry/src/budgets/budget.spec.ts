@@ -143,7 +143,7 @@ describe('a forecast', () => {
     expect(forecast({ ...budget, used: spent(2_000) }, { tokens: 1, microUsd: 0, overMs: 1 }, 7).runsOutAt).toBe(7);
   });
 
-  it('a forecast does not extrapolate half a second to an hour (finding B15)', () => {
+  it('a forecast does not extrapolate half a second to an hour (N15)', () => {
     const { tokens } = forecast(budget, { tokens: 600, microUsd: 0, overMs: 500 }, 0);
     expect(tokens.perHour).toBe(7_200);
   });

@@ -87,8 +87,10 @@ export class ContractBidding {
     claim: AgentClaim,
   ): Promise<{ locked: LockedContract; participant: Participant; generation: number }> {
     const locked = await this.stores.lock(key);
-    const { generation } = await this.agents.identify(claim);
-    const participant = await this.stores.bids.find(key.id, claim.agentId);
+    const [{ generation }, participant] = await Promise.all([
+      this.agents.identify(claim),
+      this.stores.bids.find(key.id, claim.agentId),
+    ]);
     if (!participant) throw new NotInvitedError(key.id, claim.agentId);
     return { locked, participant, generation };
   }
@@ -99,28 +101,32 @@ export class ContractBidding {
     const revision = participant.revision + 1;
     const offer = 'offer' in request ? request.offer : null;
     const note = 'offer' in request ? request.offer.note : request.note;
-    await this.stores.bids.answer(contract.id, { agentId, generation, answer: offer ? 'bid' : 'refused', offer, note });
+    const answer = { agentId, generation, answer: offer ? 'bid' : 'refused', offer, note } as const;
     const state = nextContractState(contract.state, 'answer') ?? contract.state;
     const answered = contract.answered + (participant.answer === null ? 1 : 0);
     const changed = { ...contract, state, answered };
     const isComplete = answered >= contract.invited;
-    await this.stores.contracts.save(changed, isComplete);
     const fact = { agentId: localIdOf(agentId), revision };
-    await this.events.answered(changed, offer ? { ...fact, ...offer } : { ...fact, note });
+    // one round trip, because other bidders wait for the lock
+    await Promise.all([
+      this.stores.bids.answer(contract.id, answer),
+      this.stores.contracts.save(changed, isComplete),
+      this.events.answered(changed, offer ? { ...fact, ...offer } : { ...fact, note }),
+    ]);
     if (isComplete) this.db.afterCommit(() => this.steps.closer.wake());
     return { contract: changed, revision };
   }
 
   private async recordLate(
-    { id }: Contract,
+    contract: Contract,
     { agentId, lateAnswers }: Participant,
     request: BidRequest,
     lateMs: number,
   ): Promise<number> {
     if (lateAnswers >= MAX_LATE) return lateMs;
-    await this.stores.bids.countLate(id, agentId);
+    await this.stores.bids.countLate(contract.id, agentId);
     const offer = 'offer' in request ? request.offer : {};
-    await this.stores.transcript.append(id, 'late', { agentId: localIdOf(agentId), lateMs, ...offer });
+    await this.events.late(contract, { agentId: localIdOf(agentId), lateMs, ...offer });
     return lateMs;
   }
 }

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { type EventDraft, EventOutbox, localIdOf } from '#rollcall/platform';
+import { Database, type EventDraft, EventOutbox, localIdOf } from '#rollcall/platform';
 import type { ExpiryReason } from './auction.js';
 import type { Contract, ContractOutcome, Participant, TranscriptFacts } from './contract.js';
+import { ContractCounts } from './contract.counts.js';
 import { ContractStores } from './contract.stores.js';
 
 type ContractDraft = Extract<EventDraft, { type: `contract.${string}` }>;
@@ -18,8 +19,10 @@ type Fact = ContractDraft extends infer Draft
 @Injectable()
 export class ContractEvents {
   constructor(
+    private readonly db: Database,
     private readonly outbox: EventOutbox,
     private readonly stores: ContractStores,
+    private readonly counts: ContractCounts,
   ) {}
 
   async announced(contract: Contract, agentIds: readonly string[]): Promise<void> {
@@ -37,6 +40,12 @@ export class ContractEvents {
     if ('price' in fact) await this.stores.transcript.append(id, 'bid', fact);
     else await this.stores.transcript.append(id, 'refused', fact);
     await this.append(contract, { type: 'contract.answered', data: { answered, invited } });
+  }
+
+  /** A late answer is no event, because it changes nothing. */
+  async late({ id }: Contract, fact: TranscriptFacts['late']): Promise<void> {
+    await this.stores.transcript.append(id, 'late', fact);
+    this.db.afterCommit(() => this.counts.add('late'));
   }
 
   async awarded(contract: Contract, { agentId, offer, score }: Participant): Promise<void> {
@@ -95,5 +104,9 @@ export class ContractEvents {
   private async append({ id, namespace, capabilities }: Contract, ...facts: Fact[]): Promise<void> {
     const context = { subject: id, namespace, capabilities };
     await this.outbox.appendAll(facts.map((fact) => Object.assign(fact, context) as EventDraft));
+    this.db.afterCommit(() => {
+      for (const { type, data } of facts)
+        this.counts.add(type.slice('contract.'.length), 'reason' in data ? data.reason : '');
+    });
   }
 }

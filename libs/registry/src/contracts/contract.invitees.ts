@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
-import { MAX_LIMIT } from '../discovery/agent.query.js';
+import { type AgentQuery, MAX_LIMIT } from '../discovery/agent.query.js';
 import { DirectoryFollower } from '../discovery/directory.follower.js';
 import { Ranker } from '../discovery/ranker.js';
 import { RegistryClock } from '../discovery/registry.clock.js';
@@ -16,10 +16,13 @@ export class ContractInvitees {
     private readonly clock: RegistryClock,
   ) {}
 
-  /** At most `MAX_LIMIT` agents; if there are more, the cheapest ones by their declared prices. */
-  async find({ namespace, capabilities }: Announcement): Promise<Invited[]> {
+  /** At most `MAX_LIMIT` agents; if there are more, the cheapest ones by their declared prices. `query` adds conditions. */
+  async find({ namespace, capabilities }: Announcement, query: AgentQuery = {}): Promise<Invited[]> {
     await this.follower.refresh();
-    const { candidates } = this.ranker.rank({ namespace, capabilities, limit: MAX_LIMIT }, this.clock.now());
+    const { candidates } = this.ranker.rank(
+      { capabilities, ...query, namespace, limit: MAX_LIMIT, prefer: undefined, explain: false },
+      this.clock.now(),
+    );
     return candidates.map(({ agent }) => ({
       agentId: qualifiedId(agent.namespace, agent.agentId),
       generation: agent.generation,

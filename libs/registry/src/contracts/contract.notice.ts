@@ -17,5 +17,31 @@ export interface ContractNotice {
  * that receives no notice does not bid, and a repeated notice has no effect.
  */
 export interface Inviter {
+  /** Whether this replica can reach the agent over this channel. */
+  reaches(agentId: string): boolean;
   deliver(notice: ContractNotice): Promise<void>;
+}
+
+/** The part of a contract that the notified agent may read. Other bidders and their bids are not part of it. */
+export interface NoticeView {
+  contractId: string;
+  capabilities: string[];
+  task: string;
+  deadline: string;
+  maxPrice: number | null;
+  maxEtaMs: number | null;
+  /** Only for an award: until when the agent must confirm. */
+  confirmBy?: string;
+}
+
+export function toNoticeView({ kind, contract }: ContractNotice): NoticeView {
+  const { id: contractId, capabilities, task, limits, confirmBy } = contract;
+  const view = {
+    contractId,
+    capabilities: [...capabilities],
+    task,
+    deadline: new Date(contract.deadline).toISOString(),
+  };
+  const terms = { ...view, maxPrice: limits.price, maxEtaMs: limits.etaMs };
+  return kind === 'award' ? { ...terms, confirmBy: new Date(confirmBy ?? 0).toISOString() } : terms;
 }

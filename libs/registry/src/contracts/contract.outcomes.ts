@@ -36,6 +36,19 @@ export class ContractOutcomes {
     });
   }
 
+  /** Releases the reservation of a confirmed award. A later outcome charges nothing. */
+  async release(key: ContractKey): Promise<void> {
+    await this.db.transaction(async () => {
+      const { contract } = await this.stores.lock(key);
+      if (contract.state === 'confirmed' && !contract.outcome) await this.reservations.release(contract);
+    });
+  }
+
+  /** The time of the database. */
+  async now(): Promise<number> {
+    return await this.stores.contracts.now();
+  }
+
   /** The confirmed contracts that need a run, or whose run has no outcome yet. */
   async awaitingRun(limit: number): Promise<Contract[]> {
     return await this.stores.contracts.awaitingRun(limit);

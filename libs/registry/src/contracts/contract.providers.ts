@@ -5,14 +5,20 @@ import { ContractAwards } from './contract.awards.js';
 import { ContractBidding } from './contract.bidding.js';
 import { ContractCloser } from './contract.closer.js';
 import { ContractContents } from './contract.contents.js';
+import { ContractCounts } from './contract.counts.js';
+import { ContractDispatcher } from './contract.dispatcher.js';
 import { ContractEvents } from './contract.events.js';
 import { ContractInvitees } from './contract.invitees.js';
+import { ContractInviters } from './contract.inviters.js';
 import { ContractOutcomes } from './contract.outcomes.js';
 import { ContractReservations } from './contract.reservations.js';
+import { ContractSelection } from './contract.selection.js';
 import { ContractSteps } from './contract.steps.js';
 import { ContractStore } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
+import { ContractWaits } from './contract.waits.js';
 import { ContractsService } from './contracts.service.js';
+import { NoticeSender } from './notice.sender.js';
 import { NoticeStore } from './notice.store.js';
 import type { ScoringRule } from './scoring.js';
 import { ScoringRules } from './scoring.rules.js';
@@ -31,6 +37,7 @@ export function contractProviders({ scoring }: ContractOptions = {}): Provider[]
     ...STORES,
     { provide: ScoringRules, useFactory: () => new ScoringRules(scoring) },
     ContractContents,
+    ContractCounts,
     ContractInvitees,
     AnnouncementRules,
     ContractEvents,
@@ -41,5 +48,10 @@ export function contractProviders({ scoring }: ContractOptions = {}): Provider[]
     ContractsService,
     ContractBidding,
     ContractOutcomes,
+    ContractInviters,
+    ContractDispatcher,
+    NoticeSender,
+    ContractWaits,
+    ContractSelection,
   ];
 }

@@ -114,6 +114,13 @@ export class ContractStore {
     return rows.map(toContract);
   }
 
+  /** The contracts of all namespaces that have not ended, by state. */
+  async countByState(): Promise<{ state: ContractState; contracts: number }[]> {
+    return await this.db.query(
+      'SELECT state, count(*)::integer AS contracts FROM contract WHERE due_at IS NOT NULL GROUP BY state',
+    );
+  }
+
   async countOpen(namespace: string): Promise<number> {
     const [row] = await this.db.query<{ contracts: number }>(
       'SELECT count(*)::integer AS contracts FROM contract WHERE namespace = $1 AND ended_at IS NULL',
@@ -137,7 +144,7 @@ export class ContractStore {
     return rows.length;
   }
 
-  private async now(): Promise<number> {
+  async now(): Promise<number> {
     const [row] = await this.db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     return row?.now.getTime() ?? 0;
   }

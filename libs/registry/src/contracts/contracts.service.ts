@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceNotFoundError } from '#rollcall/platform';
+import type { AgentQuery } from '../discovery/agent.query.js';
 import { AnnouncementRules, checkAnnouncement } from './announcement.rules.js';
-import { isSealed, nextContractState } from './auction.js';
+import { type ContractState, isSealed, nextContractState } from './auction.js';
 import { ContractClosedError, ContractForeignError, ContractNotFoundError } from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
 import {
@@ -41,11 +42,11 @@ export class ContractsService {
     private readonly steps: ContractSteps,
   ) {}
 
-  /** Invites all capable agents. A contract without any capable agent expires at once. */
-  async announce(announcement: Announcement): Promise<Contract> {
+  /** Invites all capable agents; with `query`, only those that match it, too. Without any capable agent, the contract expires at once. */
+  async announce(announcement: Announcement, query?: AgentQuery): Promise<Contract> {
     checkAnnouncement(announcement);
     this.rules.scoring.get(announcement.scoring);
-    const invited = await this.rules.invitees.find(announcement);
+    const invited = await this.rules.invitees.find(announcement, query);
     const contract = await this.db.transaction(async () => {
       const { namespace } = announcement;
       if (!(await this.rules.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
@@ -76,6 +77,11 @@ export class ContractsService {
 
   async list(filter: ContractFilter, limit: number, before?: number): Promise<ListedContract[]> {
     return await this.stores.contracts.page(filter, limit, before);
+  }
+
+  /** The contracts of all namespaces that have not ended. */
+  async countOpen(): Promise<{ state: ContractState; contracts: number }[]> {
+    return await this.stores.contracts.countByState();
   }
 
   /** Cancels a contract that no agent has confirmed. A contract that is cancelled already is returned unchanged. */

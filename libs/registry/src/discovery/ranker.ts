@@ -16,6 +16,8 @@ import { Strategies } from './strategies/strategies.js';
  */
 @Injectable()
 export class Ranker {
+  /** Queries of this replica since its start. */
+  readonly counts = { queries: 0, empty: 0, milliseconds: 0 };
   private readonly rotation = new Rotation();
 
   constructor(
@@ -38,6 +40,15 @@ export class Ranker {
   }
 
   private resultOf(plan: QueryPlan, now: number): QueryResult {
+    const started = performance.now();
+    const result = this.search(plan, now);
+    this.counts.queries += 1;
+    this.counts.empty += result.matches.length === 0 ? 1 : 0;
+    this.counts.milliseconds += performance.now() - started;
+    return result;
+  }
+
+  private search(plan: QueryPlan, now: number): QueryResult {
     const at = this.directory.advance(now);
     const search = new Search(plan, this.directory.indexOf(plan.namespace));
     const matches = this.match(plan, search);

@@ -14,7 +14,7 @@ describe('the data folder', () => {
     for (const created of [path, join(folder, 'a')]) expect(statSync(created).mode & 0o777).toBe(0o700);
   });
 
-  it('names a full disk as the reason why Postgres cannot be set up (finding B6)', () => {
+  it('names a full disk as the reason why Postgres cannot be set up (N6)', () => {
     const { message } = new DataFolder('/data').setupFailed(
       'could not extend file: No space left on device',
       undefined,

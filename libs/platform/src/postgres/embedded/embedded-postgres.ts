@@ -12,6 +12,8 @@ import { makeSocketFolder } from './socket-folder.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
+  /** Programs of an installed Postgres. Default: those that npm installed. */
+  binaries?: Binaries;
   /** Additional `name=value` server settings. */
   settings?: string[];
   /** Called when the server has ended unexpectedly, before it is started again. */
@@ -56,7 +58,7 @@ export class EmbeddedPostgres {
   ) {}
 
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-    const binaries = await findBinaries();
+    const binaries = options.binaries ?? (await findBinaries());
     const folder = new DataFolder(options.folder);
     folder.claim();
     let socketFolder: string | undefined;

@@ -1,0 +1,85 @@
+import { Injectable } from '@nestjs/common';
+import { localIdOf, qualifiedId } from '#rollcall/platform';
+import {
+  CONTRACT_NET,
+  ContractSelection,
+  type ContractReading,
+  DEFAULT_SELECTION_MS,
+  MAX_LIMIT,
+  type Participant,
+  type RankedCandidate,
+  Ranker,
+  RegistryClock,
+} from '#rollcall/registry';
+import type { Principal } from '../auth/principal.js';
+import { ApiError } from '../http/api.error.js';
+import { validationPipe } from '../http/validation.pipe.js';
+import { QueryBody, toQuery } from './query.dto.js';
+import type { RankingView } from './ranking.view.js';
+
+const MICRO_PER_DOLLAR = 1_000_000;
+
+/**
+ * Answers queries with `prefer: "contract-net"`: the agents that match are invited to bid, and the bidders are returned instead of a
+ * ranking by known facts. The auction is a contract like any other one, so it can be read at /v1/contracts.
+ */
+@Injectable()
+export class ContractQueries {
+  private readonly pipe = validationPipe();
+
+  constructor(
+    private readonly selection: ContractSelection,
+    private readonly ranker: Ranker,
+    private readonly clock: RegistryClock,
+  ) {}
+
+  /** Whether the body of a query asks for an auction. */
+  accepts(body: unknown): boolean {
+    return typeof body === 'object' && body !== null && 'prefer' in body && body.prefer === CONTRACT_NET;
+  }
+
+  async rank(body: unknown, caller: Principal, signal: AbortSignal): Promise<RankingView> {
+    const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
+    const { namespace, id, owner: by, permissions } = caller;
+    if (!permissions.includes('contracts:announce'))
+      throw new ApiError('FORBIDDEN', 'A query with contract-net requires the permission contracts:announce.');
+    const { waitMs = DEFAULT_SELECTION_MS, limit = 10, capabilities = [] } = valid;
+    const task = valid.task ?? `Any task that needs: ${capabilities.join(', ')}`;
+    const query = { ...toQuery(valid), namespace, prefer: undefined, limit: MAX_LIMIT, explain: false };
+    const payer = qualifiedId(namespace, id);
+    const request = { namespace, capabilities, task, waitMs, by, payer, query };
+    const reading = await this.selection.select(request, signal);
+    const { candidates } = this.ranker.rank(query, this.clock.now());
+    return toRanking(reading, candidates, limit);
+  }
+}
+
+/** The bidders, the winner first. Bidders that are not routable any more are left out. */
+function toRanking(
+  { contract, participants }: ContractReading,
+  routable: readonly RankedCandidate[],
+  limit: number,
+): RankingView {
+  const { id, state, winner, expiryReason } = contract;
+  const bidders = participants.filter(({ answer }) => answer === 'bid');
+  const isLast = ({ agentId }: Participant): number => Number(winner !== null && agentId !== winner);
+  const ordered = bidders.toSorted((one, other) => isLast(one) - isLast(other));
+  const candidates = ordered.flatMap((bidder) => {
+    const found = routable.find(({ agent }) => agent.agentId === localIdOf(bidder.agentId));
+    return found ? [{ ...found, score: bidder.score, reasons: reasonsOf(bidder, winner) }] : [];
+  });
+  return {
+    prefer: CONTRACT_NET,
+    scoreMeaning: 'the score of the bid, from 0 to 1; higher is better',
+    candidates: candidates.slice(0, limit).map((candidate, index) => Object.assign(candidate, { rank: index + 1 })),
+    retryAfterMs: null,
+    contract: { id, state, winner: winner === null ? null : localIdOf(winner), expiryReason },
+  };
+}
+
+function reasonsOf({ agentId, offer, result }: Participant, winner: string | null): string[] {
+  const { price = 0, etaMs = 0, confidence = 0 } = offer ?? {};
+  const terms = [`bids $${price / MICRO_PER_DOLLAR}`, `within ${etaMs} ms`, `confidence ${confidence}`];
+  if (agentId === winner) return ['has the award', ...terms];
+  return result === null ? terms : [`its award ${result === 'declined' ? 'was declined' : 'lapsed'}`, ...terms];
+}

@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { localIdOf, namespaceOf } from '#rollcall/platform';
+import type { Agent, AgentBid } from '#rollcall/providers';
+import {
+  type BidRequest,
+  ContractBidding,
+  ContractInviters,
+  type ContractNotice,
+  type Inviter,
+  MAX_WINDOW_MS,
+  RegistryClock,
+  RegistryError,
+  toNoticeView,
+} from '#rollcall/registry';
+import { AgentHost } from '../lifecycle/agent.host.js';
+import { claimOf } from '../lifecycle/agent.registrar.js';
+import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
+import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
+
+/** Expected when the auction has closed, or the agent has left, in the meantime. */
+const OVER: ReadonlySet<string> = new Set(['BID_LATE', 'CONTRACT_NOT_AWARDED', 'REGISTER_AGAIN', 'STALE_GENERATION']);
+
+/**
+ * Invites the agents that this replica hosts. An agent that implements `bid` is asked for a bid; any other agent refuses. The award of
+ * a hosted agent is confirmed for it, because it can be called at once.
+ */
+@Injectable()
+export class HostedInviter implements Inviter {
+  constructor(
+    private readonly host: AgentHost,
+    private readonly bidding: ContractBidding,
+    private readonly clock: RegistryClock,
+    inviters: ContractInviters,
+  ) {
+    inviters.add(this);
+  }
+
+  reaches(agentId: string): boolean {
+    return this.find(agentId) !== undefined;
+  }
+
+  async deliver(notice: ContractNotice): Promise<void> {
+    const agent = this.find(notice.agentId);
+    if (!agent) return;
+    try {
+      if (notice.kind === 'bid') await this.bid(agent, notice);
+      if (notice.kind === 'award') await this.bidding.confirm(notice.contract, claimOf(agent));
+      if (notice.kind === 'lost') await this.using(agent, async (one) => one.lost?.(notice.contract.id));
+    } catch (error) {
+      if (!(error instanceof RegistryError && OVER.has(error.code))) throw error;
+    }
+  }
+
+  private async bid(agent: SpawnedAgent, notice: ContractNotice): Promise<void> {
+    const { contract } = notice;
+    const leftMs = Math.min(MAX_WINDOW_MS, Math.max(0, contract.deadline - this.clock.now()));
+    const signal = AbortSignal.timeout(leftMs);
+    const ask = async (one: Agent): Promise<AgentBid | undefined> => await one.bid?.(toNoticeView(notice), signal);
+    const answer = await this.using(agent, async (one) => await untilAborted(ask(one), signal)).catch(refusalOfBusy);
+    if (!signal.aborted) await this.bidding.bid(contract, claimOf(agent), toRequest(answer));
+  }
+
+  private async using<Result>(agent: SpawnedAgent, work: (agent: Agent) => Promise<Result>): Promise<Result> {
+    const use = await agent.hosted.use();
+    try {
+      return await work(use.agent);
+    } finally {
+      use.release();
+    }
+  }
+
+  private find(agentId: string): SpawnedAgent | undefined {
+    return this.host.find({ namespace: namespaceOf(agentId), name: localIdOf(agentId) });
+  }
+}
+
+function refusalOfBusy(error: unknown): AgentBid {
+  if (error instanceof AgentBusyError) return { refuse: true, note: 'The agent is busy.' };
+  throw error;
+}
+
+/** Resolves with undefined when the signal is aborted, also if the agent ignores the signal. */
+async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
+  const over = Promise.withResolvers<undefined>();
+  const end = (): void => over.resolve(undefined);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await Promise.race([work, over.promise]);
+  } finally {
+    signal.removeEventListener('abort', end);
+    void work.catch(() => undefined); // an error after the deadline concerns nobody
+  }
+}
+
+function toRequest(bid: AgentBid | undefined): BidRequest {
+  if (!bid) return { refuse: true, note: 'The agent does not bid.' };
+  if ('refuse' in bid) return { refuse: true, note: bid.note ?? null };
+  const { price, etaMs, confidence, note = null } = bid;
+  return { offer: { price, etaMs, confidence, note } };
+}

@@ -1,0 +1,77 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { CursorExpiredError, EventFeed, EventLog, qualifiedId, type RegistryEvent } from '#rollcall/platform';
+import { ContractInviters } from './contract.inviters.js';
+import type { NoticeKind } from './contract.notice.js';
+import { type ContractKey, ContractStore } from './contract.store.js';
+import { NoticeSender } from './notice.sender.js';
+
+type Listener = (key: ContractKey) => void;
+
+/** The agents that an event concerns, and what they are notified of. */
+interface Notification {
+  readonly kind: NoticeKind;
+  readonly agents: readonly string[];
+}
+
+const END_EVENTS: ReadonlySet<string> = new Set(['contract.confirmed', 'contract.expired', 'contract.cancelled']);
+
+/**
+ * Follows the event log, on every replica, and notifies the agents that this replica can reach: those with a socket here, and those
+ * that it hosts. So an agent is invited wherever the contract was announced. It also reports the end of contracts to this replica.
+ */
+@Injectable()
+export class ContractDispatcher implements OnApplicationBootstrap {
+  private readonly listeners = new Set<Listener>();
+
+  constructor(
+    private readonly feed: EventFeed,
+    private readonly log: EventLog,
+    private readonly store: ContractStore,
+    private readonly inviters: ContractInviters,
+    private readonly sender: NoticeSender,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.follow(await this.log.head());
+  }
+
+  /** Calls the listener when a contract is confirmed, expired or cancelled. Returns a function that removes the listener. */
+  onEnded(listener: Listener): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Follows the log after this position or, if the log does not contain it, after the nearest position. */
+  private follow(after: number): void {
+    this.feed.subscribe(after, {
+      accept: (events) => {
+        for (const event of events) if (event.type.startsWith('contract.')) this.onEvent(event);
+      },
+      expired: (error) => this.follow(error instanceof CursorExpiredError ? error.oldest : error.head),
+    });
+  }
+
+  private onEvent(event: RegistryEvent): void {
+    const key = { namespace: event.namespace, id: event.subject };
+    if (END_EVENTS.has(event.type)) for (const listener of this.listeners) listener(key);
+    const notification = notificationOf(event);
+    if (!notification) return;
+    this.sender.wake();
+    const reachable = notification.agents
+      .map((agentId) => qualifiedId(event.namespace, agentId))
+      .filter((agentId) => this.inviters.reaches(agentId));
+    if (reachable.length > 0) void this.notify(key, notification.kind, reachable);
+  }
+
+  private async notify(key: ContractKey, kind: NoticeKind, agentIds: readonly string[]): Promise<void> {
+    const contract = await this.store.find(key).catch((error: unknown) => void this.inviters.report(error));
+    if (contract) for (const agentId of agentIds) this.inviters.deliver({ kind, agentId, contract });
+  }
+}
+
+function notificationOf(event: RegistryEvent): Notification | undefined {
+  if (event.type === 'contract.announced') return { kind: 'bid', agents: event.data.invited };
+  if (event.type === 'contract.awarded') return { kind: 'award', agents: [event.data.agentId] };
+  if (event.type === 'contract.lost') return { kind: 'lost', agents: [event.data.agentId] };
+  return undefined;
+}

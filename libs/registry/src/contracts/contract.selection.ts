@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { AgentQuery } from '../discovery/agent.query.js';
+import { ContractOutcomes } from './contract.outcomes.js';
+import { ContractWaits } from './contract.waits.js';
+import type { Announcement, Contract } from './contract.js';
+import { type ContractReading, ContractsService } from './contracts.service.js';
+import { DEFAULT_WEIGHTS } from './scoring.js';
+
+/** The value of `prefer` that selects an agent by an auction. It is no strategy, because a strategy compares known facts. */
+export const CONTRACT_NET = 'contract-net';
+export const DEFAULT_SELECTION_MS = 3_000;
+/** The share of the time in which agents may bid. The rest is for the confirmation. */
+const BID_SHARE = 0.6;
+const MIN_PART_MS = 100;
+
+/** A selection of one agent by an auction within a time limit. */
+export interface SelectionRequest extends Pick<Announcement, 'namespace' | 'capabilities' | 'task' | 'by' | 'payer'> {
+  readonly waitMs: number;
+  /** Further conditions for the invited agents. */
+  readonly query?: AgentQuery;
+  readonly runId?: string;
+}
+
+/** Selects an agent by an auction, for callers that want one agent now: the query and the delegation. */
+@Injectable()
+export class ContractSelection {
+  constructor(
+    private readonly contracts: ContractsService,
+    private readonly waits: ContractWaits,
+    private readonly outcomes: ContractOutcomes,
+  ) {}
+
+  /** Returns the contract when it has ended, or as it is when the time is over. */
+  async select(request: SelectionRequest, signal?: AbortSignal): Promise<ContractReading> {
+    const { waitMs, query, runId = null, ...terms } = request;
+    const bidWithinMs = Math.max(MIN_PART_MS, Math.floor(waitMs * BID_SHARE));
+    const announcement: Announcement = {
+      ...terms,
+      bidWithinMs,
+      confirmWithinMs: Math.max(MIN_PART_MS, waitMs - bidWithinMs),
+      limits: { price: null, etaMs: null },
+      reserve: { tokens: 0, microUsd: null, runId },
+      scoring: 'weighted',
+      weights: DEFAULT_WEIGHTS,
+      run: false,
+    };
+    const { id, namespace } = await this.contracts.announce(announcement, query);
+    await this.waits.ended({ namespace, id }, waitMs, signal);
+    return await this.contracts.get({ namespace, id });
+  }
+
+  /** Releases the reservation of the award, because the caller pays for the work in another way. */
+  async release({ namespace, id }: Contract): Promise<void> {
+    await this.outcomes.release({ namespace, id });
+  }
+}
