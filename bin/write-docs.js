@@ -27,6 +27,7 @@ function quote(page, name) {
 
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
+quote('tutorial.md', 'first-agent.js');
 quote('webhooks.md', 'receiver.js');
 quote('contract-net.md', 'contract-net/builders.ts');
 for (const name of readdirSync(new URL('../examples/agents', import.meta.url), { recursive: true, encoding: 'utf8' }))

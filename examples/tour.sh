@@ -1,5 +1,5 @@
 #!/usr/bin/env sh
-# The first steps of the README as a script. Start Rollcall in another terminal: npm start
+# The tour of the registry (docs/registry-tour.md) as a script. Start Rollcall in another terminal: npm start
 #   API=http://127.0.0.1:8080 KEY_FILE=.rollcall/admin.key sh examples/tour.sh
 set -eu
 API=${API:-http://127.0.0.1:8080}
@@ -25,10 +25,13 @@ printf '\n\n# Query agents that can build\n'
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents/query" -d '{"capabilities": ["build"], "prefer": "cheapest"}'
 
 printf '\n\n# Quarantine an agent; the query explains why it is excluded\n'
-curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"note":"leaks"}' "$API/v1/agents/builder-01/quarantine"
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"note":"wrong answers"}' "$API/v1/agents/builder-01/quarantine"
 echo
 curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" -d '{"capabilities":["build"],"explain":true,"consistency":"strong"}' \
   "$API/v1/agents/query"
+
+printf '\n\n# Resume it, so that the tour can be repeated\n'
+curl -sS --fail-with-body -X POST -H "$AUTH" -H "$JSON" "$API/v1/agents/builder-01/resume"
 
 printf '\n\n# Read events\n'
 curl -sS --fail-with-body -H "$AUTH" "$API/v1/events?after=0&types=agent.quarantined&waitMs=2000"

@@ -1,34 +1,13 @@
 import { z } from 'zod';
 import { defaultMiddleware, defineTool, ModelCircuit, ReactAgent, toolBox } from '#rollcall/agent-runtime';
 import { InMemorySpending } from '#rollcall/agent-runtime/testing';
-import { message, type ModelProvider, type ModelReply, type ModelRequest, textOfParts } from '#rollcall/providers';
-import { ANSWER, CALLS, type Forecast, inputOf, INSTRUCTIONS, QUESTION, serveSide, TOOL } from './loop.side.js';
+import { message, textOfParts } from '#rollcall/providers';
+import { INSTANT_MODEL as model } from './instant.model.js';
+import { CALLS, type Forecast, INSTRUCTIONS, QUESTION, serveSide, TOOL } from './loop.side.js';
 
 /** A `ReactAgent` with the default middleware, validated input and a budget in memory. */
 const SILENT = { log: () => undefined, warn: () => undefined, error: () => undefined };
 const Input = z.object({ city: z.string(), day: z.int().min(1).max(CALLS) });
-
-function replyTo({ messages }: ModelRequest): ModelReply {
-  const call = (messages.length - 2) / 2;
-  const usage = { inputTokens: 100 + call * 20, outputTokens: 10 };
-  if (call === CALLS) return { content: [{ type: 'text', text: ANSWER }], finish: 'stop', usage };
-  const part = { type: 'tool-call' as const, id: `call-${call}`, name: TOOL.name, input: inputOf(call) };
-  return { content: [part], finish: 'tool-calls', usage };
-}
-
-const model: ModelProvider = {
-  vendor: 'bench',
-  model: 'instant',
-  complete: async (request) => replyTo(request),
-  async *stream(request) {
-    const reply = replyTo(request);
-    for (const part of reply.content) {
-      if (part.type === 'text') yield { type: 'text', text: part.text };
-      if (part.type === 'tool-call') yield { type: 'tool-call', call: part };
-    }
-    yield { type: 'finished', reply };
-  },
-};
 
 function createAgent(forecast: Forecast): ReactAgent {
   const { run, model: modelMiddleware } = defaultMiddleware({

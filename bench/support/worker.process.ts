@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 export class WorkerProcess {
   private readonly child: ChildProcess;
 
-  constructor(module: string | URL, execArgv: string[] = process.execArgv) {
+  constructor(module: string | URL, execArgv: string[] = process.execArgv, environment: NodeJS.ProcessEnv = {}) {
     const url = typeof module === 'string' ? new URL(`./${module}.js`, import.meta.url) : module;
-    this.child = fork(fileURLToPath(url), { execArgv });
+    this.child = fork(fileURLToPath(url), { execArgv, env: { ...process.env, ...environment } });
   }
 
   send(message: object | string): void {

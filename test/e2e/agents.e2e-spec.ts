@@ -167,6 +167,27 @@ describe('a query', () => {
     expect(excluded).toMatchObject([{ agentId: 'flaky', exclusions: [{ code: 'circuit_open' }] }]);
   });
 
+  it('explains which agents left recently, and why (N3)', async () => {
+    await register({ agentId: 'gone' });
+    await register({ agentId: 'other', capabilities: ['test'] });
+    for (const id of ['gone', 'other']) await api.call('POST', `/v1/agents/${id}/evict`);
+    const { candidates, excluded } = await ask({ capabilities: ['build'], explain: true, consistency: 'strong' });
+    expect(candidates).toEqual([]);
+    expect(excluded).toMatchObject([
+      { agentId: 'gone', exclusions: [{ code: 'left', eligibleWhen: { text: 'it registers again' } }] },
+    ]);
+    expect(JSON.stringify(excluded)).toMatch(/it left \d+ s ago \(evicted\)/);
+    const left = await api.call('GET', '/v1/agents/gone');
+    expect(left.body).toMatchObject({ status: 'left', health: { state: null } }); // finding B8
+    await register({ agentId: 'gone' });
+    const { candidates: found, excluded: rest } = await ask({
+      capabilities: ['build'],
+      explain: true,
+      consistency: 'strong',
+    });
+    expect({ found: found.map(({ agent }) => agent.agentId), rest }).toEqual({ found: ['gone'], rest: [] });
+  });
+
   it('B4 excludes a quarantined agent after it has registered again, and the audit log has the quarantine', async () => {
     const { body: agent } = await register({ agentId: 'bad' });
     const operator = await api.given.key('operator');

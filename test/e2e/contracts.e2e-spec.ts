@@ -175,7 +175,12 @@ describe('the contract net over HTTP (S3.9)', () => {
     const wanted = { capabilities: ['example.build'], prefer: 'contract-net', task: 'Build the site.', waitMs: 8_000 };
     const target = await targets?.open(wanted, run);
     const { items } = (await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?limit=1')).body;
-    expect(items[0]).toMatchObject({ task: 'Build the site.', state: 'confirmed', winner: target?.name, outcome: null });
+    expect(items[0]).toMatchObject({
+      task: 'Build the site.',
+      state: 'confirmed',
+      winner: target?.name,
+      outcome: null,
+    });
     const held = `SELECT 1 FROM budget_reservation WHERE state = 'held' AND key LIKE 'contract-' || $1 || '-%'`;
     expect(await api.database.db.query(held, [items[0]?.id])).toEqual([]); // the delegated run reserves for itself
     await target?.ended?.({ ok: true, usage: { costMicroUsd: 7 } });

@@ -62,6 +62,15 @@ describe('/v1/definitions', () => {
     });
   });
 
+  it('S0.2 sends the revision as ETag, which If-Match of a replacement accepts', async () => {
+    const tagOf = ({ headers }: Answer): string => headers.get('etag') ?? '';
+    expect(tagOf(await register('tagged'))).toBe('"1"');
+    const tag = tagOf(await api.call('GET', `${PATH}/tagged`));
+    const replaced = await replace('tagged', { maxIterations: 5 }, { 'if-match': tag });
+    expect([replaced.status, tagOf(replaced)]).toEqual([200, '"2"']);
+    expect(await replace('tagged', {}, { 'if-match': tag })).toMatchObject({ status: 412 });
+  });
+
   it('S0.5 lists definitions by name in pages, only those of the namespace, and returns capabilities', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'team-a' } });
     const options = { headers: { 'rollcall-namespace': 'team-a' } };
@@ -81,11 +90,17 @@ describe('/v1/definitions', () => {
     await register('leaving');
     expect((await api.call('DELETE', `${PATH}/leaving`)).status).toBe(204);
     expect((await api.call('DELETE', `${PATH}/leaving`)).status).toBe(404);
+    expect((await api.call('GET', `${PATH}/leaving/revisions`)).body).toMatchObject({ items: [{ revision: 1 }] });
+    expect(await api.call('GET', `${PATH}/never/revisions`)).toMatchObject({
+      status: 404,
+      body: { code: 'DEFINITION_NOT_FOUND' },
+    });
     await register('configured');
     await api.database.db.query(`UPDATE definition_revision SET source = 'config' WHERE name = 'configured'`);
     const refused = { status: 409, body: { code: 'DEFINITION_CONFIGURED' } };
     expect(await api.call('DELETE', `${PATH}/configured`)).toMatchObject(refused);
     expect(await replace('configured', { maxIterations: 1 })).toMatchObject(refused);
+    expect(await register('configured')).toMatchObject(refused);
     const { body } = await api.call<{ items: { action: string }[] }>('GET', '/v1/audit');
     const actions = body.items.map(({ action }) => action);
     expect(actions).toEqual(expect.arrayContaining(['definition.registered', 'definition.unregistered']));
@@ -132,6 +147,10 @@ describe('/v1/definitions', () => {
     const preview = { name: 'unsaved', content: { ...CONTENT, tools: [] } };
     expect((await api.call('POST', `${PATH}/effective`, { body: preview })).body).toMatchObject({ tools: [] });
     expect((await api.call('GET', `${PATH}/unsaved`)).status).toBe(404);
+    const misnamed = { ...preview, name: 'My Agent' };
+    expect((await api.call('POST', `${PATH}/effective`, { body: misnamed })).body).toMatchObject({
+      proposed: 'my-agent',
+    });
   });
 
   it('S0.5 viewers may read definitions but not change them, and agents may not read them', async () => {
@@ -207,8 +226,30 @@ describe('/v1/definition-imports', () => {
     await api.database.db.query(`UPDATE definition_revision SET source = 'config' WHERE name = 'deployed'`);
     expect((await importFiles({ 'a.md': spec('deployed') })).body).toMatchObject({
       rejected: 1,
-      files: [{ definitions: [], errors: [{ line: 1, message: expect.stringContaining('source config') as string }] }],
+      files: [{ definitions: [], errors: [{ line: 2, message: expect.stringContaining('source config') as string }] }],
     });
+  });
+
+  it('S4.3 reports all problems of a file at their lines, with suggestions', async () => {
+    const { body } = await importFiles({ 'a.md': spec('imported-wrong', 'provider: nativ\nmaxTurns: 5000\n') });
+    expect(body).toMatchObject({
+      files: [
+        {
+          errors: [
+            { line: 5, message: 'maxIterations must be at most 1000.' },
+            { line: 4, message: 'provider: there is no agent provider "nativ" (did you mean native?).' },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('S4.2 a path may begin with ./', async () => {
+    expect((await importFiles({ './a.md': spec('imported-dot') })).body).toMatchObject({
+      files: [{ path: 'a.md', definitions: [{ name: 'imported-dot' }] }],
+    });
+    const twice = await importFiles({ './a.md': spec('imported-dot'), 'a.md': spec('imported-dot') });
+    expect(twice.body).toMatchObject({ errors: [{ field: 'files.1.path' }] });
   });
 
   it('S4.3 a dry run changes nothing, and strict rejects files with warnings', async () => {
@@ -251,6 +292,8 @@ describe('/v1/definition-imports', () => {
     const refused = { status: 400, body: { code: 'ARCHIVE_INVALID' } };
     for (const archive of [link, large, Buffer.from('plain'), gzipSync(Buffer.alloc(700, 1))])
       expect(await importArchive(archive)).toMatchObject(refused);
+    const cut = (await archiveOf([{ name: 'a.md', content: spec('cut') }])).subarray(0, -20);
+    expect((await importArchive(cut)).body['detail']).toContain('The gzip data is incomplete or damaged.');
     const leaving = await archiveOf([{ name: '../a.md', content: spec('leaving') }]);
     expect(await importArchive(leaving)).toMatchObject({ status: 400, body: { errors: [{ field: 'files.0.path' }] } });
     for (const path of ['/a.md', 'a/../b.md', 'a\\b.md', ''])

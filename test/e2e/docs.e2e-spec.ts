@@ -2,7 +2,8 @@ import type { Browser } from 'playwright-core';
 import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
-import { documentOf, type OpenApiDocument, type Operation, operationsOf } from '../support/openapi.js';
+import { DocsPage } from '../support/docs-page.js';
+import { documentOf, type OpenApiDocument, type Operation, operationsOf, prefilled } from '../support/openapi.js';
 
 let api: TestApi;
 let browser: Browser;
@@ -22,10 +23,10 @@ const operations = (): [string, Operation][] =>
   operationsOf(document).map((operation) => [`${operation.method} ${operation.path}`, operation]);
 
 describe('the OpenAPI document', () => {
-  it('contains every route, with a summary and a success response', () => {
+  it('contains every route except those of A2A, with a summary and a success response', () => {
     const served = api.app.routes
       .all()
-      .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$/.test(route))
+      .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$|^\w+ \/(a2a\b|\.well-known\/)/.test(route))
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
     expect(
       operations()
@@ -64,6 +65,13 @@ describe('the OpenAPI document', () => {
   });
 });
 
+/** The operation with the most to fill in, for each section of the page. */
+function richestOfEachTag(of: OpenApiDocument): Operation[] {
+  const fields = ({ parameters, requestBody }: Operation): number => parameters.length + (requestBody ? 10 : 0);
+  const byTag = Map.groupBy(operationsOf(of), ({ tags = [] }) => tags[0]);
+  return [...byTag.values()].flatMap((all) => all.toSorted((a, b) => fields(b) - fields(a)).slice(0, 1));
+}
+
 describe('the documentation page', () => {
   it('shows the routes in a real browser under a strict content security policy, and can call a route with a key', async () => {
     const page = await browser.newPage();
@@ -83,6 +91,30 @@ describe('the documentation page', () => {
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
     expect(browserErrors).toEqual([]);
   });
+
+  it('is where the root of the server leads (N9)', async () => {
+    const page = await browser.newPage();
+    await page.goto(api.url);
+    expect(page.url()).toBe(`${api.url}/docs`);
+  });
+
+  // A click takes seconds on a busy machine, so the browser executes one operation of each section. The test of the examples
+  // (openapi-examples) sends the same requests for all operations.
+  it('N9 sends the request that the test of the examples sends successfully', async () => {
+    const page = new DocsPage(await browser.newPage(), api.url);
+    await page.open();
+    const expected: unknown[] = [];
+    const sent: unknown[] = [];
+    for (const operation of richestOfEachTag(document)) {
+      const { path, body } = prefilled(document.components, operation);
+      const { pathname, searchParams } = new URL(path, api.url);
+      const query = [...searchParams].map(([name, value]) => `${name}=${value}`).toSorted();
+      const request = { method: operation.method, path: decodeURIComponent(pathname), query, body };
+      expected.push({ operation: operation.operationId, ...request });
+      sent.push({ operation: operation.operationId, ...(await page.execute(operation)) });
+    }
+    expect(sent).toEqual(expected);
+  }, 400_000);
 
   it('registers an agent with the request that it pre-fills', async () => {
     const page = await browser.newPage();

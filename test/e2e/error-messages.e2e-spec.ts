@@ -26,6 +26,9 @@ describe('the message about an invalid field', () => {
     ['POST', '/v1/agents/query', { capabilities: 'bulk' }, 'capabilities must be a list'],
     ['POST', '/v1/agents/query', { capabilities: [5] }, 'each value in capabilities must be a string'],
     ['POST', '/v1/agents/x/probe', {}, 'probeId is required'],
+    ['POST', '/v1/definition-imports', { files: [null] }, 'files.0 must be an object'],
+    ['POST', '/v1/definition-imports', { files: 'x' }, 'files must be a list'],
+    ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: 5 }, 'limit must be an object'],
     ['POST', '/v1/agents/x/drain', { note: 5 }, 'note must be a string'],
     ['POST', '/v1/keys', { name: 'x', roles: 'viewer' }, 'roles must be a list'],
     ['POST', '/v1/keys', { name: 'x', roles: ['viewer', 'viewer'] }, 'roles must not contain the same element twice'],
@@ -35,6 +38,20 @@ describe('the message about an invalid field', () => {
     ['GET', '/v1/events?after=-1', undefined, AFTER],
     ['POST', '/v1/sinks/nats/replay', { after: 'x' }, 'after must be a sequence such as 1042'],
     ['POST', '/v1/budgets/1/adjust', { note: 'x', limit: {} }, 'limit or used must have tokens or microUsd'],
+    [
+      'POST',
+      '/v1/agents',
+      registrationBody({ capabilites: [] }),
+      'capabilites is not a known field (did you mean capabilities?)',
+    ],
+    [
+      'POST',
+      '/v1/agents',
+      registrationBody({ costModel: { usdPerTaks: 1 } }),
+      'usdPerTaks is not a known field (did you mean usdPerTask?)',
+    ],
+    ['POST', '/v1/heartbeats', { beat: [], beats: [{}] }, 'beat is not a known field (did you mean beats?)'],
+    ['POST', '/v1/agents', registrationBody({ zebra: 1 }), 'zebra is not a known field'],
     ['GET', '/v1/agents?limit=abc', undefined, 'limit must be a number'],
     ['GET', '/v1/budgets/1/forecast?hours=x', undefined, 'hours must be a number'],
   ])('%s %s states the type or the missing field before the size: %j → %s', async (method, path, body, message) => {
@@ -55,11 +72,30 @@ describe('an error message', () => {
     return [status, String(body['detail'])];
   };
 
+  it('says that an endpoint without a protocol needs one (N11)', async () => {
+    const body = registrationBody({ endpoint: 'localhost:3000' });
+    const text = 'begin it with http:// or https://. Did you mean http://localhost:3000?';
+    expect(await detailOf('POST', '/v1/agents', { body })).toEqual([400, expect.stringContaining(text)]);
+  });
+
+  it.each(['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'])(
+    'GET %s says that the path supports POST (N11)',
+    async (path) => {
+      expect(await detailOf('GET', path)).toEqual([405, `${path} supports POST, not GET.`]);
+    },
+  );
+
   it('says how to send a body whose type or encoding is not supported', async () => {
     const xml = { body: '<name/>', headers: { 'content-type': 'application/xml' } };
     expect(await detailOf('POST', '/v1/keys', xml)).toEqual([415, expect.stringContaining('application/json')]);
     const gzip = { body: Uint8Array.from(gzipSync('{}')), headers: { 'content-encoding': 'gzip' } };
     expect(await detailOf('POST', '/v1/keys', gzip)).toEqual([415, expect.stringContaining('uncompressed')]);
+    const tar = { body: 'x', headers: { 'content-type': 'application/x-tar' } };
+    expect(await detailOf('POST', '/v1/keys', tar)).toEqual([415, expect.stringContaining('application/json')]);
+    expect(await detailOf('POST', '/v1/definition-imports', tar)).toEqual([
+      415,
+      'Compress the archive with gzip, and send it with the header Content-Type: application/gzip.',
+    ]);
   });
 
   it('names the path parameter of a delivery if it is not a sequence', async () => {

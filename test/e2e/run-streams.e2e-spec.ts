@@ -151,7 +151,7 @@ describe('the streams of runs over a WebSocket', () => {
     const id = await start('payer');
     const client = await EventClient.connect(stopping.url, { key: stopping.adminKey });
     client.send('subscribe-run', { runId: 'absent' });
-    expect(await client.received('error')).toMatchObject({ code: 'RUN_NOT_FOUND' });
+    expect(await client.received('error')).toMatchObject({ code: 'RUN_NOT_FOUND', runId: 'absent' });
     client.send('subscribe-run', { runId: id });
     await client.received('run-subscribed');
     await stopping.stop();
@@ -234,6 +234,7 @@ describe('the commands of docs/runs.md', () => {
       ['"state":"queued"'],
       ['"state":"completed"', '"state":"waiting"', '"state":"queued"'],
       ['"state":"cancelled"'],
+      ['"state":"queued"'],
     ]);
     examples.stop();
   });

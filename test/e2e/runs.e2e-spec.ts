@@ -81,8 +81,15 @@ describe('/v1/runs', () => {
     [{ definition: 'echo', input: 'x'.repeat(65_537) }, 400, 'VALIDATION_FAILED'],
     [{ definition: 'echo', input: 'x'.repeat(10_000_000) }, 413, 'BODY_TOO_LARGE'],
     [{ definition: 'echo', unknown: 1 }, 400, 'VALIDATION_FAILED'],
+    [{ definition: 'echo', redactAfterMs: 3_600_001 }, 400, 'VALIDATION_FAILED'],
   ])('B6 rejects a start that is not possible: %j', async (body, status, code) => {
     expect(await start(body)).toMatchObject({ status, body: { code } });
+  });
+
+  it('B6 rejects a number that JSON allows and that cannot be stored', async () => {
+    const body = '{"definition": "echo", "input": "Hello.", "data": {"list": [1e999]}}';
+    const answer = await api.call<RunBody>('POST', '/v1/runs', { body });
+    expect(answer).toMatchObject({ status: 400, body: { errors: [{ field: 'data.list.0' }] } });
   });
 
   it('B6 cancels a run once, and only for its owner or an operator', async () => {
@@ -128,5 +135,30 @@ describe('/v1/runs', () => {
     expect(body).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_UNREACHABLE' } } });
     const tree = await get(`${run.id}/tree`);
     expect(tree.body).toMatchObject({ subtree: { tokens: 0 } }); // nothing was sent
+  });
+});
+
+describe('the metrics of runs', () => {
+  const scrape = async (): Promise<string> => (await api.call<string>('GET', '/metrics')).body;
+  const valueOf = async (series: string): Promise<number> =>
+    Number(new RegExp(`^${RegExp.escape(series)} (\\S+)$`, 'm').exec(await scrape())?.[1]);
+
+  it('B6 count unfinished and finished runs, tokens and cost by definition', async () => {
+    const content = { description: 'Echoes.', instructions: 'Echo.' };
+    await api.call('POST', '/v1/definitions', { body: { name: 'metered', content } });
+    const { body: run } = await start({ definition: 'metered' });
+    const { body } = await get(`${run.id}?waitMs=20000`);
+    const usage = body['usage'] as { inputTokens: number; outputTokens: number; costMicroUsd: number };
+    const labels = 'namespace="default",definition="metered"';
+    await until('the end is counted', async () => {
+      return (await valueOf(`rollcall_runs_finished_total{${labels},state="completed"}`)) === 1;
+    });
+    expect(await valueOf(`rollcall_run_tokens_total{${labels},direction="input"}`)).toBe(usage.inputTokens);
+    expect(await valueOf(`rollcall_run_tokens_total{${labels},direction="output"}`)).toBe(usage.outputTokens);
+    expect(await valueOf(`rollcall_run_cost_usd_total{${labels}}`)).toBe(usage.costMicroUsd / 1_000_000);
+    expect(await valueOf(`rollcall_run_duration_seconds_count{${labels}}`)).toBe(1);
+    expect(await valueOf('rollcall_run_queue_duration_seconds_count')).toBeGreaterThan(0);
+    expect(await valueOf('rollcall_runs{state="waiting"}')).toBe(0);
+    expect(await valueOf('rollcall_runs_oldest_queued_seconds')).toBe(0);
   });
 });

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { freePort, until } from '#rollcall/test-support';
 import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { shellVariables } from '../support/doc-example.js';
 import { appendEvents, joined, left } from '../support/events.js';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
@@ -28,7 +29,8 @@ afterAll(async () => {
 });
 
 async function run<Answer>(script: string, environment: Record<string, string>): Promise<Answer> {
-  const env = { PATH: process.env['PATH'] ?? '', ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey, ...environment };
+  const server = { ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey };
+  const env = { PATH: process.env['PATH'] ?? '', ...shellVariables(server), ...environment };
   const child = spawn('sh', ['-c', script], { env });
   let output = '';
   child.stdout.on('data', (chunk) => (output += String(chunk)));

@@ -78,7 +78,7 @@ describe('the first start on a new machine', () => {
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
   });
 
-  it('one start is sufficient for the tour of the README', () => {
+  it('one start is sufficient for the tour of the registry', () => {
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
       env: { ...process.env, API: first.url, KEY_FILE: join(data, 'admin.key') },
@@ -95,6 +95,22 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"type":"agent.quarantined","subject":"builder-01"');
     expect(output).toContain('"code":"VALIDATION_FAILED"');
     expect(output).toContain('"action":"key.issued"');
+  });
+
+  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (N5)', async () => {
+    await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
+    await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
+    await call(first.url, 'GET', '/nowhere', { key: keyOf() });
+    const shown = [
+      'agent.joined builder-01',
+      'agent.left builder-01 (evicted)',
+      '404 GET /v1/agents/nobody',
+      '404 GET /nowhere',
+    ];
+    await until('the lines are shown', () => shown.every((text) => first.output.includes(text)));
+    const beforeReady = first.output.slice(0, first.output.indexOf('is ready.')).trim().split('\n');
+    expect(beforeReady.filter((line) => line.includes('database.migrated'))).toHaveLength(1);
+    expect(beforeReady.length).toBeLessThan(6);
   });
 
   it('the first start stores its data for the second start, which prints no key', async () => {

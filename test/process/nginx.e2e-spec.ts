@@ -6,6 +6,7 @@ import { type Answer, call, type CallOptions } from '../support/call.js';
 import { AgentClient, type Registration } from '../support/agent-client.js';
 import { Given } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
+import { RunLoad } from '../support/run-load.js';
 import { rawHttp } from '../support/raw-http.js';
 
 if (!HAS_NGINX) {
@@ -41,16 +42,21 @@ async function ask<Body = Record<string, unknown>>(
 
 const register = async (): Promise<Registration> => await Given.at(nginx.url, ADMIN_KEY).agent();
 
+/** Repeats the work of a client until the other work is done. */
+async function repeatWhile(other: Promise<unknown>, work: () => Promise<unknown>): Promise<void> {
+  const finished = new AbortController();
+  const done = other.finally(() => finished.abort());
+  while (!finished.signal.aborted) await work();
+  await done;
+}
+
 /** Repeats the request until the work is done, and returns the number of responses with each status. */
 async function statusesWhile(work: Promise<unknown>, request: () => Promise<number>): Promise<Record<number, number>> {
   const counts: Record<number, number> = {};
-  const finished = new AbortController();
-  const done = work.finally(() => finished.abort());
-  while (!finished.signal.aborted) {
+  await repeatWhile(work, async () => {
     const status = await request();
     counts[status] = (counts[status] ?? 0) + 1;
-  }
-  await done;
+  });
   return counts;
 }
 
@@ -137,7 +143,9 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     expect(audit.body.items[0]?.ip).toBe('127.0.0.1');
   });
 
-  it('D8 nginx loses no repeatable request during a rolling restart', async () => {
+  it('D8 B6 nginx loses no repeatable request and no start of a run during a rolling restart, every run is completed, and streams resume', async () => {
+    const load = new RunLoad(nginx.url, ADMIN_KEY);
+    await load.define();
     const restart = async (): Promise<void> => {
       for (const index of [0, 1] as const) {
         expect(await replicas[index].end()).toBe(0);
@@ -156,8 +164,22 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
         })
       ).status;
     const workers = [getMe, getMe, beat, beat, query, query].map(async (request) => await statusesWhile(work, request));
+    const starts = Array.from({ length: 4 }, async () => {
+      await repeatWhile(work, async () => await load.finished(await load.start(3)));
+    });
+    const streams = Array.from({ length: 2 }, async () => {
+      await repeatWhile(work, async () => await load.follow(await load.start(15)));
+    });
     const counts = await Promise.all(workers);
+    await Promise.all([...starts, ...streams]);
     expect(counts.map((statuses) => Object.keys(statuses))).toEqual(counts.map(() => ['200']));
     expect(counts.reduce((sum, { 200: count = 0 }) => sum + count, 0)).toBeGreaterThan(100);
+    expect(load.statuses).toEqual(new Set([200, 201, 202]));
+    expect(await Promise.all(load.ids.map(async (id) => await load.finished(id)))).toEqual(
+      load.ids.map(() => 'completed'),
+    );
+    expect(load.followed.some(({ connections }) => connections > 1)).toBe(true);
+    for (const { steps, state } of load.followed)
+      expect([state, steps]).toEqual(['completed', steps.map((_, index) => index + 1)]);
   });
 });

@@ -2,12 +2,31 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
 import { SocketAccess } from '../../apps/api/src/auth/socket.access.js';
+import { pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { refusal } from '../support/socket-client.js';
-import { declaredRoutes, type RouteFacts, routesOf } from '../support/route-census.js';
+import { declaredRoutes, type RouteFacts, routesOf, served } from '../support/route-census.js';
+
+/** The operations of the HTTP+JSON binding of A2A, at Rollcall itself, at one agent, and with an agent as the tenant. */
+const A2A: RouteFacts[] = ['/a2a', '/a2a/agents/:agentId', '/a2a/:tenant'].flatMap((base): RouteFacts[] => [
+  { route: `GET ${base}/extendedAgentCard`, access: 'agents:read' },
+  { route: `GET ${base}/tasks`, access: 'runs:read' },
+  { route: `GET ${base}/tasks/:id`, access: 'runs:read' },
+  { route: `GET ${base}/tasks/:id(^[^:/]+)::subscribe`, access: 'runs:read' },
+  { route: `POST ${base}/message::send`, access: 'runs:start', mutation: 'run.started' },
+  { route: `POST ${base}/message::stream`, access: 'runs:start', mutation: 'run.started' },
+  { route: `POST ${base}/tasks/:id(^[^:/]+)::cancel`, access: 'runs:start', mutation: 'run.cancelled' },
+  { route: `POST ${base}/tasks/:id(^[^:/]+)::subscribe`, access: 'runs:read', mutation: 'repeatable' },
+]);
 
 /** Every route, the permission it requires, and its action in the audit log. Add a new route here by hand. */
 const CENSUS: RouteFacts[] = [
+  ...A2A,
+  { route: 'GET /.well-known/agent-card.json', access: 'public' },
+  { route: 'GET /a2a/agents/:agentId', access: 'agents:read' },
+  { route: 'GET /a2a/agents/:agentId/.well-known/agent-card.json', access: 'agents:read' },
+  { route: 'POST /a2a', access: 'agents:read', mutation: 'by method' },
+  { route: 'POST /a2a/agents/:agentId', access: 'agents:read', mutation: 'by method' },
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/definitions/:name', access: 'definitions:write', mutation: 'definition.unregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
@@ -134,34 +153,32 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi()));
 afterAll(async () => await api.stop());
 
-const prefix = (path: string): string => (/^\/(health\/|metrics$)/.test(path) ? path : `/v1${path}`);
-
 describe('the census of routes', () => {
   it('lists every route with its permission', () => {
-    expect(sorted(declaredRoutes(api.app, prefix))).toEqual(sorted(CENSUS));
+    expect(sorted(declaredRoutes(api.app, served))).toEqual(sorted(CENSUS));
   });
 
   it('lists every route that the server serves', () => {
-    const served = api.app.routes
+    const all = api.app.routes
       .all()
       .filter((route) => !route.startsWith('HEAD ') && !WITHOUT_CONTROLLER.some((known) => known.test(route)));
-    expect(served.toSorted()).toEqual(CENSUS.map(({ route }) => route).toSorted());
+    expect(all.toSorted()).toEqual(CENSUS.map(({ route }) => route).toSorted());
   });
 
   it('reports a route without a permission', () => {
-    expect(undeclared(routesOf(IncompleteController, prefix))).toEqual(['GET /v1/incomplete']);
+    expect(undeclared(routesOf(IncompleteController, served))).toEqual(['GET /v1/incomplete']);
     expect(undeclared(CENSUS)).toEqual([]);
   });
 
   it('reports a write that is not declared as a mutation', () => {
-    expect(unguarded(routesOf(IncompleteController, prefix))).toEqual(['POST /v1/incomplete']);
+    expect(unguarded(routesOf(IncompleteController, served))).toEqual(['POST /v1/incomplete']);
     expect(unguarded(CENSUS)).toEqual([]);
   });
 
   it('the census of routes matches the guard: without a credential, only the public routes succeed', async () => {
     for (const { route, access } of CENSUS) {
       const [method = '', path = ''] = route.split(' ');
-      const { status } = await api.call(method, path.replace(':id', 'x'), { key: null });
+      const { status } = await api.call(method, pathTo(path, { id: 'x' }), { key: null });
       expect({ route, status }).toEqual({ route, status: access === 'public' ? 200 : 401 });
     }
   });

@@ -1,6 +1,7 @@
-import { globSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { configurationTable, envExample } from '../../apps/api/src/config/config.docs.js';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { eventTable } from '../../apps/api/src/events/events.docs.js';
 import { problemTable } from '../../apps/api/src/http/problem.docs.js';
@@ -25,6 +26,7 @@ describe('the documented programs', () => {
   it.each([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
+    ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
     ['contract-net.md', 'contract-net/builders.ts'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
@@ -37,6 +39,35 @@ describe('the documented programs', () => {
     expect(files.length).toBeGreaterThan(5);
     const page = read('docs/definitions.md');
     expect(files.filter((file) => !page.includes(`\n${read(file)}\`\`\``))).toEqual([]);
+  });
+});
+
+describe('the links of the documentation', () => {
+  /** The anchor that GitHub derives from a heading. */
+  const anchorOf = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-');
+  const anchorsOf = (page: string): string[] =>
+    [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => anchorOf(heading));
+  const isBroken = (page: string, link: string): boolean => {
+    const [path = '', anchor] = link.split('#');
+    const target = path ? join(dirname(page), path) : page;
+    return !existsSync(target) || (anchor !== undefined && !anchorsOf(target).includes(anchor));
+  };
+
+  it('every relative link leads to a file and to one of its headings', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md']);
+    const links = pages.flatMap((page) =>
+      [
+        ...read(page)
+          .replaceAll(/```[^]*?```/g, '')
+          .matchAll(/\]\(([^)\s]+)\)/g),
+      ].map(([, link = '']) => [page, link] as const),
+    );
+    expect(links.length).toBeGreaterThan(100);
+    expect(links.filter(([page, link]) => !link.startsWith('http') && isBroken(page, link))).toEqual([]);
   });
 });
 
@@ -61,6 +92,13 @@ describe('the documentation of the configuration', () => {
 
   it('.env.example has every setting as the schema defines it', () => {
     expect(read('.env.example')).toBe(envExample());
+  });
+
+  it('every value in .env.example is valid when it is uncommented (N7)', () => {
+    const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
+    const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
+    expect(Object.keys(environment).length).toBeGreaterThan(50);
+    expect(() => loadConfig({ ...environment, ROLLCALL_CONFIG: '/dev/null' }, '/nowhere')).not.toThrow();
   });
 
   it('the check fails if a setting is missing or differs', () => {

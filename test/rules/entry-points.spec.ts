@@ -6,8 +6,8 @@ const LIBRARIES = readdirSync(join(ROOT, 'libs'));
 const WITH_TEST_HELPERS = LIBRARIES.filter((library) =>
   existsSync(join(ROOT, 'libs', library, 'src/testing/index.ts')),
 );
-/** The documentation, whose code imports the libraries as an application or another library does. */
-const EXAMPLES = textsUnder('docs', /\.md$/);
+/** The documentation and the examples, whose code imports the libraries as an application or another library does. */
+const EXAMPLES = [...textsUnder('docs', /\.md$/), ...textsUnder('examples')];
 const SOURCES = ['apps', 'libs', 'test', 'bench', 'bin'].flatMap((folder) => textsUnder(folder));
 
 function textsUnder(folder: string, names = /\.[jt]s$/): string[] {

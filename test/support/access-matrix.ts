@@ -20,7 +20,7 @@ export interface Target {
   sequence?: string;
   /** Set if the object is an agent, or a contract that an agent is invited to. */
   leaseToken?: string;
-  /** The agent that is invited to the contract. */
+  /** Set if the object is a run, whose agent it is, or a contract, to which it is invited. */
   agentId?: string;
 }
 
@@ -68,8 +68,38 @@ const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
 const ownRun = { ...run, roles: CALLS, others: { caller: 403 } } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
+const message = (): object => ({ messageId: unique(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] });
+const sent = (): object => ({ message: message(), configuration: { returnImmediately: true } });
+const card = (): object => ({ jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+const version = { query: '?A2A-Version=1.0' } as const;
+const task = { ...run, ...version, others: { caller: 404, viewer: 404 } } as const;
+const addressed = { target: 'definition', ...version } as const;
+
+/** The operations of A2A with an agent in the path, or as the tenant. */
+const a2a = (base: string): Record<string, AccessRow> => ({
+  [`GET ${base}/extendedAgentCard`]: { ...addressed, roles: ALL, ok: 200 },
+  [`GET ${base}/tasks`]: { ...addressed, roles: READS_MODELS, ok: 200 },
+  [`GET ${base}/tasks/:id`]: task,
+  [`GET ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
+  [`POST ${base}/message::send`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
+  [`POST ${base}/message::stream`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
+  [`POST ${base}/tasks/:id(^[^:/]+)::cancel`]: { ...task, roles: CALLS, others: { caller: 404 } },
+  [`POST ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
+});
+
 /** Every route that requires a permission. A route without a row fails the test. */
 export const ACCESS: Record<string, AccessRow> = {
+  ...a2a('/a2a/agents/:agentId'),
+  ...a2a('/a2a/:tenant'),
+  ...a2a('/a2a'),
+  'GET /a2a/extendedAgentCard': { ...version, roles: ALL, ok: 200 },
+  'GET /a2a/tasks': { ...version, roles: READS_MODELS, ok: 200 },
+  'POST /a2a/message::send': { ...addressed, roles: CALLS, ok: 200, body: ({ id }) => ({ ...sent(), tenant: id }) },
+  'POST /a2a/message::stream': { ...addressed, roles: CALLS, ok: 200, body: ({ id }) => ({ ...sent(), tenant: id }) },
+  'POST /a2a': { ...version, roles: ALL, ok: 200, body: card },
+  'POST /a2a/agents/:agentId': { ...addressed, roles: ALL, ok: 200, body: card },
+  'GET /a2a/agents/:agentId': { target: 'definition', roles: ALL, ok: 200 },
+  'GET /a2a/agents/:agentId/.well-known/agent-card.json': { target: 'definition', roles: ALL, ok: 200 },
   'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },

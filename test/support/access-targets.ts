@@ -44,7 +44,7 @@ export class AccessTargets {
       }
       case 'run': {
         const { id: definition } = await this.make('definition', this.agentKeyFor(key));
-        return idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' }));
+        return { ...idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' })), agentId: definition };
       }
       case 'webhook':
         return idOf(await this.post('/v1/webhooks', key, HOOK));
@@ -85,8 +85,11 @@ export class AccessTargets {
 const idOf = (body: Record<string, unknown>): Target => ({ id: String(body['id']) });
 
 /** The path of a route for this object, without a query. */
-export function pathTo(pattern: string, { id, sequence = '1' }: Target): string {
+export function pathTo(pattern: string, { id, sequence = '1', agentId = id }: Target): string {
   return pattern
+    .replace(/:(agentId|tenant)\b/, agentId)
+    .replace('(^[^:/]+)', '')
+    .replace('::', ':')
     .replace(/:(id|name|key)\b/, id)
     .replace(':sequence', sequence)
     .replace(':revision', '1');

@@ -1,10 +1,17 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
+
+/** Unpacks Chromium and prints its path. The package unpacks into the temporary folder of its process. */
+const UNPACK = `import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))`;
 
 /** Starts a real Chromium from an npm package, without its background requests to the network. */
 export async function openBrowser(): Promise<Browser> {
   return await playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: unpacked(),
     headless: true,
     args: [
       ...chromium.args,
@@ -14,4 +21,22 @@ export async function openBrowser(): Promise<Browser> {
       '--no-first-run',
     ],
   });
+}
+
+/** A folder of this user: another user could neither read the folder of the first user nor trust its contents. */
+function unpacked(): string {
+  const { uid } = userInfo();
+  const folder = join(tmpdir(), `rollcall-chromium-${uid}`);
+  if (existsSync(folder) && statSync(folder).uid === uid) return join(folder, 'chromium');
+  const fresh = mkdtempSync(`${folder}.`);
+  mkdirSync(fresh, { recursive: true, mode: 0o700 });
+  const env = { ...process.env, TMPDIR: fresh };
+  const program = execFileSync(process.execPath, ['-e', UNPACK], { env, encoding: 'utf8' }).trim();
+  try {
+    renameSync(fresh, folder); // complete or absent, also when several suites unpack it at the same time
+  } catch {
+    if (!existsSync(folder) || statSync(folder).uid !== uid) return program;
+    rmSync(fresh, { recursive: true, force: true });
+  }
+  return join(folder, 'chromium');
 }

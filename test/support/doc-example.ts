@@ -58,11 +58,25 @@ export class ExampleRunner {
 
   private run(program: string, flags: string[], environment: Record<string, string> = {}): RunningExample {
     let printed = '';
-    const env = { PATH: process.env['PATH'] ?? '', ...this.environment, ...environment };
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      ...shellVariables(this.environment),
+      ...this.environment,
+      ...environment,
+    };
     const child = spawn(program, flags, { env });
     this.children.push(child);
     child.stdout.on('data', (chunk) => (printed += String(chunk)));
     child.stderr.on('data', (chunk) => (printed += String(chunk)));
     return { child, output: () => printed };
   }
+}
+
+/** The variables of shell commands in the documentation, for the server that programs find in ROLLCALL_URL and ROLLCALL_KEY. */
+export function shellVariables({ ROLLCALL_URL, ROLLCALL_KEY }: Record<string, string>): Record<string, string> {
+  return {
+    API: ROLLCALL_URL ?? '',
+    AUTH: `Authorization: Bearer ${ROLLCALL_KEY ?? ''}`,
+    JSON: 'Content-Type: application/json',
+  };
 }

@@ -31,24 +31,32 @@ export function routesOf(controller: Class, prefix: (path: string) => string): R
     .getAllMethodNames(prototype)
     .flatMap((name) => prototype[name] ?? [])
     .filter((handler) => Reflect.hasMetadata(METHOD_METADATA, handler))
-    .map((handler) => factsOf(controller, handler, prefix));
+    .flatMap((handler) => factsOf(controller, handler, prefix));
 }
 
-function factsOf(controller: Class, handler: Handler, prefix: (path: string) => string): RouteFacts {
+/** A controller and a method may have several paths. */
+function factsOf(controller: Class, handler: Handler, prefix: (path: string) => string): RouteFacts[] {
   const read = (key: string): unknown => Reflect.getMetadata(key, handler) ?? Reflect.getMetadata(key, controller);
-  const paths = [
-    Reflect.getMetadata(PATH_METADATA, controller),
-    Reflect.getMetadata(PATH_METADATA, handler),
-  ] as string[];
-  const path = `/${paths
-    .flatMap((part) => part.split('/'))
-    .filter(Boolean)
-    .join('/')}`;
+  const pathsOf = (target: Class | Handler): string[] =>
+    [Reflect.getMetadata(PATH_METADATA, target) as string | string[]].flat();
+  const paths = pathsOf(controller).flatMap((base) => pathsOf(handler).map((path) => joined(base, path)));
   const method = RequestMethod[Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod];
   const mutation = read(MUTATION) as MutationOptions | undefined;
-  return {
-    route: `${method} ${prefix(path)}`,
+  const facts: Omit<RouteFacts, 'route'> = {
     access: (read(ROUTE_ACCESS) as RouteAccess | undefined) ?? 'UNDECLARED',
     ...(mutation && { mutation: mutation.audit ?? (mutation.repeatable ? 'repeatable' : 'not audited') }),
   };
+  return paths.map((path) => Object.assign({ route: `${method} ${prefix(path)}` }, facts));
+}
+
+function joined(...paths: string[]): string {
+  return `/${paths
+    .flatMap((part) => part.split('/'))
+    .filter(Boolean)
+    .join('/')}`;
+}
+
+/** The path that the server uses. Most routes have the prefix of the version. */
+export function served(path: string): string {
+  return /^\/(health\/|metrics$|a2a\b|\.well-known\/)/.test(path) ? path : `/v1${path}`;
 }

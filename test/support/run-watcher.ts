@@ -44,8 +44,8 @@ export class RunWatcher {
     return this.events.filter((event) => event.type === type).map(({ data }) => data);
   }
 
-  async over(): Promise<this> {
-    await until('the stream has ended', () => this.isOver);
+  async over(timeoutMs?: number): Promise<this> {
+    await until('the stream has ended', () => this.isOver, timeoutMs);
     return this;
   }
 

@@ -41,9 +41,10 @@ export class TestAgents {
 
   /** Creates a definition for each model. */
   async define(api: TestApi): Promise<void> {
-    for (const name of ['talker', 'payer']) {
+    for (const name of ['talker', 'payer', 'asker']) {
       const model = { vendor: 'test', model: name };
-      const content = { description: 'Works.', instructions: 'Work.', model, tools: ['work', 'pay'] };
+      const tools = ['work', 'pay'];
+      const content = { description: 'Works.', instructions: 'Work.', model, tools, mayAsk: name === 'asker' };
       const { status, body } = await api.call('POST', '/v1/definitions', { body: { name, content } });
       if (status !== 201) throw new Error(JSON.stringify(body));
     }
@@ -52,6 +53,7 @@ export class TestAgents {
   private modelOf(name: string): ModelProvider {
     const script = (request: ModelRequest): ReturnType<typeof say> => {
       if (request.messages.some(({ role }) => role === 'assistant')) return say('done');
+      if (name === 'asker') return callTool('ask_caller', { question: 'Which branch?' }, 'call-1');
       return name === 'payer' ? callTool('pay', { eur: 5 }, 'call-1') : callTool('work', {}, 'call-1');
     };
     const model = new ScriptedModel(script, name);

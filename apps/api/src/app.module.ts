@@ -3,6 +3,7 @@ import { AgentRuntimeModule } from '#rollcall/agent-runtime';
 import { PlatformModule, type PlatformOptions } from '#rollcall/platform';
 import { ProvidersModule, type SecretSource } from '#rollcall/providers';
 import { RegistryModule } from '#rollcall/registry';
+import { A2aModule } from './a2a/a2a.module.js';
 import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
@@ -25,6 +26,7 @@ import { RuntimeModule } from './runtime/runtime.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
+import type { TerminalSummary } from './telemetry/terminal.summary.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 
@@ -34,6 +36,8 @@ export interface Foundations {
   database: PlatformOptions['database'];
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
+  /** Only if the logs are formatted for a terminal. */
+  summary?: TerminalSummary;
   inFlight: InFlight;
   secrets: SecretSource;
 }
@@ -66,7 +70,7 @@ export class AppModule {
         FoundationModule.with(foundations),
         ...libraries(foundations),
         HealthModule,
-        TelemetryModule.forRoot(foundations.metrics),
+        TelemetryModule.forRoot(foundations.metrics, foundations.summary),
         AuthModule,
         KeysModule,
         NamespacesModule,
@@ -78,6 +82,7 @@ export class AppModule {
         ModelsModule,
         RunsModule,
         ContractsModule,
+        A2aModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

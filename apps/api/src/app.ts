@@ -18,7 +18,8 @@ import { SocketAdapter } from './auth/socket.adapter.js';
 import { SocketAccess } from './auth/socket.access.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
-import { NestLogger } from './telemetry/logger.js';
+import { isPretty, NestLogger } from './telemetry/logger.js';
+import { TerminalSummary } from './telemetry/terminal.summary.js';
 import { VERSION } from './version.js';
 
 export interface AppParts {
@@ -36,8 +37,11 @@ export interface App {
   routes: RouteTable;
 }
 
-/** Routes without the prefix `/v1`, because proxies and metrics scrapers expect them at their usual paths. */
-const UNVERSIONED = ['health/{*path}', 'metrics'];
+/** Routes without the prefix `/v1`, because proxies, metrics scrapers and A2A clients expect them at their usual paths. */
+const UNVERSIONED = ['health/{*path}', 'metrics', '.well-known/{*path}', 'a2a', 'a2a/{*path}'];
+
+/** Actions whose path looks like the path of an object. No object can have their name as its id. */
+const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'];
 
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {
@@ -46,9 +50,12 @@ export async function createApp(parts: AppParts): Promise<App> {
   const inFlight = new InFlight(config.http.handlerTimeout);
   const metrics = new HttpMetrics(() => inFlight.count);
   const routes = new RouteTable();
-  const log = new RequestLog(pino, config.log.requests);
+  const summary = isPretty(config.log.format)
+    ? new TerminalSummary((event, text) => pino.info({ event }, text))
+    : undefined;
+  const log = new RequestLog(pino, config.log.requests, summary);
   const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, fastifyPlugins });
-  const module = AppModule.with({ config, database, lifecycle, metrics, inFlight, secrets });
+  const module = AppModule.with({ config, database, lifecycle, metrics, summary, inFlight, secrets });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
     bodyParser: false,
@@ -61,6 +68,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.useWebSocketAdapter(new SocketAdapter(nest));
   nest.get(RouteAdmission, { strict: false }).addTo(adapter.getInstance());
   for (const { path } of nest.get(SocketAccess, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
+  routes.allowOnlyPost(POST_ONLY, adapter.getInstance());
   serveDocs(nest, VERSION);
   await nest.init();
   await adapter.getInstance().ready();

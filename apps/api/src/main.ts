@@ -4,8 +4,16 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.exit(1);
 }
 
+const { readArguments } = await import('./boot/arguments.js');
+const args = readArguments(process.argv.slice(2));
+if ('print' in args) {
+  (args.exitCode === 0 ? process.stdout : process.stderr).write(args.print);
+  process.exit(args.exitCode);
+}
+
 // OpenTelemetry must patch modules before they are loaded, so tracing starts first.
 const { startTracing } = await import('./telemetry/tracing.js');
-const tracing = await startTracing(process.env);
+const environment = { ...process.env, ...args.environment };
+const tracing = await startTracing(environment);
 const { run } = await import('./boot/run.js');
-await run(process.env, process.cwd(), tracing);
+await run(environment, process.cwd(), tracing);

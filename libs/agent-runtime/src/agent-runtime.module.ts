@@ -17,6 +17,8 @@ import { RegistryTargets } from './delegation/registry.targets.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionContents } from './definitions/definition.contents.js';
+import { AgentNameStore } from './definitions/agent-name.store.js';
+import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
@@ -36,6 +38,7 @@ import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
+import { RunCharges } from './runs/run.charges.js';
 import { RunAgents } from './runs/run.agents.js';
 import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
@@ -46,8 +49,12 @@ import { RunEvents } from './runs/run.events.js';
 import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
 import { RunLog } from './runs/run.log.js';
+import { RunMeter } from './runs/run.meter.js';
+import { RunRedactionStore } from './runs/run-redaction.store.js';
+import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
+import { RunRedactor } from './runs/run.redactor.js';
 import { RunStore } from './runs/run.store.js';
 import { RunSweeper } from './runs/run.sweeper.js';
 import { RunTargets } from './runs/run.targets.js';
@@ -105,6 +112,7 @@ export class AgentRuntimeModule {
         HostedAgents,
         LedgerSpending,
         RunFeed,
+        RunMeter,
         RunReader,
         RunsService,
         SkillLibrary,
@@ -120,6 +128,8 @@ const DEFINITIONS: Provider[] = [
   AgentBuilder,
   DefinitionChanges,
   DefinitionContents,
+  AgentNameStore,
+  AgentNames,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
@@ -169,10 +179,13 @@ const RUNS: Provider[] = [
   RunContents,
   RunWatches,
   RunStore,
+  RunChangesStore,
   RunEvents,
+  RunMeter,
   RunCandidates,
   RunTargets,
   RunAdmission,
+  RunCharges,
   RunReader,
   RunsService,
 ];
@@ -186,6 +199,8 @@ const RUN_EXECUTION: Provider[] = [
   DelegatedRuns,
   RunWorkers,
   RunSweeper,
+  RunRedactionStore,
+  RunRedactor,
 ];
 
 function runProviders(options: RunsOptions): Provider[] {

@@ -33,6 +33,7 @@ export type RuntimeErrorCode =
   | 'RUN_FOREIGN'
   | 'RUN_MEMORY_REJECTED'
   | 'RUN_NOT_FINISHED'
+  | 'RUN_REDACTED'
   | 'RUN_NOT_FOUND'
   | 'RUN_NOT_WAITING'
   | 'RUN_TARGET_MISSING'

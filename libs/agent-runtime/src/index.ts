@@ -9,7 +9,6 @@ export { DeploymentInvalidError } from './deployment/deployment.errors.js';
 export { capabilitiesOf } from './definitions/definition.capabilities.js';
 export type { FieldChange } from './definitions/definition.diff.js';
 export type { Definition, DefinitionContent } from './definitions/definition.js';
-export { DefinitionValidator } from './definitions/definition.validator.js';
 export { DefinitionsService } from './definitions/definitions.service.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { DefinitionImports } from './imports/definition.imports.js';
@@ -23,9 +22,24 @@ export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './life
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';
-export type { ListedRun, Run, RunActor, RunExport, RunKey, RunTree, StartRun } from './runs/run.js';
+export type {
+  ChangeFilter,
+  ChangePosition,
+  ListedRun,
+  Run,
+  RunActor,
+  RunDecision,
+  RunExport,
+  RunKey,
+  RunTarget,
+  RunTree,
+  StartRun,
+} from './runs/run.js';
+export { RunNotFoundError } from './runs/run.errors.js';
+export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
 export { RunReader } from './runs/run.reader.js';
-export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR } from './runs/run.status.js';
+export type { OpenRuns } from './runs/run.store.js';
+export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
@@ -34,6 +48,7 @@ export type { Skill } from './skills/skill.js';
 export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export type { SkillDiagnostic } from './skills/skill.loader.js';
+export { suggestion } from './tools/closest.name.js';
 export { toolBoxOf } from './tools/decorated.toolbox.js';
 export { defineTool } from './tools/define.tool.js';
 export { Describe } from './tools/input/dto.schema.js';

@@ -7,6 +7,9 @@ import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
 import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
 import { Runs1763800000000 } from './migrations/1763800000000-runs.js';
+import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-runs.js';
+import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
+import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunStepEntity } from './runs/run-step.entity.js';
 import { RunEntity } from './runs/run.entity.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
@@ -22,5 +25,13 @@ export const RUNTIME_SCHEMA: Schema = {
     RunEntity,
     RunStepEntity,
   ],
-  migrations: [ToolPins1763500000000, Definitions1763600000000, Lifecycle1763700000000, Runs1763800000000],
+  migrations: [
+    ToolPins1763500000000,
+    Definitions1763600000000,
+    Lifecycle1763700000000,
+    Runs1763800000000,
+    RejectedRuns1763910000000,
+    RunRedaction1763930000000,
+    RunChanges1763950000000,
+  ],
 };

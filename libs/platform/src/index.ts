@@ -16,6 +16,9 @@ export {
   STATEMENTS_PER_TRANSACTION,
   DEFAULT_RESERVED_POOL_SIZE,
 } from './postgres/database.options.js';
+export { DatabaseStatus } from './postgres/database.status.js';
+export { EventStatus } from './events/event.status.js';
+export type { Counts } from './lifecycle/counts.js';
 export { DatabaseBusyError, DatabaseUnavailableError } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
 export { PgListener } from './postgres/pg.listener.js';

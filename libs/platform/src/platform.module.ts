@@ -8,6 +8,7 @@ import { EventOutbox } from './events/event.outbox.js';
 import { EventPruner } from './events/event.pruner.js';
 import { EventRetentionStore } from './events/event-retention.store.js';
 import { EventSequencer } from './events/event.sequencer.js';
+import { EventStatus } from './events/event.status.js';
 import { EventStore } from './events/event.store.js';
 import { KeptEvents } from './events/kept.events.js';
 import { LogIdentity } from './events/log.identity.js';
@@ -21,6 +22,7 @@ import { NamespaceStore } from './namespaces/namespace.store.js';
 import { NamespacesService } from './namespaces/namespaces.service.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from './platform.options.js';
 import { Database } from './postgres/database.js';
+import { DatabaseStatus } from './postgres/database.status.js';
 import { PgListener } from './postgres/pg.listener.js';
 import { PeriodicExplorer } from './schedule/periodic.explorer.js';
 import { DeliveryCounts } from './sinks/delivery.counts.js';
@@ -31,8 +33,8 @@ import { SinkStore } from './sinks/sink.store.js';
 import { SinkSupervisor } from './sinks/sink.supervisor.js';
 import { SinksService } from './sinks/sinks.service.js';
 
-const POSTGRES = [PgListener];
-const EVENTS = [EventStore, LogIdentity, EventLog, EventFeed, EventSequencer, EventOutbox];
+const POSTGRES = [PgListener, DatabaseStatus];
+const EVENTS = [EventStore, LogIdentity, EventLog, EventFeed, EventSequencer, EventOutbox, EventStatus];
 const RETENTION = [EventRetentionStore, EventPruner, KeptEvents];
 const SINKS = [SinkStore, DeliveryStore, DeliveryCounts, SinkFactories, SinkRelays, SinkSupervisor, SinksService];
 const NAMESPACES = [NamespaceStore, NamespaceCatalog, NamespaceContents, NamespaceAdmission, NamespacesService];
@@ -64,6 +66,8 @@ export class PlatformModule {
         EventFeed,
         EventOutbox,
         EventSequencer,
+        EventStatus,
+        DatabaseStatus,
         SinksService,
         SinkFactories,
         DeliveryCounts,

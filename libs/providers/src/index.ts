@@ -49,6 +49,7 @@ export { type ContentPart, message, textOfParts, textPart } from './agents/conte
 export { type AgentConfig, type AgentProvider, readSettings } from './agents/agent.provider.js';
 export { TrackedAgent } from './agents/tracked.agent.js';
 export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
+export { fromA2aParts, toA2aParts } from './agents/a2a/a2a.mapper.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';

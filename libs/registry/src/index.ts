@@ -58,6 +58,7 @@ export {
   DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
 export { BudgetExhaustedError, BudgetNotFoundError } from './budgets/budget.errors.js';
+export { BudgetStatus } from './budgets/budget.status.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
 export type { BudgetReading } from './budgets/budget.store.js';
 export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';

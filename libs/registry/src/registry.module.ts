@@ -5,6 +5,7 @@ import { AgentsService } from './agents/agents.service.js';
 import { LeaseTokenStore } from './agents/lease-token.store.js';
 import { BudgetLedger } from './budgets/budget.ledger.js';
 import { budgetProviders } from './budgets/budget.providers.js';
+import { BudgetStatus } from './budgets/budget.status.js';
 import { BudgetsService } from './budgets/budgets.service.js';
 import { ReconciliationStore } from './budgets/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
@@ -61,6 +62,7 @@ export class RegistryModule {
         StrongReader,
         BudgetLedger,
         BudgetsService,
+        BudgetStatus,
         ReconciliationStore,
         ContractsService,
         ContractBidding,

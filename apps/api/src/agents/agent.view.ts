@@ -40,7 +40,13 @@ export class AgentBudgetView implements AgentBudget {
 }
 
 class AgentHealthView implements AgentHealth {
-  @ApiProperty({ enum: HEALTH_STATES, description: '`suspect`: heartbeats are missing.' }) state: HealthState;
+  @ApiProperty({
+    enum: HEALTH_STATES,
+    nullable: true,
+    example: 'active',
+    description: '`suspect`: heartbeats are missing. Null if the agent has left.',
+  })
+  state: HealthState | null;
   @ApiProperty({
     type: String,
     format: 'date-time',

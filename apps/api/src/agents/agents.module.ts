@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
 import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy } from '../config/registry.policies.js';
@@ -31,6 +32,8 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     CircuitsController,
   ],
   providers: [
+    AgentMetrics,
+    LivenessMetrics,
     ContractQueries,
     QueryReader,
     RegistrationBatchReader,

@@ -115,7 +115,7 @@ function errorsOf(body: unknown, rules: Record<string, Rule>, path: string): rea
     if (message) (errors ??= []).push({ field: path + name, message: `${name} ${message}` });
   }
   for (const name in values) {
-    if (!Object.hasOwn(rules, name)) (errors ??= []).push(unknownField(path, name));
+    if (!Object.hasOwn(rules, name)) (errors ??= []).push(unknownField(path, name, () => Object.keys(rules)));
   }
   return errors ?? NONE;
 }

@@ -49,7 +49,8 @@ export class DiscoveryController {
     const { query, plan, strong } = planned;
     if (strong) await this.strong.prepare(query);
     else if (!this.follower.isFresh) await this.refresh(reply);
-    void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now()));
+    const departed = plan.explain ? await this.strong.departed(plan) : [];
+    void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now(), departed));
   }
 
   /** If the directory cannot catch up with the event log, the response has the age of the directory in seconds. */

@@ -26,6 +26,7 @@ const EXCLUSION_CODES = Object.keys({
   price_too_high: 0,
   tokens_too_few: 0,
   label_mismatch: 0,
+  left: 0,
 } satisfies Record<ExclusionCode, 0>);
 const MARKS = Object.keys({
   low_budget: 0,

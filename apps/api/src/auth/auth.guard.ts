@@ -74,7 +74,8 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-function permit(principal: Principal, access: Permission): true {
+/** Throws FORBIDDEN if the principal lacks the permission. */
+export function permit(principal: Principal, access: Permission): true {
   if (principal.permissions.includes(access)) return true;
   throw new ApiError(
     'FORBIDDEN',

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { AdminKeyError, type AdminKeys } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
@@ -13,29 +13,34 @@ export interface AdminKey {
   file?: string;
 }
 
+const FIRST_FILE = 'admin.key';
+const KEY_FILE = /^admin(-\d+)?\.key$/;
+
 /** Ensures that there is an admin key: the key from the configuration, or a new key on the first start. */
 export async function ensureAdminKey(keys: AdminKeys, config: Config, embedded: boolean): Promise<AdminKey> {
   const { auth, data, log } = config;
-  const file = join(resolve(data.dir), 'admin.key');
+  const folder = resolve(data.dir);
   if (auth.adminKey) {
     await keys.adopt(auth.adminKey);
-    return embedded && save(file, auth.adminKey) ? { shell: catFile(file), file } : { shell: '$ROLLCALL_ADMIN_KEY' };
+    const file = embedded ? save(folder, auth.adminKey) : undefined;
+    return file === undefined ? { shell: '$ROLLCALL_ADMIN_KEY' } : { shell: catFile(file), file };
   }
   await keys.retireAdopted();
-  let saved = false;
+  let file: string | undefined;
   const created = await keys.createFirst((key) => {
-    saved = save(file, key);
-    if (!saved && !isPretty(log.format)) throw keyNotSaved(file);
+    file = save(folder, key);
+    if (file === undefined && !isPretty(log.format)) throw keyNotSaved(folder);
   });
-  if (created) return saved ? { created, shell: catFile(file), file } : { created, shell: created };
-  const usable = existsSync(file) && (await keys.isValid(readFileSync(file, 'utf8').trim()));
-  return usable ? { shell: catFile(file), file } : { shell: '<your API key>' };
+  if (created) return file === undefined ? { created, shell: created } : { created, shell: catFile(file), file };
+  for (const [saved, key] of savedKeys(folder))
+    if (await keys.isValid(key)) return { shell: catFile(saved), file: saved };
+  return { shell: '<your API key>' };
 }
 
 /** JSON logs must not contain the key, and without a file nobody could read it. So the start fails. */
-function keyNotSaved(file: string): AdminKeyError {
+function keyNotSaved(folder: string): AdminKeyError {
   return new AdminKeyError(
-    `The first admin key cannot be saved to ${file}, and Rollcall does not write keys to JSON logs. Set ROLLCALL_ADMIN_KEY ` +
+    `The first admin key cannot be saved to ${join(folder, FIRST_FILE)}, and Rollcall does not write keys to JSON logs. Set ROLLCALL_ADMIN_KEY ` +
       '(openssl rand -hex 32), set ROLLCALL_DATA_DIR to a writable folder, or start once with LOG_FORMAT=pretty.',
   );
 }
@@ -45,15 +50,34 @@ function catFile(file: string): string {
   return `$(cat '${file.replaceAll("'", String.raw`'\''`)}')`;
 }
 
-/** Returns false when the folder is not writable. */
-function save(file: string, key: string): boolean {
+/** The key files of a folder. There are several if the folder was used with several databases. */
+function savedKeys(folder: string): [file: string, key: string][] {
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder).filter((name) => KEY_FILE.test(name));
+  return files.map((name) => [join(folder, name), readFileSync(join(folder, name), 'utf8').trim()]);
+}
+
+/**
+ * Returns the file that contains the key, or undefined when the folder is not writable. It never overwrites the key of another
+ * database, because the file may be its only copy.
+ */
+function save(folder: string, key: string): string | undefined {
   try {
-    mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
-    writeFileSync(file, `${key}\n`, { mode: 0o600 });
-    return true;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const known = savedKeys(folder).find(([, saved]) => saved === key)?.[0];
+    if (known !== undefined) return known;
+    const file = nextFile(folder);
+    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
+    return file;
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? '';
-    if (['EACCES', 'EROFS', 'EPERM', 'ENOTDIR'].includes(code)) return false; // such as a read-only container
+    if (['EACCES', 'EROFS', 'EPERM', 'ENOTDIR'].includes(code)) return undefined; // such as a read-only container
     throw error;
   }
+}
+
+function nextFile(folder: string): string {
+  let file = join(folder, FIRST_FILE);
+  for (let number = 2; existsSync(file); number += 1) file = join(folder, `admin-${number}.key`);
+  return file;
 }

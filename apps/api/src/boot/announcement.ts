@@ -4,11 +4,11 @@ import { isPretty } from '../telemetry/logger.js';
 import { VERSION } from '../version.js';
 import type { Running } from './start.js';
 
-/** Logs the start. In the pretty format it also prints the next steps and a new admin key, which is never logged. */
+/** Logs the start. In the pretty format it prints the next steps and a new admin key instead, which is never logged. */
 export function announce(running: Running, { log }: Config, pino: Pino): void {
   const { url, embedded, adminKey } = running;
+  if (isPretty(log.format)) return void process.stdout.write(announcement(running));
   pino.info({ event: 'process.started', url, docs: `${url}/docs`, embedded, adminKeyFile: adminKey.file }, 'ready');
-  if (isPretty(log.format)) process.stdout.write(announcement(running));
 }
 
 export function announcement({ url, embedded, adminKey }: Running): string {

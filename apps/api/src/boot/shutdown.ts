@@ -6,7 +6,8 @@ import type { Config } from '../config/config.schema.js';
  * Stops the application in this order:
  * 1. readiness reports 503, so that the proxy stops sending requests here;
  * 2. for `drainDelay`, the replica still serves requests, so that the proxy can notice the 503;
- * 3. new requests are rejected;
+ * 3. the server accepts no new connections, so that a proxy sends each request to another replica, also one that it must not repeat;
+ *    requests on open connections are rejected;
  * 4. the shutdown hooks of Nest stop the parts in the order of `SHUTDOWN_ORDER` (libs/platform).
  * After `timeout` the process stops waiting for requests in progress.
  */
@@ -14,5 +15,6 @@ export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }
   lifecycle.phase = 'draining';
   await delay(drainDelay);
   lifecycle.phase = 'closing';
+  nest.getHttpServer().close();
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
 }

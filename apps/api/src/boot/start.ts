@@ -54,7 +54,9 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: St
 
 async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<void> {
   const onWait = (): void => pino.info({ event: 'database.migrating' }, 'waiting for another replica to migrate');
-  for (const name of await migrate(options, SCHEMA, { onWait })) pino.info({ event: 'database.migrated', name });
+  const names = await migrate(options, SCHEMA, { onWait });
+  if (names.length === 0) return;
+  pino.info({ event: 'database.migrated', last: names.at(-1) }, `applied ${names.length} migrations`);
 }
 
 export function databaseOptions({ database, http }: Config, url: string): DatabaseOptions {

@@ -4,6 +4,7 @@ import { CONFIG } from '../config/config.token.js';
 import { budgetRules } from '../config/registry.policies.js';
 import { AgentBudgetController } from './agent-budget.controller.js';
 import type { ViewRules } from './budget.view.js';
+import { BudgetMetrics } from './budget.metrics.js';
 import { BudgetsController } from './budgets.controller.js';
 import { VIEW_RULES } from './budgets.tokens.js';
 import { ReservationsController } from './reservations.controller.js';
@@ -13,7 +14,7 @@ const STALE_AFTER_REFRESHES = 3;
 
 @Module({
   controllers: [ReservationsController, BudgetsController, AgentBudgetController],
-  providers: [{ provide: VIEW_RULES, inject: [CONFIG], useFactory: viewRules }],
+  providers: [BudgetMetrics, { provide: VIEW_RULES, inject: [CONFIG], useFactory: viewRules }],
 })
 export class BudgetsModule {}
 

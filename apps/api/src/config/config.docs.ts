@@ -27,7 +27,7 @@ function defaultOf(entry: SettingEntry, none: string, write: (text: string) => s
   return value === undefined || value === '' ? none : write(String(value));
 }
 
-/** A default that is described in words is not a value that can be copied. */
+/** A default that is described in words, such as `none`, is not a value that can be copied. */
 function onlyIfAValue(text: string): string {
-  return text.includes(' ') ? '' : text;
+  return text.includes(' ') || text === 'none' ? '' : text;
 }

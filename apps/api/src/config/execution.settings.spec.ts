@@ -17,6 +17,13 @@ describe('settings of runs and delegation', () => {
     });
   });
 
+  it('B6 the contents of runs are kept by default, or removed after a duration', () => {
+    const redactAfterMs = (value: string): unknown =>
+      runtimeOptions(loadConfig({ ROLLCALL_RUNS_REDACT_AFTER: value }, NO_FOLDER)).runs?.redactAfterMs;
+    expect(['', 'off', '0s', '24h'].map(redactAfterMs)).toEqual([null, null, 0, 86_400_000]);
+    expect(() => redactAfterMs('never')).toThrow('off, or a duration');
+  });
+
   it('S2.5 S2.6 S2.8 reach the runtime', () => {
     const environment = {
       ROLLCALL_RUNTIME_RUN_TIMEOUT: '1h',

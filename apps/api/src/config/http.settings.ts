@@ -13,6 +13,12 @@ export const http = z.strictObject({
     about: 'Port to listen on. `0` chooses any free port and prints it.',
     expects: 'a whole number from 0 to 65535',
   }),
+  publicUrl: setting(z.url({ protocol: /^https?$/ }).optional(), {
+    env: 'ROLLCALL_PUBLIC_URL',
+    about:
+      'The URL at which clients reach this installation, with the path that a proxy adds. A2A cards contain it. Without it, they contain the address on which the replica listens.',
+    expects: 'a URL such as https://rollcall.example.com',
+  }),
   trustedProxies: setting(networks(), {
     env: 'ROLLCALL_TRUSTED_PROXIES',
     about:

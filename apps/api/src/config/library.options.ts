@@ -51,9 +51,10 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
+  const { redactAfter: redactAfterMs } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs },
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs, redactAfterMs },
     skills: { folders: runtime.skills.filter(isUsed) },
     lifecycle: lifecycleOptions(config),
     tools: {

@@ -1,8 +1,9 @@
 import { ModelsConfigSchema, type ModelsConfig } from '#rollcall/providers';
 import { json, setting } from './setting.js';
 
-/** This model needs neither a key nor a network, so Rollcall works without configuration. */
-const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
+/** This model needs neither a key nor a network, so Rollcall works without configuration. Its prices make the cost of a run visible. */
+const DEMO = { vendor: 'scripted', model: 'demo', usdPerMillionTokens: { input: 3, output: 15 } };
+const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: DEMO } };
 
 /** Validated but not parsed here: `PresetCatalog` parses the original value. */
 export const models = setting(

@@ -97,6 +97,13 @@ const runs = z.strictObject({
     expects: DURATION_FORMAT,
     defaultText: '30d',
   }),
+  redactAfter: setting(z.union([z.literal('off').transform(() => null), duration('')]).default(null), {
+    env: 'ROLLCALL_RUNS_REDACT_AFTER',
+    about:
+      'How long after the end of a run its contents are removed: inputs, answers, texts of models, and arguments and results of tools. The run, its usage and the kinds of its steps stay. It also applies to runs that are finished already.',
+    expects: `off, or ${DURATION_FORMAT}`,
+    defaultText: 'off',
+  }),
 });
 
 /** The agents that Rollcall runs itself. */

@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, UseInterceptors } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -9,7 +9,7 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
-import { DefinitionsService, DefinitionValidator, EffectiveDefinitions } from '#rollcall/agent-runtime';
+import { DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -22,8 +22,10 @@ import { RegisterDefinitionBody, ReplaceDefinitionBody } from './definitions.dto
 import { DEFINITION_NAME, PREVIEW_EXAMPLES, REGISTER_EXAMPLES, REPLACE_EXAMPLES } from './definitions.examples.js';
 import { EffectiveView } from './effective.view.js';
 import { IfRevision } from './if-revision.js';
+import { RevisionTagInterceptor } from './revision-tag.interceptor.js';
 
 const SOURCE = 'rest';
+const ETAG = { ETag: { description: 'The revision in quotes, for `If-Match`.', schema: { type: 'string' } } } as const;
 const DEFINITIONS = new PagedList('definitions', /^[\w.:-]{1,128}$/);
 
 @ApiTags('runtime')
@@ -31,17 +33,23 @@ const DEFINITIONS = new PagedList('definitions', /^[\w.:-]{1,128}$/);
 export class DefinitionsController {
   constructor(
     private readonly definitions: DefinitionsService,
-    private readonly validator: DefinitionValidator,
     private readonly effective: EffectiveDefinitions,
   ) {}
 
   @Post()
   @Permit('definitions:write')
   @Mutation({ audit: 'definition.registered', record: ['name'], recordResult: { revision: 'revision', hash: 'hash' } })
+  @UseInterceptors(RevisionTagInterceptor)
   @ApiOperation({ operationId: 'definitions.register', summary: 'Register a definition of an agent' })
   @ApiBody({ type: RegisterDefinitionBody, examples: REGISTER_EXAMPLES })
-  @ApiCreatedResponse({ type: DefinitionView, description: 'The first revision.' })
-  @Problems('DEFINITION_EXISTS', 'DEFINITION_INVALID', 'DEFINITION_NAME_INVALID')
+  @ApiCreatedResponse({ type: DefinitionView, description: 'The first revision.', headers: ETAG })
+  @Problems(
+    'DEFINITION_EXISTS',
+    'DEFINITION_CONFIGURED',
+    'DEFINITION_INVALID',
+    'DEFINITION_NAME_INVALID',
+    'AGENT_ALREADY_EXISTS',
+  )
   async register(
     @Body() { name, content }: RegisterDefinitionBody,
     @Caller() { namespace, id: by }: Principal,
@@ -66,24 +74,28 @@ export class DefinitionsController {
   @ApiOperation({
     operationId: 'definitions.preview',
     summary: 'Explain a definition that is not registered',
-    description: 'Validates the definition and returns what its agent would use. Nothing is stored.',
+    description:
+      'Validates the definition and returns what its agent would use. Nothing is stored. The name is required, because the agent with ' +
+      'that name may have budgets.',
   })
   @ApiBody({ type: RegisterDefinitionBody, examples: PREVIEW_EXAMPLES })
   @ApiOkResponse({ type: EffectiveView, description: 'What an agent of the definition would use.' })
-  @Problems('DEFINITION_INVALID')
+  @Problems('DEFINITION_INVALID', 'DEFINITION_NAME_INVALID')
   async preview(
     @Body() { name, content }: RegisterDefinitionBody,
     @Caller() { namespace }: Principal,
   ): Promise<EffectiveView> {
-    return await this.effective.of({ namespace, name }, this.validator.strict(content, namespace));
+    const key = { namespace, name };
+    return await this.effective.of(key, this.definitions.check({ ...key, content }));
   }
 
   @Get(':name')
   @Permit('definitions:read')
   @ApiOperation({ operationId: 'definitions.get', summary: 'Get a definition' })
   @ApiParam(DEFINITION_NAME)
-  @ApiOkResponse({ type: DefinitionView, description: 'Its current revision.' })
+  @ApiOkResponse({ type: DefinitionView, description: 'Its current revision.', headers: ETAG })
   @Problems('DEFINITION_NOT_FOUND')
+  @UseInterceptors(RevisionTagInterceptor)
   async get(@Param('name') name: string, @Caller() { namespace }: Principal): Promise<DefinitionView> {
     return await this.definitions.get({ namespace, name });
   }
@@ -91,6 +103,7 @@ export class DefinitionsController {
   @Put(':name')
   @Permit('definitions:write')
   @Mutation({ audit: 'definition.replaced', recordResult: { revision: 'revision', hash: 'hash' } })
+  @UseInterceptors(RevisionTagInterceptor)
   @ApiOperation({
     operationId: 'definitions.replace',
     summary: 'Replace a definition',
@@ -100,11 +113,15 @@ export class DefinitionsController {
   @ApiHeader({
     name: 'If-Match',
     required: false,
-    description: 'The `revision` of the definition as it was read, in quotes.',
+    description: 'The `ETag` of the definition as it was read: its `revision` in quotes.',
     schema: { type: 'string' },
   })
   @ApiBody({ type: ReplaceDefinitionBody, examples: REPLACE_EXAMPLES })
-  @ApiOkResponse({ type: DefinitionView, description: 'The new revision, or the current one if nothing differs.' })
+  @ApiOkResponse({
+    type: DefinitionView,
+    description: 'The new revision, or the current one if nothing differs.',
+    headers: ETAG,
+  })
   @Problems('DEFINITION_NOT_FOUND', 'DEFINITION_INVALID', 'DEFINITION_CONFIGURED', 'DEFINITION_CHANGED')
   async replace(
     @Param('name') name: string,

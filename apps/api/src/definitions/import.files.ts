@@ -7,7 +7,9 @@ import { ImportBody, MAX_FILES, MAX_PATH_LENGTH } from './definition-imports.dto
 
 /** The files of an import, from JSON or from an archive. */
 export function importFilesOf(body: unknown): readonly ArchivedFile[] {
-  const { files } = body instanceof ArchiveBody ? body : validated(plainToInstance(ImportBody, body ?? {}));
+  const { files: given } = body instanceof ArchiveBody ? body : validated(plainToInstance(ImportBody, body ?? {}));
+  // tar and find write ./a.md
+  const files = given.map(({ path, content }) => ({ path: path.replace(/^(?:\.\/)+/, ''), content }));
   const errors = pathErrors(files);
   if (files.length > MAX_FILES)
     errors.push({ field: 'files', message: `files must have at most ${MAX_FILES} elements` });
@@ -22,7 +24,9 @@ function pathErrors(files: readonly ArchivedFile[]): FieldError[] {
     const isTwice = seen.has(path);
     seen.add(path);
     if (isTwice) return [{ field, message: `${field} is the path of an earlier file, too` }];
-    return isRelativePath(path) ? [] : [{ field, message: `${field} must be a relative path without .. and \\` }];
+    return isRelativePath(path)
+      ? []
+      : [{ field, message: `${field} must be a relative path such as team/a.md, without .. and \\` }];
   });
 }
 

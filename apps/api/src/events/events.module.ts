@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { EventStreams } from './event.streams.js';
+import { EventMetrics } from './event.metrics.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
 import { EventsService } from './events.service.js';
@@ -13,7 +14,7 @@ import { TicketsService } from './tickets.service.js';
 @Module({
   imports: [AuthModule],
   controllers: [EventsController],
-  providers: [EventsService, EventStreams, StreamConnections, TicketStore, TicketsService, EventsGateway],
+  providers: [EventMetrics, EventsService, EventStreams, StreamConnections, TicketStore, TicketsService, EventsGateway],
   exports: [EventsService, StreamConnections],
 })
 export class EventsModule {}

@@ -20,6 +20,13 @@ export interface ArchivedFile {
 
 const MAX_UNPACKED_BYTES = 4 * 1_024 * 1_024;
 const MAX_ENTRIES = 2_000;
+const GZIP_TYPES = ['application/gzip', 'application/x-gzip'];
+/** Known only for a better error message. */
+const TAR_TYPES = ['application/x-tar', 'application/tar', 'application/x-gtar', 'application/x-compressed-tar'];
+const SEND_JSON = 'Send the body as JSON, with the header Content-Type: application/json.';
+const SEND_GZIP = 'Compress the archive with gzip, and send it with the header Content-Type: application/gzip.';
+/** The first bytes of all data in the format of gzip. */
+const GZIP_START = Buffer.from([0x1f, 0x8b]);
 const FILE_TYPES: ReadonlySet<unknown> = new Set(['file', 'contiguous-file', null, undefined]);
 const unzip = promisify(gunzip);
 
@@ -47,18 +54,22 @@ export function AcceptsArchive(): MethodDecorator {
   return routeConfig({ archive: true });
 }
 
+interface ArchiveRequest {
+  readonly routeOptions: { readonly config: { readonly archive?: boolean } };
+}
+
 export function useArchiveBodies(server: FastifyInstance): void {
-  server.addContentTypeParser(
-    ['application/gzip', 'application/x-gzip'],
-    { parseAs: 'buffer' },
-    async ({ routeOptions }: { routeOptions: { config: { archive?: boolean } } }, body: Buffer) => {
-      if (routeOptions.config.archive) return await unpack(body);
-      throw new ApiError(
-        'UNSUPPORTED_MEDIA_TYPE',
-        'Send the body as JSON, with the header Content-Type: application/json.',
-      );
-    },
-  );
+  server.addContentTypeParser(GZIP_TYPES, { parseAs: 'buffer' }, async (request: ArchiveRequest, body: Buffer) => {
+    if (request.routeOptions.config.archive) return await unpack(body);
+    throw unsupported(SEND_JSON);
+  });
+  server.addContentTypeParser(TAR_TYPES, { parseAs: 'buffer' }, async (request: ArchiveRequest) => {
+    await Promise.reject(unsupported(request.routeOptions.config.archive ? SEND_GZIP : SEND_JSON));
+  });
+}
+
+function unsupported(message: string): ApiError {
+  return new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
 }
 
 /** Reads an archive in memory. Nothing is written to a disk. */
@@ -83,10 +94,10 @@ async function decompress(body: Buffer): Promise<Buffer> {
   try {
     return await unzip(body, { maxOutputLength: MAX_UNPACKED_BYTES });
   } catch (error) {
-    const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
-    throw invalid(
-      isTooLarge ? `The archive has more than ${MAX_UNPACKED_BYTES} bytes` : 'The body is not compressed with gzip',
-    );
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE')
+      throw invalid(`The archive has more than ${MAX_UNPACKED_BYTES} bytes`);
+    const isGzip = body.subarray(0, GZIP_START.length).equals(GZIP_START);
+    throw invalid(isGzip ? 'The gzip data is incomplete or damaged' : 'The body is not compressed with gzip');
   }
 }
 
@@ -97,7 +108,7 @@ async function readEntry(entry: Entry): Promise<ArchivedFile | undefined> {
   for await (const chunk of entry) chunks.push(chunk);
   if (type === 'directory') return undefined;
   if (!FILE_TYPES.has(type)) throw invalid(`${JSON.stringify(name.slice(0, 100))} is a link or a special file`);
-  return { path: name.replace(/^\.\//, ''), content: Buffer.concat(chunks).toString('utf8') };
+  return { path: name, content: Buffer.concat(chunks).toString('utf8') };
 }
 
 function invalid(what: string): ApiError {

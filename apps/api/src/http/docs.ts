@@ -67,9 +67,13 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs. The page does not store the credential. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, to which / leads. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
   rejectOtherFiles(app);
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .get('/', { config: { access: 'public', undocumented: true } }, (_request, reply) => reply.redirect('/docs'));
   SwaggerModule.setup('docs', app, () => describeApi(app, version), {
     jsonDocumentUrl: 'openapi.json',
     raw: ['json'],

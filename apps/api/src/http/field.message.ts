@@ -25,11 +25,19 @@ const EACH = 'each value in ';
 
 /**
  * Returns the message for a field that violates `rule`. Rules about the size are checked first, because they make all others
- * cheap. They also reject absent values and values of a wrong type, so the message must name that error and not the size.
+ * cheap. They also reject absent values and values of a wrong type, so the message must name that error and not the size. For an
+ * element of a list, the property is its index, so the message contains its `path`.
  */
-export function fieldMessage({ property, value }: ValidationError, rule: string, message: string): string {
+export function fieldMessage(
+  { property, value }: ValidationError,
+  rule: string,
+  message: string,
+  path = property,
+): string {
   const given: unknown = value;
   if (given === undefined) return `${property} is required`;
+  const isElement = /^\d+$/.test(property);
+  if (rule === 'nestedValidation' && (isElement || !message.startsWith(EACH))) return `${path} must be an object`;
   const each = message.startsWith(EACH);
   if (each && !LIST.includes(given)) return `${property} must be ${LIST.name}`;
   const type = NEEDED_TYPES.get(rule);

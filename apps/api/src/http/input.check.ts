@@ -38,6 +38,7 @@ export function checkInput(value: unknown): void {
 
 function errorIn(value: unknown, depth: number): InputError | undefined {
   if (typeof value === 'string') return errorInText(value, INPUT_LIMITS.stringLength);
+  if (value === Infinity || value === -Infinity) return { path: [], message: 'must be a number that is not too large' };
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth >= INPUT_LIMITS.depth) return { path: [], message: `must have at most ${INPUT_LIMITS.depth} levels` };
   return Array.isArray(value) ? errorInArray(value, depth) : errorInObject(value as Record<string, unknown>, depth);

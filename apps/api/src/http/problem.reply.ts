@@ -2,6 +2,21 @@ import { Logger } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { type Problem, toProblem } from './problem.js';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Writes the errors of a route in another format than problem+json. */
+    errorFormat?: ErrorFormat;
+  }
+}
+
+export type ErrorFormat = (error: unknown, problem: Problem) => ErrorResponse;
+
+export interface ErrorResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: object;
+}
+
 const log = new Logger('http');
 
 /** Converts an error to a problem. Unexpected errors are logged in full, because the response has no details. */
@@ -12,8 +27,9 @@ export function problemOf(error: unknown, requestId: string): Problem {
 }
 
 export function replyProblem(reply: FastifyReply, error: unknown): void {
-  const { status, headers, body } = problemOf(error, reply.request.id);
+  const problem = problemOf(error, reply.request.id);
   if (reply.sent) return;
-  if (body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // a new connection may reach another replica
+  const { status, headers, body } = reply.request.routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
+  if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // a new connection may reach another replica
   void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

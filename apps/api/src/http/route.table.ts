@@ -3,6 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError } from './api.error.js';
 import { replyProblem } from './problem.reply.js';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route is not part of the API, such as the redirect to the documentation. */
+    undocumented?: boolean;
+  }
+}
+
 const UPGRADE_REQUIRED = new ApiError('UPGRADE_REQUIRED', 'Open a WebSocket here: send Upgrade: websocket.', {
   headers: { upgrade: 'websocket', connection: 'upgrade' },
 });
@@ -19,7 +26,8 @@ export class RouteTable {
   private readonly sockets = new Set<string>();
 
   collectFrom(server: FastifyInstance): void {
-    server.addHook('onRoute', ({ method, url }) => {
+    server.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.undocumented) return;
       for (const one of [method].flat()) this.routes.push({ method: one, url, pattern: toPattern(url) });
     });
   }
@@ -28,6 +36,18 @@ export class RouteTable {
   addSocket(path: string, server: FastifyInstance): void {
     this.sockets.add(path);
     server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));
+  }
+
+  /** Rejects other methods on paths of actions, which look like the id of an object: `GET /v1/agents/query` gets 405. */
+  allowOnlyPost(paths: readonly string[], server: FastifyInstance): void {
+    for (const url of paths) {
+      server.route({
+        method: ['GET', 'PUT', 'PATCH', 'DELETE'],
+        url,
+        config: { access: 'public', undocumented: true },
+        handler: ({ method }, reply) => replyProblem(reply, methodNotAllowed(url, method, ['POST'])),
+      });
+    }
   }
 
   /** Whether a request is an upgrade to an existing WebSocket. All other requests are ordinary, with any Upgrade header. */
@@ -47,13 +67,17 @@ export class RouteTable {
     const allowed = this.methodsOf(path);
     if (allowed.length === 0)
       return new ApiError('ROUTE_NOT_FOUND', `There is no route ${method} ${path}. See /docs for all routes.`);
-    const allow = allowed.join(', ');
-    return new ApiError('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${method}.`, { headers: { allow } });
+    return methodNotAllowed(path, method, allowed);
   }
 
   all(): string[] {
     return this.routes.map(({ method, url }) => `${method} ${url}`);
   }
+}
+
+function methodNotAllowed(path: string, method: string, allowed: readonly string[]): ApiError {
+  const allow = allowed.join(', ');
+  return new ApiError('METHOD_NOT_ALLOWED', `${path} supports ${allow}, not ${method}.`, { headers: { allow } });
 }
 
 function toPattern(url: string): RegExp {

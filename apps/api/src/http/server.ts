@@ -96,7 +96,10 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     if (lifecycle.phase === 'closing') return replyProblem(reply, SHUTTING_DOWN);
     const invalid = urlError(request.url) ?? hostError(request.raw);
     if (invalid) return replyProblem(reply, invalid);
-    if (request.is404) return replyProblem(reply, routes.notFound(request.method, request.url));
+    if (request.is404) {
+      if (log.includes(404)) log.write({ ...answered(request, reply, 0), status: 404 });
+      return replyProblem(reply, routes.notFound(request.method, request.url));
+    }
     requestContext.run(request, done);
   });
   server.addHook('onRoute', (route) => {

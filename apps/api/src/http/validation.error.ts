@@ -1,11 +1,18 @@
+import { suggestion } from '#rollcall/agent-runtime';
 import { ApiError, type FieldError } from './api.error.js';
 
 const MAX_REPORTED = 20;
 const MAX_NAME_LENGTH = 80;
 
+/** An error with the names that are known instead of an unknown one. Only the reported errors get a suggestion. */
+interface UnknownFieldError extends FieldError {
+  name: string;
+  known: () => Iterable<string>;
+}
+
 /** VALIDATION_FAILED with the first errors and the number of further ones. */
-export function validationFailed(all: readonly FieldError[]): ApiError {
-  const errors = all.slice(0, MAX_REPORTED);
+export function validationFailed(all: readonly (FieldError | UnknownFieldError)[]): ApiError {
+  const errors = all.slice(0, MAX_REPORTED).map(withSuggestion);
   const fields = [...new Set(errors.map(({ field }) => field))].join(', ');
   const moreErrors = all.length - errors.length;
   if (moreErrors === 0) return new ApiError('VALIDATION_FAILED', `Please correct: ${fields}.`, { errors });
@@ -14,9 +21,14 @@ export function validationFailed(all: readonly FieldError[]): ApiError {
 }
 
 /** The error for a field that has no rule. */
-export function unknownField(path: string, name: string): FieldError {
+export function unknownField(path: string, name: string, known: () => Iterable<string>): UnknownFieldError {
   const shown = shortened(name);
-  return { field: path + shown, message: `${shown} is not a known field` };
+  return { field: path + shown, message: `${shown} is not a known field`, name, known };
+}
+
+function withSuggestion(error: FieldError | UnknownFieldError): FieldError {
+  const { field, message } = error;
+  return 'known' in error ? { field, message: message + suggestion(error.name, error.known()) } : { field, message };
 }
 
 /** Shortens a name that the caller chose, so that a response can repeat it. */

@@ -17,6 +17,7 @@ export const VALIDATION = {
   forbidNonWhitelisted: true,
   forbidUnknownValues: true,
   stopAtFirstError: true,
+  validationError: { target: true }, // its class has the known fields
 } as const;
 
 export function validationPipe(): ValidationPipe {
@@ -53,10 +54,18 @@ function failed(errors: readonly ValidationError[]): ApiError {
 }
 
 function flatten(error: ValidationError, parent = ''): FieldError[] {
+  const path = parent + error.property;
   const own = Object.entries(error.constraints ?? {}).map(([rule, message]) =>
     rule === 'whitelistValidation'
-      ? unknownField(parent, error.property)
-      : { field: parent + error.property, message: fieldMessage(error, rule, message) },
+      ? unknownField(parent, error.property, () => fieldsOf(error.target))
+      : { field: path, message: fieldMessage(error, rule, message, path) },
   );
-  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${parent}${error.property}.`))];
+  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, `${path}.`))];
+}
+
+/** The fields that have a rule. */
+function fieldsOf(target: object | undefined): Set<string> {
+  if (!target) return new Set();
+  const rules = getMetadataStorage().getTargetValidationMetadatas(target.constructor, '', false, false);
+  return new Set(rules.map(({ propertyName }) => propertyName));
 }

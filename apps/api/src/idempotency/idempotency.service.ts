@@ -16,6 +16,16 @@ export interface OnceResult {
   replayed: boolean;
 }
 
+/** A request that must have one effect. */
+export interface KeyedRequest {
+  callerId: string;
+  key: string;
+  /** Everything that a repetition of the request must have in common with it. */
+  content: string;
+  /** The secret of the credential, which decrypts the stored response. */
+  secret: string;
+}
+
 interface DescribedRequest {
   slot: KeySlot;
   seals: [Seal, ...Seal[]];
@@ -35,7 +45,11 @@ export class IdempotencyService {
   ) {}
 
   async once(callerId: string, key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
-    const { slot, seals, fingerprint } = this.describe(callerId, key, request);
+    return await this.onceFor(keyed(callerId, key, request), act);
+  }
+
+  async onceFor(request: KeyedRequest, act: () => Promise<unknown>): Promise<OnceResult> {
+    const { slot, seals, fingerprint } = this.describe(request);
     return await this.db.transaction(async () => {
       if (!(await this.claim(slot, fingerprint)))
         return { response: await this.replay(slot, seals, fingerprint), replayed: true };
@@ -47,19 +61,24 @@ export class IdempotencyService {
 
   /** The stored response of an earlier request with this key; undefined if there is none. */
   async stored(callerId: string, key: string, request: FastifyRequest): Promise<OnceResult | undefined> {
-    const { slot, seals, fingerprint } = this.describe(callerId, key, request);
+    return await this.storedFor(keyed(callerId, key, request));
+  }
+
+  async storedFor(request: KeyedRequest): Promise<OnceResult | undefined> {
+    const { slot, seals, fingerprint } = this.describe(request);
     if (!(await this.store.hasAnswer(slot))) return undefined;
     return { response: await this.replay(slot, seals, fingerprint), replayed: true };
   }
 
-  private describe(callerId: string, key: string, request: FastifyRequest): DescribedRequest {
+  private describe({ callerId, key, content, secret }: KeyedRequest): DescribedRequest {
     if (!ACCEPTABLE.test(key)) {
       throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
     }
-    const fingerprint = sha256(
-      `${request.method} ${request.url}\n${namespaceLine(request)}${JSON.stringify(request.body) ?? ''}`,
-    );
-    return { slot: { callerId, keyHash: sha256(key) }, seals: this.sealsFor(key, request), fingerprint };
+    return {
+      slot: { callerId, keyHash: sha256(key) },
+      seals: this.sealsFor(key, secret),
+      fingerprint: sha256(content),
+    };
   }
 
   private async claim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
@@ -80,9 +99,9 @@ export class IdempotencyService {
    * The first key encrypts, and all keys decrypt. With a sealing key, a caller that has renewed its token can still read the
    * response.
    */
-  private sealsFor(idempotencyKey: string, { headers }: FastifyRequest): [Seal, ...Seal[]] {
-    const credential = { idempotencyKey, secret: headers.authorization?.split(' ').at(-1) ?? '' };
-    const [first, ...older] = this.config.auth.sealingKey.map((secret) => ({ idempotencyKey, secret }));
+  private sealsFor(idempotencyKey: string, secret: string): [Seal, ...Seal[]] {
+    const credential = { idempotencyKey, secret };
+    const [first, ...older] = this.config.auth.sealingKey.map((key) => ({ idempotencyKey, secret: key }));
     return first ? [first, ...older, credential] : [credential];
   }
 
@@ -98,6 +117,17 @@ export class IdempotencyService {
     if (text === undefined) throw notDecrypted();
     return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
   }
+}
+
+function keyed(callerId: string, key: string, request: FastifyRequest): KeyedRequest {
+  const { method, url, body } = request;
+  const content = `${method} ${url}\n${namespaceLine(request)}${JSON.stringify(body) ?? ''}`;
+  return { callerId, key, content, secret: secretOf(request) };
+}
+
+/** The secret of the credential of a request. */
+export function secretOf({ headers }: FastifyRequest): string {
+  return headers.authorization?.split(' ').at(-1) ?? '';
 }
 
 function notDecrypted(): ApiError {

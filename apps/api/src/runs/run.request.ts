@@ -6,7 +6,7 @@ import type { StartRunBody } from './runs.dto.js';
 
 /** A run has one target at most. */
 export function toStart(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
-  const { agent, definition, capabilities, prefer, input, data, budget, deadline } = body;
+  const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
   const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
   if (named.length > 1) {
     const text = `${named.map(([field]) => field).join(', ')}: name only one of them`;
@@ -20,6 +20,7 @@ export function toStart(body: StartRunBody, { namespace, owner: by }: Principal)
     input: message(input, data).parts,
     ...(budget && { limit: { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null } }),
     ...(deadline !== undefined && { deadline: Date.parse(deadline) }),
+    ...(redactAfterMs !== undefined && { redactAfterMs }),
     by,
   };
 }

@@ -8,7 +8,12 @@ const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
 
 class RunDefinitionView {
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
-  @ApiProperty({ type: 'integer', example: 3, description: 'The revision when the run was started.' }) revision: number;
+  @ApiProperty({
+    type: 'integer',
+    example: 3,
+    description: 'The revision that the run is executed on. Before that, the revision when it was started.',
+  })
+  revision: number;
 }
 
 class RunLimitView {
@@ -21,6 +26,14 @@ class RunLimitView {
 class RunUsageView {
   @ApiPropertyOptional({ type: 'integer', example: 1_200, description: 'Absent if unknown.' }) inputTokens?: number;
   @ApiPropertyOptional({ type: 'integer', example: 300, description: 'Absent if unknown.' }) outputTokens?: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 4_200,
+    description:
+      'Of a finished run: the tokens that its budget was charged for calls without a reported usage, such as a model call that ' +
+      'was aborted. Absent if there are none.',
+  })
+  estimatedTokens?: number;
   @ApiPropertyOptional({ type: 'integer', example: 8_100, description: 'Micro-dollars; absent if unknown.' })
   costMicroUsd?: number;
 }
@@ -32,6 +45,8 @@ class RunErrorView {
 
 class PendingCallView {
   @ApiProperty({ example: 'call-1', description: 'The id of the call.' }) callId: string;
+  @ApiPropertyOptional({ example: ID, description: 'The delegated run that made the call. Absent if the run made it.' })
+  runId?: string;
   @ApiProperty({ example: 'pay', description: 'The tool.' }) tool: string;
   @ApiProperty({
     ...ANY_OBJECT,
@@ -99,6 +114,20 @@ export class RunView {
   @ApiProperty({ ...TIME, description: 'When the run was started.' }) createdAt: string;
   @ApiProperty({ ...TIME, nullable: true, description: 'When its execution began.' }) startedAt: string | null;
   @ApiProperty({ ...TIME, nullable: true, description: 'When it was finished.' }) finishedAt: string | null;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'How many milliseconds after the end the contents are removed, if the start of the run says so.',
+  })
+  redactAfterMs: number | null;
+  @ApiProperty({
+    ...TIME,
+    nullable: true,
+    example: null,
+    description: 'When the contents were removed. `[redacted]` then replaces the texts of the run and its steps.',
+  })
+  redactedAt: string | null;
 }
 
 export class RunPage extends PageView {
@@ -125,7 +154,7 @@ export class RunStepPage extends PageView {
 
 export function toRunView(run: Run | ListedRun): RunView {
   const { result, usage } = run;
-  const { inputTokens, outputTokens, costMicroUsd } = usage;
+  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
   return {
     id: run.id,
     namespace: run.namespace,
@@ -141,12 +170,14 @@ export function toRunView(run: Run | ListedRun): RunView {
     budget: run.limit,
     deadline: run.deadline,
     result: result && { ...result, parts: [...result.parts], approvals: result.approvals && [...result.approvals] },
-    usage: { inputTokens, outputTokens, costMicroUsd },
+    usage: { inputTokens, outputTokens, estimatedTokens, costMicroUsd },
     attempts: run.attempts,
     createdBy: run.createdBy,
     createdAt: run.createdAt,
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
+    redactAfterMs: run.redactAfterMs,
+    redactedAt: run.redactedAt,
   };
 }
 

@@ -43,6 +43,7 @@ export class RunsController {
   @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
   @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued.' })
   @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
+  @Problems('AGENT_BUSY')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
   async start(@Body() body: StartRunBody, @Caller() caller: Principal): Promise<Effect<RunView>> {
     const insert = await this.runs.prepare(toStart(body, caller));

@@ -26,6 +26,7 @@ import { QueryNumber } from '../http/query-number.js';
 const MAX_NAME = 128;
 /** Shorter than the usual timeouts of proxies. */
 const MAX_WAIT_MS = 50_000;
+const MAX_REDACT_AFTER_MS = 3_600_000;
 
 /** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
 const States = (): PropertyDecorator =>
@@ -120,6 +121,21 @@ export class StartRunBody extends MessageBody {
   @Optional()
   @IsDateTime()
   deadline?: string;
+
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_REDACT_AFTER_MS,
+    example: 600_000,
+    description:
+      'The contents of the run and its descendants are removed this many milliseconds after its end: inputs, answers, texts of models, ' +
+      'and arguments and results of tools.',
+  })
+  @Optional()
+  @IsInt()
+  @Min(0)
+  @Max(MAX_REDACT_AFTER_MS)
+  redactAfterMs?: number;
 }
 
 export class RunQuery {

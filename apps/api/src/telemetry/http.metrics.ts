@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { VERSION } from '../version.js';
 
 /** The buckets range from a heartbeat (about 1 ms) to the longest request timeout. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -16,6 +17,13 @@ export class HttpMetrics {
   constructor(inFlight: () => number) {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry, prefix: 'rollcall_' });
+    const build = new Gauge({
+      name: 'rollcall_build_info',
+      help: 'Always 1. The label is the version of this replica.',
+      labelNames: ['version'],
+      registers,
+    });
+    build.set({ version: VERSION }, 1);
     this.durations = new Histogram({
       name: 'rollcall_http_request_duration_seconds',
       help: 'Time from the arrival of a request to its response.',

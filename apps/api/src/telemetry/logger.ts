@@ -19,9 +19,17 @@ export function createPino({ level, format }: Config['log'], terminal = process.
   if (!isPretty(format, terminal)) return pino(options, pino.destination({ fd: 1, sync: false }));
   return pino({
     ...options,
-    transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname', translateTime: 'HH:MM:ss.l' } },
+    transport: { target: 'pino-pretty', options: PRETTY },
   });
 }
+
+/** One line each: time, level, event, message, and the other fields as JSON. */
+const PRETTY = {
+  ignore: 'pid,hostname,event,context',
+  translateTime: 'HH:MM:ss.l',
+  singleLine: true,
+  messageFormat: '{if event}{event} {end}{msg}',
+};
 
 /** Whether lines are formatted for a terminal. Otherwise they are JSON, which a log collector stores. */
 export function isPretty(format: Config['log']['format'], terminal = process.stdout.isTTY): boolean {
@@ -43,7 +51,14 @@ function errorFacts(error: unknown): unknown {
 }
 
 /** Nest logs every module and route at each start. These lines get the level debug. */
-const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
+const FRAMEWORK = new Set([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+  'WebSocketsController',
+]);
 
 type Level = 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal';
 

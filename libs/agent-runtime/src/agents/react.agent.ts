@@ -12,7 +12,12 @@ import {
 import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import { type Heir, type Heritage, stricterMode, withHeritage } from '../delegation/toolbox.inheritance.js';
+import {
+  type InheritingAgent,
+  type Inheritance,
+  stricterMode,
+  withInherited,
+} from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopParts } from '../loop/loop.parts.js';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -44,7 +49,7 @@ const MAX_CONVERSATIONS = 100;
  * An agent that Rollcall runs itself: a model, instructions and tools (S2.1). `run` executes one run and yields its
  * steps. `handle` does the same behind the interface that all agents have. Create one instance per agent and reuse it for all calls.
  */
-export class ReactAgent extends TrackedAgent implements Heir {
+export class ReactAgent extends TrackedAgent implements InheritingAgent {
   readonly agentType = 'in-process';
   readonly description: string;
   private readonly options: CheckedOptions;
@@ -79,11 +84,11 @@ export class ReactAgent extends TrackedAgent implements Heir {
   }
 
   /** Adds what the parent gives to a delegated agent (S2.6). The own tools, registry and services of this agent come first. */
-  inherit(heritage: Heritage): void {
-    const mode = stricterMode(heritage.mode, this.options.inheritTools);
-    this.own = withHeritage(this.own, { ...heritage, mode });
-    this.services ??= heritage.services;
-    this.setRegistry(this.registry ?? heritage.registry);
+  inherit(inherited: Inheritance): void {
+    const mode = stricterMode(inherited.mode, this.options.inheritTools);
+    this.own = withInherited(this.own, { ...inherited, mode });
+    this.services ??= inherited.services;
+    this.setRegistry(this.registry ?? inherited.registry);
   }
 
   get toolFilter(): ToolFilter | undefined {

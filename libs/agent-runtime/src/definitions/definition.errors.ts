@@ -28,11 +28,11 @@ export class DefinitionNameInvalidError extends RuntimeError {
   readonly code = 'DEFINITION_NAME_INVALID';
   override readonly details?: { proposed: string };
 
-  constructor(name: string) {
+  constructor(name: string, owner: 'a definition' | 'an agent' = 'a definition') {
     const proposed = proposedName(name);
     const remedy = proposed === undefined ? 'Choose another name.' : `Use ${proposed}, for example.`;
     super(
-      `The name of a definition has 1 to 128 letters, digits and the characters _ . : - and begins with a letter or digit. ${remedy}`,
+      `The name of ${owner} has 1 to 128 letters, digits and the characters _ . : - and begins with a letter or digit. ${remedy}`,
     );
     if (proposed !== undefined) this.details = { proposed };
   }

@@ -43,6 +43,15 @@ export function unknownModel({ model }: DefinitionContent, { models, vendors }: 
   return faults('model.preset', 'model preset or alias', missing([model.preset], models), models);
 }
 
+/** The names that occur twice in one list. */
+export function duplicatesIn({ tools, disallowedTools, skills, subagents }: DefinitionContent): DefinitionFault[] {
+  const lists = { tools, disallowedTools, skills: skills?.map(({ name }) => name), subagents };
+  return Object.entries(lists).flatMap(([field, names]) => {
+    const repeated = new Set(names?.filter((name, index) => names.indexOf(name) !== index));
+    return [...repeated].map((name) => ({ field, message: `${field} contains ${JSON.stringify(name)} twice` }));
+  });
+}
+
 /** Removes unknown tools, skills and models. A list of tools that becomes empty allows no tool, as before. */
 export function withoutUnknown(content: DefinitionContent, known: KnownNames): DefinitionContent {
   const { model, tools, disallowedTools, skills, ...rest } = content;

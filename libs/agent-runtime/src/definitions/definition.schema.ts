@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { InlineChoiceSchema } from '#rollcall/providers';
 import { suggestion } from '../tools/closest.name.js';
 import { jsonProblem } from '../tools/json.check.js';
+import { contentProblem } from './content.problem.js';
 import type { DefinitionContent } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
 import type { DefinitionFault } from './definition.errors.js';
 
 const MAX_BYTES = 262_144;
 const MAX_SHOWN = 80;
+const MAX_ELEMENTS = 100;
 
 const Names = z.array(z.string().min(1).max(200)).max(500).readonly();
 const Json = z.record(z.string(), z.unknown());
@@ -15,7 +17,10 @@ const Amount = z.int().positive().nullable();
 const AgentName = z.string().refine(isDefinitionName, 'must be the name of a definition');
 
 const ContentSchema = z.strictObject({
-  description: z.string().min(1).max(8_192),
+  description: z
+    .string()
+    .max(8_192)
+    .refine((text) => text.trim() !== '', 'must not be blank'),
   instructions: z.string().max(100_000).default(''),
   provider: z.string().min(1).max(100).default('native'),
   settings: Json.optional(),
@@ -43,16 +48,38 @@ const ContentSchema = z.strictObject({
 }) satisfies z.ZodType<DefinitionContent>;
 
 const KEYS = Object.keys(ContentSchema.shape);
+/** Stands for required fields that are not valid. */
+const NOTHING: DefinitionContent = { description: '', instructions: '', provider: '' };
 
-export type ReadContent =
-  { content: DefinitionContent; faults?: undefined } | { content?: undefined; faults: DefinitionFault[] };
+export interface ReadContent {
+  /** The valid fields and elements of lists, with the defaults. With faults, it serves only to find more of them. */
+  readonly content: DefinitionContent;
+  readonly faults: readonly DefinitionFault[];
+}
 
 /** Checks the form of a definition and adds the defaults. All problems are reported at once. */
 export function readContent(value: unknown): ReadContent {
   const problem = jsonProblem(value, { maxBytes: MAX_BYTES, rejectsReservedNames: true }) ?? unstorable(value);
-  if (problem !== undefined) return { faults: [{ field: 'content', message: `the definition ${problem}` }] };
-  const parsed = ContentSchema.safeParse(value);
-  return parsed.success ? { content: parsed.data } : { faults: parsed.error.issues.flatMap(toFaults) };
+  if (problem !== undefined)
+    return { content: validFields({}), faults: [{ field: 'content', message: `the definition ${problem}` }] };
+  const { success, data, error } = ContentSchema.safeParse(value, { reportInput: true });
+  if (success) return { content: data, faults: [] };
+  return { content: validFields(value), faults: error.issues.flatMap(toFaults) };
+}
+
+function validFields(value: unknown): DefinitionContent {
+  const given = z.record(z.string(), z.unknown()).safeParse(value).data ?? {};
+  const entries = Object.entries(ContentSchema.shape).map(([key, schema]) => [key, validPart(given[key], schema)]);
+  const valid = Object.fromEntries(entries.filter(([, part]) => part !== undefined)) as Partial<DefinitionContent>;
+  return { ...NOTHING, ...valid };
+}
+
+/** The value, or the valid elements of a list. */
+function validPart(value: unknown, schema: z.ZodType): unknown {
+  const whole = schema.safeParse(value);
+  if (whole.success || !Array.isArray(value)) return whole.data;
+  const elements = value.slice(0, MAX_ELEMENTS).filter((element: unknown) => schema.safeParse([element]).success);
+  return schema.safeParse(elements).data;
 }
 
 /** Splits the unknown keys from a definition. */
@@ -87,5 +114,5 @@ function unstorable(value: unknown): string | undefined {
 function toFaults(issue: z.core.$ZodIssue): DefinitionFault[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, 20).map((key) => unknownKey(key, issue.path));
   const field = issue.path.join('.') || 'content';
-  return [{ field, message: `${field}: ${issue.message}` }];
+  return [{ field, message: `${field} ${contentProblem(issue)}` }];
 }

@@ -1,13 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import { AgentNameStore } from './agent-name.store.js';
 import type { DefinitionRevisionEntity } from './definition-revision.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
 export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
 export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
-
-/** A deployment or an import holds it alone, so that no definition changes while it compares its definitions with the registered ones. */
-export const DEPLOYMENT_LOCK = 'rollcall.definitions';
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
@@ -15,7 +13,10 @@ const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace,
 
 @Injectable()
 export class DefinitionStore {
-  constructor(private readonly db: Database) {}
+  constructor(
+    private readonly db: Database,
+    private readonly names: AgentNameStore,
+  ) {}
 
   /** Runs `work` in a transaction, or inside the one that is already open. */
   async transaction<T>(work: () => Promise<T>): Promise<T> {
@@ -23,15 +24,11 @@ export class DefinitionStore {
   }
 
   /**
-   * Adds a definition, or returns undefined if the name is taken. Two registrations of one name wait for each other. The numbers
-   * continue after those of a removed definition with the same name.
+   * Adds a definition, or returns undefined if there is one of this name. The caller has locked the name. The numbers continue after
+   * those of a removed definition with the same name.
    */
   async insert(draft: NewRevision): Promise<RevisionRow | undefined> {
     const { namespace, name } = draft;
-    await this.db.query(
-      'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
-      [DEPLOYMENT_LOCK, `rollcall.definition:${namespace}/${name}`],
-    );
     const rows = await this.db.query<{ revision: number }>(
       `INSERT INTO definition (namespace, name, revision)
        SELECT $1, $2, coalesce(max(revision), 0) + 1 FROM definition_revision WHERE namespace = $1 AND name = $2
@@ -61,10 +58,7 @@ export class DefinitionStore {
   async lock(namespace: string, name: string): Promise<RevisionRow | undefined> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
     // Sent together: the statements run in this order.
-    const [, held] = await Promise.all([
-      this.db.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [DEPLOYMENT_LOCK]),
-      this.db.query(sql, [namespace, name]),
-    ]);
+    const [, held] = await Promise.all([this.names.lockShared(), this.db.query(sql, [namespace, name])]);
     // A second statement: it sees the revision of the transaction that held the lock before.
     return held.length === 0 ? undefined : await this.find(namespace, name);
   }

@@ -8,6 +8,7 @@ import { ToolCatalog } from '../tools/tool.catalog.js';
 import type { DefinitionContent } from './definition.js';
 import { type DefinitionFault, DefinitionInvalidError } from './definition.errors.js';
 import {
+  duplicatesIn,
   type KnownNames,
   unknownModel,
   unknownParts,
@@ -33,9 +34,7 @@ export class DefinitionValidator {
   /** Returns the content with its defaults, or throws DEFINITION_INVALID. */
   strict(value: unknown, namespace: string): DefinitionContent {
     const { content, faults } = readContent(value);
-    if (faults) throw new DefinitionInvalidError(faults);
-    const all = [...unknownReferences(content, this.known(namespace)), ...this.faultsIn(content)];
-    if (all.length > 0) throw new DefinitionInvalidError(all);
+    throwIfAny(faults, [...unknownReferences(content, this.known(namespace)), ...this.faultsIn(content)]);
     return content;
   }
 
@@ -46,11 +45,9 @@ export class DefinitionValidator {
   lenient(value: unknown, namespace: string): { content: DefinitionContent; warnings: DefinitionFault[] } {
     const { value: cleaned, unknown } = withoutUnknownKeys(value);
     const { content, faults } = readContent(cleaned);
-    if (faults) throw new DefinitionInvalidError(faults);
     const known = this.known(namespace);
     const kept = withoutUnknown(content, known);
-    const errors = [...unknownProvider(kept, known), ...this.faultsIn(kept)];
-    if (errors.length > 0) throw new DefinitionInvalidError(errors);
+    throwIfAny(faults, [...unknownProvider(kept, known), ...this.faultsIn(kept)]);
     const warnings = [
       ...unknown.map((key) => unknownKey(key)),
       ...unknownModel(content, known),
@@ -83,7 +80,7 @@ export class DefinitionValidator {
         message: `settings: the provider ${NATIVE} has none; use the other fields of the definition`,
       });
     if (outputSchema) faults.push(...thrownBy('outputSchema', () => outputFormat(outputSchema)));
-    return [...faults, ...thrownBy('skills', () => this.promptOf(content))];
+    return [...faults, ...duplicatesIn(content), ...thrownBy('skills', () => this.promptOf(content))];
   }
 
   /** Throws if the preloaded skills are too large. */
@@ -94,6 +91,13 @@ export class DefinitionValidator {
     });
     return systemPrompt({ name: 'agent', description, instructions, skills: found });
   }
+}
+
+/** Only the first problem of each field is reported: a field that is not valid has no further ones. */
+function throwIfAny(faults: readonly DefinitionFault[], more: readonly DefinitionFault[]): void {
+  const reported = new Set(faults.map(({ field }) => field));
+  const all = [...faults, ...more.filter(({ field }) => !reported.has(field))];
+  if (all.length > 0) throw new DefinitionInvalidError(all);
 }
 
 function thrownBy(field: string, check: () => unknown): DefinitionFault[] {

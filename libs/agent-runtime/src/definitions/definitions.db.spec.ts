@@ -97,6 +97,51 @@ describe('registration', () => {
     expect(await here.definitions.has(KEY)).toBe(false);
   });
 
+  it('S4.1 S4.4 problems of form and unknown names are reported together', async () => {
+    const wrong = { description: ' ', maxIterations: 'ten', provider: 5, settings: {}, whenBusy: 'wait' };
+    expect(await messagesOf({ ...wrong, tools: ['clokc', 5, 'clock'], model: 'sonet' })).toEqual([
+      'description must not be blank',
+      'provider must be a string',
+      'tools.1 must be a string',
+      'maxIterations must be a number',
+      'whenBusy must be one of queue, reject',
+      'model: there is no model preset or alias "sonet" (did you mean sonnet?)',
+      'tools: there is no tool "clokc" (did you mean clock?)',
+    ]);
+    expect(await messagesOf({ description: undefined, maxIterations: 0, outputSchema: { pattern: 'a' } })).toEqual([
+      'description is required',
+      'maxIterations must be at least 1',
+      expect.stringContaining('outputSchema: ') as string,
+    ]);
+    const long = {
+      description: 'x'.repeat(9_000),
+      provider: '',
+      tools: 5,
+      mayAsk: 1,
+      metadata: [],
+      maxConcurrency: 1e6,
+    };
+    expect(await messagesOf(long)).toEqual([
+      'description must have at most 8192 characters',
+      'provider must not be empty',
+      'tools must be a list',
+      'maxConcurrency must be at most 10000',
+      'mayAsk must be true or false',
+      'metadata must be an object',
+    ]);
+  });
+
+  it('S4.1 the same name twice in a list is rejected', async () => {
+    const skills = [{ name: 'release-notes' }, { name: 'release-notes', mode: 'preload' }];
+    const lists = { tools: ['clock', 'clock', 'recall'], disallowedTools: ['recall', 'recall'], subagents: ['a', 'a'] };
+    expect(await messagesOf({ ...lists, skills })).toEqual([
+      'tools contains "clock" twice',
+      'disallowedTools contains "recall" twice',
+      'skills contains "release-notes" twice',
+      'subagents contains "a" twice',
+    ]);
+  });
+
   it('S4.1 content that cannot be stored, settings of native and an unusable output schema are rejected', async () => {
     expect(await messagesOf({ metadata: { note: 'a\0b' } })).toEqual([
       expect.stringContaining('NUL character') as string,
@@ -189,6 +234,12 @@ describe('replacement and removal', () => {
       code: 'DEFINITION_NOT_FOUND',
     });
     expect(await here.definitions.revision(KEY, 1)).toMatchObject({ content: CONTENT });
+    expect(await here.definitions.revisions(KEY, 10)).toMatchObject([{ revision: 1 }]);
+    expect(await here.definitions.revisions(KEY, 10, 1)).toEqual([]);
+    expect(await here.definitions.diff(KEY, 1, 1)).toEqual([]);
+    const missing = { ...KEY, name: 'missing' };
+    await expect(here.definitions.revisions(missing, 10)).rejects.toMatchObject({ code: 'DEFINITION_NOT_FOUND' });
+    await expect(here.definitions.diff(missing, 1, 1)).rejects.toMatchObject({ code: 'DEFINITION_NOT_FOUND' });
     expect(await here.definitions.register(draft())).toMatchObject({ revision: 2 });
   });
 
@@ -215,6 +266,7 @@ describe('replacement and removal', () => {
   it('S0.7 a definition of the deployment cannot be changed over REST', async () => {
     await here.definitions.register(draft({}, { source: 'config' }));
     const refused = { code: 'DEFINITION_CONFIGURED' };
+    await expect(here.definitions.register(draft())).rejects.toMatchObject(refused);
     await expect(here.definitions.replace(draft({ maxIterations: 1 }))).rejects.toMatchObject(refused);
     await expect(here.definitions.unregister({ ...KEY, source: 'rest', by: 'a' })).rejects.toMatchObject(refused);
     expect(await here.definitions.replace(draft({ maxIterations: 1 }, { source: 'config' }))).toMatchObject({
@@ -235,8 +287,10 @@ describe('lists', () => {
   });
 
   it('S0.5 capabilities are the valid ones, in their normal form, sorted', async () => {
-    await here.definitions.register(draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test'] }));
-    expect(await here.definitions.capabilities(KEY)).toEqual(['code.build', 'test']);
+    await here.definitions.register(
+      draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test', 'BAD CAP!!', 'C++'] }),
+    );
+    expect(await here.definitions.capabilities(KEY)).toEqual(['c++', 'code.build', 'test']);
   });
 
   it('S0.1 a namespace with definitions is not deleted, and a missing namespace is rejected', async () => {

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DEFAULT_NAMESPACE, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   DEFAULT_AGENT,
   defaultAgentOf,
@@ -7,6 +7,7 @@ import {
   type DeploymentOptions,
 } from '../deployment/deployment.options.js';
 import { inputHashOf } from '../tools/input.hash.js';
+import { AgentNames } from './agent.names.js';
 import { capabilitiesOf } from './definition.capabilities.js';
 import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
 import { diffOf, type FieldChange } from './definition.diff.js';
@@ -18,7 +19,7 @@ import {
   DefinitionNotFoundError,
   DefinitionRevisionNotFoundError,
 } from './definition.errors.js';
-import type { Definition, DefinitionSource } from './definition.js';
+import type { Definition, DefinitionContent, DefinitionSource } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
 import { type DefinitionSummary, DefinitionStore, type RevisionRow } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
@@ -48,7 +49,7 @@ export class DefinitionsService {
     private readonly store: DefinitionStore,
     private readonly validator: DefinitionValidator,
     private readonly changes: DefinitionChanges,
-    private readonly namespaces: NamespaceAdmission,
+    private readonly names: AgentNames,
     @Inject(DEPLOYMENT_OPTIONS) private readonly deployment: DeploymentOptions,
   ) {}
 
@@ -57,14 +58,20 @@ export class DefinitionsService {
     this.changes.onChanged(listener);
   }
 
+  /** Checks a name and a content, and returns the content with its defaults. */
+  check({ namespace, name, content }: DefinitionKey & { content: unknown }): DefinitionContent {
+    if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
+    return this.validator.strict(content, namespace);
+  }
+
   async register(draft: DefinitionDraft): Promise<Definition> {
     const { namespace, name } = draft;
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
     const row = this.rowOf(draft);
     return await this.store.transaction(async () => {
-      if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
+      await this.names.claimForDefinition({ namespace, name });
       const added = await this.store.insert(row);
-      if (!added) throw new DefinitionExistsError(name);
+      if (!added) throw await this.nameTaken(draft);
       await this.append('definition.registered', added, draft);
       return toDefinition(added);
     });
@@ -137,13 +144,16 @@ export class DefinitionsService {
     return capabilitiesOf((await this.get(key)).content);
   }
 
-  /** Newest first; `before` is the last revision of the previous page. */
+  /**
+   * Newest first; `before` is the last revision of the previous page. The revisions of a definition that was removed are found by
+   * all methods.
+   */
   async revisions(key: DefinitionKey, limit: number, before?: number): Promise<Definition[]> {
-    await this.get(key);
-    return (await this.store.revisions(key.namespace, key.name, limit, before)).map(toDefinition);
+    const rows = await this.store.revisions(key.namespace, key.name, limit, before);
+    if (rows.length === 0) await this.checkHasRevisions(key);
+    return rows.map(toDefinition);
   }
 
-  /** Also finds the revisions of a definition that was removed. */
   async revision({ namespace, name }: DefinitionKey, revision: number): Promise<Definition> {
     const row = await this.store.revision(namespace, name, revision);
     if (!row) throw new DefinitionRevisionNotFoundError(name, revision);
@@ -151,9 +161,21 @@ export class DefinitionsService {
   }
 
   async diff(key: DefinitionKey, from: number, to: number): Promise<FieldChange[]> {
-    await this.get(key);
+    await this.checkHasRevisions(key);
     const before = await this.revision(key, from);
     return diffOf(before.content, (await this.revision(key, to)).content);
+  }
+
+  private async checkHasRevisions({ namespace, name }: DefinitionKey): Promise<void> {
+    const [newest] = await this.store.revisions(namespace, name, 1);
+    if (!newest) throw new DefinitionNotFoundError(name);
+  }
+
+  /** A definition of the deployment cannot be replaced over REST, so its error does not propose that. */
+  private async nameTaken({ namespace, name, source }: DefinitionDraft): Promise<Error> {
+    const current = await this.store.find(namespace, name);
+    const isConfigured = source === 'rest' && current !== undefined && current.source !== 'rest';
+    return isConfigured ? new DefinitionConfiguredError(name, current.source) : new DefinitionExistsError(name);
   }
 
   /** Locks the definition. Only its source may change a definition of the deployment. */

@@ -7,6 +7,7 @@ import {
   type HandleOptions,
   ProviderError,
 } from '#rollcall/providers';
+import { GracePeriod } from './grace.period.js';
 
 /** How long an aborted agent may take to end. Then it is abandoned. */
 const GRACE_MS = 500;
@@ -23,11 +24,11 @@ export async function callChild(
   options: HandleOptions & { signal: AbortSignal },
   observe: Observer,
 ): Promise<AgentResult> {
-  const patience = new Patience(options.signal);
+  const grace = new GracePeriod(options.signal, GRACE_MS);
   const events = agent.handle(message, options)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const step = await patience.wait(events.next());
+      const step = await grace.wait(events.next());
       if (!step) throw aborted(`The call to agent ${agent.name}`);
       if (step.done) throw new ProviderError('AGENT_CRASHED', `Agent ${agent.name} ended without a result.`);
       if (step.value.type === 'finished') return step.value.result;
@@ -35,37 +36,7 @@ export async function callChild(
     }
   } finally {
     const closed = Promise.resolve(events.return?.()).catch(() => undefined);
-    await patience.wait(closed); // the agent may report the outcome of the call when its events are closed
-    patience.end();
+    await grace.wait(closed); // the agent may report the outcome of the call when its events are closed
+    grace.end();
   }
-}
-
-/** Waits for an agent: without a limit until the signal is aborted, and then for the grace time. */
-class Patience {
-  private readonly over = Promise.withResolvers<undefined>();
-  private timer?: NodeJS.Timeout;
-  private isOver = false;
-
-  constructor(private readonly signal: AbortSignal) {
-    if (signal.aborted) this.start();
-    else signal.addEventListener('abort', this.start, { once: true });
-  }
-
-  /** Resolves with undefined if the patience ends first. */
-  async wait<Value>(work: Promise<Value>): Promise<Value | undefined> {
-    if (this.isOver) void work.catch(() => undefined); // nobody reads it any more
-    return this.isOver ? undefined : await Promise.race([work, this.over.promise]);
-  }
-
-  end(): void {
-    clearTimeout(this.timer);
-    this.signal.removeEventListener('abort', this.start);
-  }
-
-  private readonly start = (): void => {
-    this.timer = setTimeout(() => {
-      this.isOver = true;
-      this.over.resolve(undefined);
-    }, GRACE_MS);
-  };
 }

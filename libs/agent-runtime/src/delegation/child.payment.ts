@@ -1,5 +1,4 @@
-import type { Agent, AgentResult, CallBudget } from '#rollcall/providers';
-import type { RunContext } from '../loop/run.context.js';
+import type { AgentResult, CallBudget, CallContext } from '#rollcall/providers';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import type { Hold, Spending, SpendingLimit } from '../spending/spending.js';
 import type { DelegationTarget } from './delegation.targets.js';
@@ -18,65 +17,52 @@ const MICRO_PER_DOLLAR = 1_000_000;
 /** The errors of a circuit that does not admit the call, and of an agent that has left in the meantime. */
 const NOT_ADMITTED: ReadonlySet<unknown> = new Set(['CIRCUIT_OPEN', 'AGENT_NOT_FOUND']);
 
-/**
- * Pays for one delegated run from the budget of its parent. An agent of this process pays each model call itself. Any other agent
- * is paid with one hold, which is settled with the usage that the agent reports, or as unknown.
- */
+/** Pays for one call of an agent that has its own loop, with one hold. */
 export class ChildPayment {
   private constructor(
-    /** What the agent may use. */
-    readonly budget?: CallBudget,
-    private readonly hold?: Hold,
-    private readonly target?: DelegationTarget,
+    private readonly hold: Hold,
+    private readonly target: DelegationTarget,
   ) {}
 
   /** Rejects with `SpendingLimitError` if nothing is left. */
-  static async open(
-    options: PaymentOptions | undefined,
-    context: RunContext,
-    target: DelegationTarget,
-  ): Promise<ChildPayment> {
-    if (!options) return new ChildPayment();
-    const { childLimit = NO_LIMIT } = options;
-    if (paysItself(target.agent)) return new ChildPayment(toBudget(childLimit));
-    const hold = await holdFor(target, context, options);
-    return new ChildPayment(toBudget(hold.amount), hold, target);
+  static async open(options: PaymentOptions, context: CallContext, target: DelegationTarget): Promise<ChildPayment> {
+    return new ChildPayment(await holdFor(target, context, options), target);
+  }
+
+  /** What the agent may use. */
+  get budget(): CallBudget | undefined {
+    return toBudget(this.hold.amount);
   }
 
   /** If the agent reports no cost, it follows from its record. */
   async settle({ usage }: AgentResult): Promise<void> {
     const { inputTokens, outputTokens, costMicroUsd } = usage;
     const isPriced = costMicroUsd !== undefined || inputTokens === undefined || outputTokens === undefined;
-    if (isPriced || !this.target) return await this.hold?.settle(usage);
-    await this.hold?.settle({ ...usage, costMicroUsd: priceOf(this.target, inputTokens + outputTokens) });
+    if (isPriced) return await this.hold.settle(usage);
+    await this.hold.settle({ ...usage, costMicroUsd: priceOf(this.target, inputTokens + outputTokens) });
   }
 
   /** Also for a call that was cancelled or abandoned: the agent may have worked, so its usage is unknown and not zero. */
   async settleFailure(error: unknown): Promise<void> {
     const { code } = (error ?? {}) as { code?: unknown };
-    if (wasNeverSent(error) || NOT_ADMITTED.has(code)) await this.hold?.release();
-    else await this.hold?.settle(usageOfFailure(error));
+    if (wasNeverSent(error) || NOT_ADMITTED.has(code)) await this.hold.release();
+    else await this.hold.settle(usageOfFailure(error));
   }
 }
 
-async function holdFor(target: DelegationTarget, context: RunContext, options: PaymentOptions): Promise<Hold> {
+async function holdFor(target: DelegationTarget, context: CallContext, options: PaymentOptions): Promise<Hold> {
   const { spending, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
   const { namespace, runId, parentRunId = null } = context;
   await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
-  const agentId = target.registered?.agentId ?? null;
+  const agentId = target.registered?.agentId ?? target.name;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
   return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
 }
 
 /** A limit of 0 is no limit of an agent: its price is unknown. */
-function toBudget({ tokens, microUsd }: SpendingLimit): CallBudget | undefined {
+export function toBudget({ tokens, microUsd }: SpendingLimit = NO_LIMIT): CallBudget | undefined {
   if (!tokens && !microUsd) return undefined;
   return { ...(tokens && { tokens }), ...(microUsd && { microUsd }) };
-}
-
-/** Agents of this process have the budget middleware, which charges each model call. */
-function paysItself({ agentType }: Agent): boolean {
-  return agentType === 'in-process';
 }
 
 /** What a call of a registered agent costs according to its record. */

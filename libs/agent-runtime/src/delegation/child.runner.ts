@@ -6,7 +6,7 @@ import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { ToolContext } from '../tools/tool.js';
 import { callChild } from './child.call.js';
 import { childContext, withDeadline } from './child.context.js';
-import { ChildPayment, type PaymentOptions } from './child.payment.js';
+import { type PaymentOptions, toBudget } from './child.payment.js';
 import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './child.result.js';
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
@@ -18,6 +18,7 @@ import type {
   DelegationTargets,
   WantedAgent,
 } from './delegation.targets.js';
+import { paidAgent } from './paid.agent.js';
 import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
@@ -110,22 +111,22 @@ export class ChildRunner {
 
   private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
     const { name } = target;
-    const agent = this.options.recorder?.recorded(target.agent) ?? target.agent;
-    const payment = await ChildPayment.open(this.options.payment, context, target);
+    const { payment, recorder } = this.options;
+    const paid = { ...target, agent: paidAgent(target, payment) };
+    const agent = recorder?.recorded(paid) ?? paid.agent;
+    const budget = toBudget(payment?.childLimit);
     const artifacts = new Set<string>();
-    const { budget } = payment;
     try {
       const options = { signal: scope.signal, context, callId: context.runId, ...(budget && { budget }) };
       const result = await callChild(agent, message(child.task, child.data), options, (event) => {
         if (event.type === 'progress') parent.progress(`${name}: ${event.text}`);
         if (event.type === 'artifact') artifacts.add(event.artifact.name ?? event.artifact.id);
       });
-      await payment.settle(result);
       await this.reportEnd(target, context, { ok: result.outcome === 'completed', usage: result.usage });
       return toChildResult(name, result, [...artifacts]);
     } catch (error) {
-      await payment.settleFailure(error);
       await this.reportEnd(target, context, { ok: false });
+      if (error instanceof SpendingLimitError) throw error; // nothing was left for the call
       return endedEarly(name, scope) ?? this.failed(name, context, error);
     }
   }

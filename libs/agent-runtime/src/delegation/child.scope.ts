@@ -1,4 +1,5 @@
 import { ProviderError } from '#rollcall/providers';
+import { DeadlineReached } from '../loop/run.activity.js';
 
 /** Why a delegated run was ended before it had a result. */
 export type EndedBy = 'parent' | 'sibling' | 'deadline';
@@ -33,11 +34,19 @@ export class ChildScope {
     this.siblings?.removeEventListener('abort', this.onSibling);
   }
 
-  private readonly onParent = (): void => this.end('parent');
+  private readonly onParent = (): void => this.end(isDeadline(this.parent) ? 'deadline' : 'parent');
   private readonly onSibling = (): void => this.end('sibling');
 
   private end(by: EndedBy): void {
     this.endedBy ??= by;
-    this.controller.abort(new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.'));
+    const isLate = by === 'deadline';
+    this.controller.abort(
+      isLate ? new DeadlineReached() : new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.'),
+    );
   }
+}
+
+/** Whether the signal was aborted because a deadline has passed. */
+export function isDeadline({ reason }: AbortSignal): boolean {
+  return reason instanceof DeadlineReached;
 }

@@ -43,11 +43,11 @@ export class DefinitionTargets implements DelegationTargets {
   }
 
   private async build(
-    { namespace, name, content }: Definition,
+    { namespace, name, revision, content }: Definition,
     model: DelegatingParent['model'],
   ): Promise<DelegationTarget> {
     const agent = await this.builder.build(name, content, { namespace, ...(model && { parentModel: model }) });
-    return { name, agent, close: async () => await agent.shutdown() };
+    return { name, agent, definition: { name, revision }, close: async () => await agent.shutdown() };
   }
 
   /** Claims and wanted capabilities are compared as in a query of the live registry. */

@@ -5,8 +5,8 @@ import type { TreeCounter } from './tree.counter.js';
 
 const ALONE = 'Do the task yourself, or give your answer with what you know.';
 
-/** Why a run cannot delegate at all; undefined if it can. At such a limit, the tools are withheld. */
-export function blockOf(run: RunContext, counter: TreeCounter, now: number): DelegationRefusedError | undefined {
+/** Returns the limit at which a run cannot delegate at all; undefined if it can. A run at a limit does not get the tools. */
+export function reachedLimit(run: RunContext, counter: TreeCounter, now: number): DelegationRefusedError | undefined {
   const { depth, deadline, limits } = run;
   if (depth >= limits.maxDepth)
     return new DelegationRefusedError('depth', `Delegation is limited to ${limits.maxDepth} levels. ${ALONE}`);

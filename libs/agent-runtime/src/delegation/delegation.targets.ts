@@ -36,6 +36,8 @@ export interface ListedTarget {
 export interface DelegationTarget {
   readonly name: string;
   readonly agent: Agent;
+  /** The definition that the agent is built from; absent for other agents. */
+  readonly definition?: { readonly name: string; readonly revision: number };
   /** The agent in the registry that is charged for the call, too; absent if the agent is not registered. */
   readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
   /** Called with the result of the call, before `close`. */
@@ -50,7 +52,7 @@ export interface DelegationTargets {
   list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]>;
   /**
    * Returns undefined if it knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if it knows the agent, but the agent cannot
-   * receive work. Agents with the capabilities that are ancestors of the run are skipped.
+   * receive work. A search by capabilities skips the ancestors of the run.
    */
   open(wanted: WantedAgent, context: RunContext, parent?: DelegatingParent): Promise<DelegationTarget | undefined>;
 }

@@ -13,11 +13,11 @@ import { delegationTools } from './delegation.tools.js';
 import { Delegator } from './delegator.js';
 import { FactoryTargets } from './factory.targets.js';
 import { RestrictedTargets } from './restricted.targets.js';
-import { isHeir } from './toolbox.inheritance.js';
+import { canInherit } from './toolbox.inheritance.js';
 import { ProcessTreeCounter } from './tree.counter.js';
 
 /** The agent whose tools are created. */
-export interface Delegating extends DelegatingParent {
+export interface DelegatingAgent extends DelegatingParent {
   readonly toolboxes: readonly ToolBox[];
   readonly toolFilter?: ToolFilter;
   /** The only agents that the agent may delegate to. Absent: all. */
@@ -33,14 +33,14 @@ const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 /** The toolbox for delegation. An agent without subagents and a run that has reached a limit of its tree do not get its tools. */
 export function delegationToolBox(
   registry: AgentFactories,
-  agent: Delegating,
+  agent: DelegatingAgent,
   services: DelegationServices = {},
 ): ToolBox {
   const { targets, counter = COUNTER, maxOutputChars = DEFAULT_OUTPUT_CHARS, inheritance: mode = 'union' } = services;
   const { childTimeoutMs = DEFAULT_TIMEOUT_MS, now = Date.now, payment, recorder, log } = services;
   const prepare = ({ agent: child }: DelegationTarget): void => {
     const { toolboxes, toolFilter: filter } = agent;
-    if (isHeir(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
+    if (canInherit(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
   };
   const delegator = new Delegator({
     targets: targetsOf(agent, new FactoryTargets(registry), targets),
@@ -60,7 +60,7 @@ export function delegationToolBox(
 
 /** The factories come first. */
 function targetsOf(
-  { subagents }: Delegating,
+  { subagents }: DelegatingAgent,
   factories: DelegationTargets,
   more?: DelegationTargets,
 ): DelegationTargets {

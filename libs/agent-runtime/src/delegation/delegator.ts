@@ -2,7 +2,7 @@ import type { RunContext } from '../loop/run.context.js';
 import type { ToolContext } from '../tools/tool.js';
 import { type ChildResult, isFailed } from './child.result.js';
 import { ChildRunner, type ChildRunnerOptions, type DelegatedTask } from './child.runner.js';
-import { blockOf, checkPath, tooManyRuns } from './delegation.guards.js';
+import { reachedLimit, checkPath, tooManyRuns } from './delegation.guards.js';
 import { isOnPath, type ListedTarget } from './delegation.targets.js';
 import { RunSlots } from './run.slots.js';
 import type { TreeCounter } from './tree.counter.js';
@@ -28,7 +28,7 @@ export class Delegator {
 
   /** Whether the run has reached a limit, so that it cannot delegate at all. */
   isBlocked(run: RunContext): boolean {
-    return blockOf(run, this.options.counter, this.options.now()) !== undefined;
+    return reachedLimit(run, this.options.counter, this.options.now()) !== undefined;
   }
 
   /** The agents that the run can delegate to: not itself, and not its ancestors. */
@@ -61,8 +61,8 @@ export class Delegator {
 
   private async admitted<Value>(run: RunContext, runs: number, work: () => Promise<Value>): Promise<Value> {
     const { counter, now } = this.options;
-    const block = blockOf(run, counter, now());
-    if (block) throw block;
+    const refusal = reachedLimit(run, counter, now());
+    if (refusal) throw refusal;
     return await this.slots.use(run, runs, async () => {
       if (!(await counter.add(run, runs, run.limits.maxRuns))) throw tooManyRuns(run);
       return await work();

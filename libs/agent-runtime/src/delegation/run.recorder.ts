@@ -1,10 +1,11 @@
 import type { Agent } from '#rollcall/providers';
+import type { DelegationTarget } from './delegation.targets.js';
 
 /** Records delegated runs. Its implementation is a part of durable runs; without it, delegated runs leave no record. */
 export abstract class RunRecorder {
   /**
-   * The agent, with calls that are recorded as runs if the root of their tree is a durable run of this replica. A repeated call of the
+   * The agent of the target, with calls that are recorded as runs if the root of their tree is a durable run of this replica. A repeated call of the
    * same delegated run continues where it was interrupted, or returns the recorded result.
    */
-  abstract recorded(agent: Agent): Agent;
+  abstract recorded(target: DelegationTarget): Agent;
 }

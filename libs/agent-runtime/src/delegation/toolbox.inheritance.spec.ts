@@ -9,7 +9,7 @@ import type { Tool, ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
-import { stricterMode, withHeritage } from './toolbox.inheritance.js';
+import { stricterMode, withInherited } from './toolbox.inheritance.js';
 
 const tool = (name: string, from: string, needsApproval = false): Tool =>
   defineTool({ name, description: from, needsApproval, execute: () => from });
@@ -18,8 +18,8 @@ const parent = toolBox('parent', [tool('read', 'parent', true), tool('write', 'p
 const FILTER = { deny: ['off'] };
 
 function toolsWith(mode: InheritanceMode, toolboxes: ToolBox[] = [parent]): ToolSet {
-  const heritage = { mode, toolboxes, filter: FILTER, registry: new AgentFactoryRegistry(), services: {} };
-  return ToolSet.of(withHeritage([child], heritage), aRun());
+  const inherited = { mode, toolboxes, filter: FILTER, registry: new AgentFactoryRegistry(), services: {} };
+  return ToolSet.of(withInherited([child], inherited), aRun());
 }
 
 describe('S2.6 inheritance of toolboxes', () => {
@@ -62,13 +62,13 @@ describe('S2.6 inheritance of toolboxes', () => {
   );
 
   it('returns the same tools as long as its sources do', () => {
-    const heritage = {
+    const inherited = {
       mode: 'union',
       toolboxes: [parent],
       registry: new AgentFactoryRegistry(),
       services: {},
     } as const;
-    const boxes = withHeritage([child], heritage);
+    const boxes = withInherited([child], inherited);
     expect(ToolSet.of(boxes, aRun())).toBe(ToolSet.of(boxes, aRun({ depth: 1 })));
   });
 });

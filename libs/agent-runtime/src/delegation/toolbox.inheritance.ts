@@ -7,35 +7,35 @@ import type { DelegationServices, InheritanceMode } from './delegation.services.
 import { DELEGATION_TOOLS } from './delegation.tools.js';
 
 /** What a delegated agent gets from its parent. */
-export interface Heritage {
+export interface Inheritance {
   readonly mode: InheritanceMode;
   readonly toolboxes: readonly ToolBox[];
-  /** The filter of the parent: a tool that it may not use cannot be inherited. */
+  /** The filter of the parent. A tool that the parent may not use is not inherited. */
   readonly filter?: ToolFilter;
-  /** A child that has no registry of its own gets that of its parent. */
+  /** The registry of the parent, for a child without a registry of its own. */
   readonly registry: AgentFactories;
   readonly services: DelegationServices;
 }
 
 /** An agent that can use the tools of its parent. */
-export interface Heir extends Agent {
-  inherit(heritage: Heritage): void;
+export interface InheritingAgent extends Agent {
+  inherit(inherited: Inheritance): void;
 }
 
-export function isHeir(agent: Agent): agent is Heir {
-  return typeof (agent as Partial<Heir>).inherit === 'function';
+export function canInherit(agent: Agent): agent is InheritingAgent {
+  return typeof (agent as Partial<InheritingAgent>).inherit === 'function';
 }
 
 /** From the most to the fewest tools. */
 const BY_STRICTNESS: readonly InheritanceMode[] = ['union', 'off', 'intersection'];
 
-/** The mode that gives fewer tools. A definition can thereby not extend what the operator allows. */
+/** The mode that gives fewer tools, so that a definition cannot extend what the operator allows. */
 export function stricterMode(one: InheritanceMode, other: InheritanceMode = 'union'): InheritanceMode {
   return BY_STRICTNESS.indexOf(one) > BY_STRICTNESS.indexOf(other) ? one : other;
 }
 
-/** The toolboxes of an agent with this heritage. Its own come first, so they win if names clash. */
-export function withHeritage(own: readonly ToolBox[], { mode, toolboxes, filter }: Heritage): readonly ToolBox[] {
+/** The toolboxes of an agent with those that it inherits. Its own come first, so they win if names clash. */
+export function withInherited(own: readonly ToolBox[], { mode, toolboxes, filter }: Inheritance): readonly ToolBox[] {
   if (mode === 'off') return own;
   const granted = toolboxes.map((box) => granting(box, filter));
   return mode === 'union' ? [...own, ...granted] : own.map((box) => intersecting(box, granted));
@@ -62,7 +62,7 @@ function intersecting(own: ToolBox, granted: readonly ToolBox[]): ToolBox {
   });
 }
 
-/** A tool that needs an approval in the hands of the parent needs it in the hands of the child, too. */
+/** If calls of the parent need an approval, calls of the child need it, too. */
 function withApprovalOf(tool: Tool, { needsApproval }: Tool): Tool {
   if (tool.needsApproval || !needsApproval) return tool;
   return Object.assign(Object.create(tool) as Tool, { needsApproval: true });

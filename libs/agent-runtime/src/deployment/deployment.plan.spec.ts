@@ -1,6 +1,6 @@
 import { DefinitionExplorer } from './definition.explorer.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
-import { type ManagedSource, planOf } from './deployment.plan.js';
+import { type CurrentNames, type ManagedSource, planOf } from './deployment.plan.js';
 
 const wanted = (name: string, source: DeployedDefinition['source'], hash = 'a'): DeployedDefinition => ({
   namespace: 'default',
@@ -22,11 +22,12 @@ const ALL: ManagedSource[] = [
   { source: 'config', removes: true },
   { source: 'file', removes: true },
 ];
+const current = (...all: RegisteredDefinition[]): CurrentNames => ({ registered: all, spawned: new Set() });
 const names = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
 describe('the plan of a deployment', () => {
   it('S0.7 adds new definitions, replaces those that differ, and removes those that the source does not contain any more', () => {
-    const now = [registered('same', 'code'), registered('other', 'code', 'b'), registered('gone', 'code')];
+    const now = current(registered('same', 'code'), registered('other', 'code', 'b'), registered('gone', 'code'));
     const plan = planOf([wanted('new', 'code'), wanted('same', 'code'), wanted('other', 'code')], now, ALL);
     expect([plan.added, plan.unchanged, plan.replaced, plan.removed].map(names)).toEqual([
       ['new'],
@@ -37,14 +38,18 @@ describe('the plan of a deployment', () => {
   });
 
   it('S0.7 never changes a definition of REST', () => {
-    const plan = planOf([wanted('mine', 'config')], [registered('mine', 'rest'), registered('free', 'rest')], ALL);
+    const plan = planOf(
+      [wanted('mine', 'config')],
+      current(registered('mine', 'rest'), registered('free', 'rest')),
+      ALL,
+    );
     expect(plan).toMatchObject({ added: [], replaced: [], removed: [], taken: [{ by: 'rest' }] });
   });
 
   it('S0.7 a name in several sources belongs to the configuration before code before files', () => {
     const plan = planOf(
       [wanted('a', 'config'), wanted('a', 'file'), wanted('a', 'code'), wanted('b', 'file')],
-      [],
+      current(),
       ALL,
     );
     expect(plan.added.map(({ name, source }) => `${name} ${source}`).toSorted()).toEqual(['a config', 'b file']);
@@ -55,14 +60,30 @@ describe('the plan of a deployment', () => {
   });
 
   it('S0.7 a definition that moves to another source of the deployment is replaced', () => {
-    const plan = planOf([wanted('a', 'config')], [registered('a', 'file')], ALL);
+    const plan = planOf([wanted('a', 'config')], current(registered('a', 'file')), ALL);
     expect(plan).toMatchObject({ replaced: [{ name: 'a', source: 'config' }], removed: [] });
   });
 
   it('S0.7 sources that are not managed are not changed, and a source that may not remove keeps its definitions', () => {
-    const now = [registered('a', 'config'), registered('b', 'file')];
+    const now = current(registered('a', 'config'), registered('b', 'file'));
     const plan = planOf([wanted('a', 'file')], now, [{ source: 'file', removes: false }]);
     expect(plan).toMatchObject({ taken: [{ by: 'config' }], removed: [], kept: [{ name: 'b' }] });
+  });
+});
+
+describe('the name of a live agent that was not built from its definition', () => {
+  it('S1.2 is not given to a new definition', () => {
+    const spawned = new Set(['a', 'b']);
+    const plan = planOf(
+      [wanted('a', 'file'), wanted('b', 'file')],
+      { registered: [registered('b', 'file')], spawned },
+      ALL,
+    );
+    expect(plan).toMatchObject({
+      added: [],
+      taken: [{ wanted: { name: 'a' }, by: 'agent' }],
+      unchanged: [{ name: 'b' }],
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { qualifiedId } from '#rollcall/platform';
 import type { DefinitionSource } from '../definitions/definition.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 
@@ -8,12 +9,24 @@ export interface ManagedSource {
   readonly removes: boolean;
 }
 
+/** A name that a definition of another source has, or a live agent that was not built from it. */
+export interface TakenName {
+  readonly wanted: DeployedDefinition;
+  readonly by: DefinitionSource | 'agent';
+}
+
+/** What exists when the plan is made. */
+export interface CurrentNames {
+  readonly registered: readonly RegisteredDefinition[];
+  /** The qualified names of live agents that were not built from a definition of their name. */
+  readonly spawned: ReadonlySet<string>;
+}
+
 export interface DeploymentPlan {
   readonly added: readonly DeployedDefinition[];
   readonly replaced: readonly DeployedDefinition[];
   readonly unchanged: readonly DeployedDefinition[];
-  /** Names that another source has. */
-  readonly taken: readonly { readonly wanted: DeployedDefinition; readonly by: DefinitionSource }[];
+  readonly taken: readonly TakenName[];
   readonly removed: readonly RegisteredDefinition[];
   /** Definitions that their source does not contain, but may not remove. */
   readonly kept: readonly RegisteredDefinition[];
@@ -23,11 +36,12 @@ export interface DeploymentPlan {
 const PRECEDENCE: readonly DefinitionSource[] = ['config', 'code', 'file'];
 
 /**
- * Compares the wanted definitions with the registered ones. A definition of a source that is not managed is never changed. A definition that moves from one managed source to another is replaced, not removed.
+ * Compares the wanted definitions with the registered ones. A definition of a source that is not managed is never changed. A
+ * definition that moves from one managed source to another is replaced, not removed.
  */
 export function planOf(
   wanted: readonly DeployedDefinition[],
-  registered: readonly RegisteredDefinition[],
+  { registered, spawned }: CurrentNames,
   managed: readonly ManagedSource[],
 ): DeploymentPlan {
   const current = new Map(registered.map((one) => [keyOf(one), one]));
@@ -35,7 +49,7 @@ export function planOf(
   const isManaged = (source: DefinitionSource): boolean => managed.some((one) => one.source === source);
   const decided = Map.groupBy(winners.values(), (one) => {
     const now = current.get(keyOf(one));
-    if (!now) return 'added';
+    if (!now) return spawned.has(qualifiedId(one.namespace, one.name)) ? 'taken' : 'added';
     if (!isManaged(now.source)) return 'taken';
     return now.hash === one.hash && now.source === one.source ? 'unchanged' : 'replaced';
   });
@@ -48,7 +62,10 @@ export function planOf(
     replaced: decided.get('replaced') ?? [],
     unchanged: decided.get('unchanged') ?? [],
     taken: [
-      ...(decided.get('taken') ?? []).map((one) => ({ wanted: one, by: current.get(keyOf(one))?.source ?? 'rest' })),
+      ...(decided.get('taken') ?? []).map((one) => ({
+        wanted: one,
+        by: current.get(keyOf(one))?.source ?? ('agent' as const),
+      })),
       ...wanted.flatMap((one) => shadowed(one, winners.get(keyOf(one)))),
     ],
     removed: missing.get(true) ?? [],

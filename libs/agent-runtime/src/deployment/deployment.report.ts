@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import type { SpecReport } from '../spec-files/spec.loader.js';
+import type { TakenName } from './deployment.plan.js';
 import type { DeploymentResult } from './deployment.service.js';
 
 interface Key {
@@ -29,13 +30,13 @@ export class DeploymentReport {
     });
   }
 
-  private logConflicts({ taken, homeless, kept }: DeploymentResult): void {
+  private logConflicts({ taken, withoutNamespace, kept }: DeploymentResult): void {
     for (const { wanted, by } of taken)
       this.warn(
         'definitions.name_taken',
-        `The definition ${idOf(wanted)} (source ${wanted.source}) is not registered: the name belongs to a definition of source ${by}. Remove that one and restart, or choose another name.`,
+        `The definition ${idOf(wanted)} (source ${wanted.source}) is not registered: ${holderOf(by)} and restart, or choose another name.`,
       );
-    for (const one of homeless)
+    for (const one of withoutNamespace)
       this.warn(
         'definitions.namespace_missing',
         `The definition ${idOf(one)} is not registered: there is no namespace ${one.namespace}. Create it with POST /v1/namespaces and restart.`,
@@ -50,6 +51,12 @@ export class DeploymentReport {
   private warn(event: string, message: string): void {
     this.logger.warn({ event, message });
   }
+}
+
+function holderOf(by: TakenName['by']): string {
+  return by === 'agent'
+    ? 'a live agent that was not built from it has the name. Shut it down'
+    : `the name belongs to a definition of source ${by}. Remove that one`;
 }
 
 function idOf({ namespace, name }: Key): string {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceAdmission } from '#rollcall/platform';
+import { AgentNameStore } from '../definitions/agent-name.store.js';
 import { type DefinitionChange, DefinitionChanges } from '../definitions/definition.changes.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 import { type DeploymentPlan, type ManagedSource, planOf } from './deployment.plan.js';
@@ -10,7 +11,7 @@ const DEPLOYMENT = 'deployment';
 
 export interface DeploymentResult extends DeploymentPlan {
   /** Definitions whose namespace does not exist. */
-  readonly homeless: readonly DeployedDefinition[];
+  readonly withoutNamespace: readonly DeployedDefinition[];
 }
 
 /**
@@ -24,12 +25,14 @@ export class DeploymentService {
     private readonly store: DeploymentStore,
     private readonly changes: DefinitionChanges,
     private readonly namespaces: NamespaceAdmission,
+    private readonly names: AgentNameStore,
   ) {}
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
     const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
-    return planOf(wanted, await this.store.registered(wanted, sources), managed);
+    const registered = await this.store.registered(wanted, sources);
+    return planOf(wanted, { registered, spawned: await this.names.spawned(wanted) }, managed);
   }
 
   async apply(
@@ -38,14 +41,14 @@ export class DeploymentService {
     by: string = DEPLOYMENT,
   ): Promise<DeploymentResult> {
     const plan = await this.plan(wanted, managed);
-    if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, homeless: [] };
+    if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, withoutNamespace: [] };
     return await this.db.transaction(async () => {
-      await this.store.lock();
+      await this.names.lockAll();
       const existing = await this.namespaces.hold([...new Set(wanted.map(({ namespace }) => namespace))]);
       const possible = wanted.filter(({ namespace }) => existing.has(namespace));
       const latest = await this.plan(possible, managed);
       await this.write(latest, by);
-      return { ...latest, homeless: wanted.filter(({ namespace }) => !existing.has(namespace)) };
+      return { ...latest, withoutNamespace: wanted.filter(({ namespace }) => !existing.has(namespace)) };
     });
   }
 

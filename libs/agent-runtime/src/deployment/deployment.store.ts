@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { DefinitionSource } from '../definitions/definition.js';
-import { DEPLOYMENT_LOCK } from '../definitions/definition.store.js';
 import type { DeployedDefinition, RegisteredDefinition } from './deployed.definition.js';
 
 type Key = Pick<RegisteredDefinition, 'namespace' | 'name'>;
@@ -10,15 +9,10 @@ type RegisteredRow = RegisteredDefinition & object;
 const ROWS_PER_STATEMENT = 500;
 const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities`;
 
-/** Writes many definitions with few statements. The caller of a write holds the lock. */
+/** Writes many definitions with few statements. The caller of a write has locked all names. */
 @Injectable()
 export class DeploymentStore {
   constructor(private readonly db: Database) {}
-
-  /** Until the transaction ends, no other deployment writes, and no name is registered. */
-  async lock(): Promise<void> {
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [DEPLOYMENT_LOCK]);
-  }
 
   /** The registered definitions with these names, and all of these sources. */
   async registered(keys: readonly Key[], sources: readonly DefinitionSource[]): Promise<RegisteredDefinition[]> {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DefinitionInvalidError } from '../definitions/definition.errors.js';
+import { type DefinitionFault, DefinitionInvalidError } from '../definitions/definition.errors.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import type { LoadedSpec, SpecReport } from '../spec-files/spec.loader.js';
 import type { SpecOptions } from '../spec-files/spec.js';
@@ -21,10 +21,9 @@ export class SpecIntake {
     const warned: SpecDiagnostic[] = [...report.warned];
     const rejected: SpecDiagnostic[] = [...report.rejected];
     const loaded = report.loaded.flatMap((spec): LoadedSpec[] => {
-      const { file, line, content: given } = spec;
-      const found = this.validate(given, namespace, strict);
-      warned.push(...found.warnings.map((message) => ({ file, line, message })));
-      rejected.push(...found.errors.map((message) => ({ file, line, message })));
+      const found = this.validate(spec.content, namespace, strict);
+      warned.push(...found.warnings.map((fault) => toDiagnostic(spec, fault)));
+      rejected.push(...found.errors.map((fault) => toDiagnostic(spec, fault)));
       return found.content ? [{ ...spec, content: found.content }] : [];
     });
     return { ...report, loaded, warned, rejected };
@@ -34,20 +33,23 @@ export class SpecIntake {
     try {
       if (strict) return { content: this.validator.strict(given, namespace), warnings: [], errors: [] };
       const { content, warnings } = this.validator.lenient(given, namespace);
-      return { content, warnings: warnings.map(({ message }) => sentence(message)), errors: [] };
+      return { content, warnings, errors: [] };
     } catch (error) {
       if (!(error instanceof DefinitionInvalidError)) throw error;
-      return { warnings: [], errors: error.details.errors.map(({ message }) => sentence(message)) };
+      return { warnings: [], errors: error.details.errors };
     }
   }
 }
 
 interface CheckedContent {
   readonly content?: LoadedSpec['content'];
-  readonly warnings: readonly string[];
-  readonly errors: readonly string[];
+  readonly warnings: readonly DefinitionFault[];
+  readonly errors: readonly DefinitionFault[];
 }
 
-function sentence(message: string): string {
-  return message.endsWith('.') ? message : `${message}.`;
+/** A problem of a field without a key in the file, such as a default, is reported at the line of the name. */
+function toDiagnostic({ file, line, lines }: LoadedSpec, { field, message }: DefinitionFault): SpecDiagnostic {
+  const [key = ''] = field.split('.');
+  const keyLine = lines.get(key) ?? (key === 'maxIterations' ? lines.get('maxTurns') : undefined);
+  return { file, line: keyLine ?? line, message: message.endsWith('.') ? message : `${message}.` };
 }

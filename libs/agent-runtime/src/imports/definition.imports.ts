@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { NamespaceNotFoundError } from '#rollcall/platform';
 import { DefinitionConfiguredError } from '../definitions/definition.errors.js';
 import type { DeployedDefinition } from '../deployment/deployed.definition.js';
-import type { DeploymentPlan, ManagedSource } from '../deployment/deployment.plan.js';
+import type { DeploymentPlan, ManagedSource, TakenName } from '../deployment/deployment.plan.js';
 import { DeploymentService } from '../deployment/deployment.service.js';
 import { SpecIntake } from '../deployment/spec.intake.js';
+import { AgentExistsError } from '../lifecycle/lifecycle.errors.js';
 import type { SpecReport, SpecText } from '../spec-files/spec.loader.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { readImport } from './import.reader.js';
@@ -51,8 +52,8 @@ export class DefinitionImports {
   }
 
   async write({ namespace, by, files, report, definitions }: PreparedImport): Promise<ImportReport> {
-    const { homeless, ...plan } = await this.deployment.apply(definitions, REST, by);
-    if (homeless.length > 0) throw new NamespaceNotFoundError(namespace);
+    const { withoutNamespace, ...plan } = await this.deployment.apply(definitions, REST, by);
+    if (withoutNamespace.length > 0) throw new NamespaceNotFoundError(namespace);
     return importReport(files, report, changesOf(plan));
   }
 }
@@ -64,6 +65,10 @@ function changesOf({ added, replaced, unchanged, taken }: DeploymentPlan): Map<s
     ...entries(added, 'registered'),
     ...entries(replaced, 'replaced'),
     ...entries(unchanged, 'unchanged'),
-    ...taken.map(({ wanted: { name }, by }) => [name, new DefinitionConfiguredError(name, by)] as const),
+    ...taken.map((one) => [one.wanted.name, errorOf(one)] as const),
   ]);
+}
+
+function errorOf({ wanted: { name }, by }: TakenName): Error {
+  return by === 'agent' ? new AgentExistsError(name) : new DefinitionConfiguredError(name, by);
 }

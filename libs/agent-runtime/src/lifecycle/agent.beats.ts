@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { BackgroundFaults, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
+import { BackgroundFaults, DatabaseBusyError, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar, claimOf, hasEnded } from './agent.registrar.js';
@@ -83,14 +83,15 @@ export class AgentBeats {
     else this.faults.report('runtime.beats', error);
   }
 
-  /** Another agent may have got the name meanwhile: then this one is closed. */
+  /** If another agent or a definition has got the name meanwhile, this agent is closed. */
   private async rejoin(agent: SpawnedAgent): Promise<void> {
     try {
       const { blueprint } = await agent.hosted.instance();
       await this.registrar.rejoin(agent, blueprint);
     } catch (error) {
       this.faults.report('runtime.beats', error);
-      if (!(error instanceof DatabaseUnavailableError)) await this.close(agent); // the next pass tries again
+      const isTemporary = error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
+      if (!isTemporary) await this.close(agent); // otherwise the next pass tries again
     }
   }
 

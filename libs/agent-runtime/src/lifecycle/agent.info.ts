@@ -22,6 +22,6 @@ export interface AgentInfo {
 }
 
 export function toInfo(row: RuntimeAgentRow): AgentInfo {
-  const { agentId: _id, generation: _generation, runLimit: _limit, spawnedAt, ...info } = row;
+  const { agentId: _id, generation: _generation, runLimit: _limit, maxRuns: _max, spawnedAt, ...info } = row;
   return { ...info, spawnedAt: spawnedAt.toISOString() };
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
-import { AgentNotFoundError } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import type { DefinitionKey } from '../definitions/definitions.service.js';
 import { AgentBeats } from './agent.beats.js';
@@ -9,7 +8,7 @@ import { type AgentInfo, toInfo } from './agent.info.js';
 import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { AgentShutdowns } from './agent.shutdowns.js';
 import { type AgentHosting, type AgentUse, HostedAgents } from './hosted.agents.js';
-import { AgentHostedElsewhereError, AgentShutdownFailedError } from './lifecycle.errors.js';
+import { AgentHostedElsewhereError, AgentNotHostedError, AgentShutdownFailedError } from './lifecycle.errors.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
 import type { SpawnRequest } from './spawn.plans.js';
@@ -45,7 +44,8 @@ export class AgentLifecycle extends HostedAgents {
       return await this.host.use(key);
     } catch (error) {
       const hosting = error instanceof DefinitionNotFoundError ? await this.find(key) : undefined;
-      throw hosting ? new AgentHostedElsewhereError(key.name, hosting.replicaId) : error;
+      const isElsewhere = hosting && hosting.replicaId !== this.replicaId && hosting.definition !== key.name;
+      throw isElsewhere ? new AgentHostedElsewhereError(key.name, hosting.replicaId) : error;
     }
   }
 
@@ -56,9 +56,8 @@ export class AgentLifecycle extends HostedAgents {
   async get(key: DefinitionKey): Promise<AgentInfo> {
     const here = this.host.find(key);
     if (here) return here.info;
-    const agentId = qualifiedId(key.namespace, key.name);
-    const row = await this.store.find(agentId);
-    if (!row) throw new AgentNotFoundError(agentId);
+    const row = await this.store.find(qualifiedId(key.namespace, key.name));
+    if (!row) throw new AgentNotHostedError(key.name);
     return toInfo(row);
   }
 

@@ -11,8 +11,10 @@ import {
   type Registration,
   StaleGenerationError,
 } from '#rollcall/registry';
+import { AgentNames } from '../definitions/agent.names.js';
 import { capabilitiesOf } from '../definitions/definition.capabilities.js';
 import type { DefinitionContent } from '../definitions/definition.js';
+import { maxRunsOf } from '../definitions/definition.limits.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError } from './lifecycle.errors.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
@@ -30,6 +32,7 @@ export class AgentRegistrar {
     private readonly agents: AgentsService,
     private readonly store: RuntimeAgentStore,
     private readonly providers: AgentProviderRegistry,
+    private readonly names: AgentNames,
   ) {}
 
   /** Rejects a name that a live agent has, on any replica, with AGENT_ALREADY_EXISTS. */
@@ -67,12 +70,12 @@ export class AgentRegistrar {
 
   private async end(claim: LeaseClaim): Promise<void> {
     await this.db.transaction(async () => {
-      await this.store.remove(claim.agentId, claim.generation);
       try {
         await this.agents.deregister(claim, 'shutdown');
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }
+      await this.store.remove(claim.agentId, claim.generation); // after the agent, which a spawn of this name locks first, too
     });
   }
 
@@ -84,6 +87,7 @@ export class AgentRegistrar {
     const { namespace, name, spawnedBy: by } = facts;
     const registration = registrationOf(facts, content);
     return await this.db.transaction(async () => {
+      await this.names.claimForAgent({ namespace, name }, facts.definition);
       const joined = await this.agents
         .register({ namespace, agentId: name, leaseToken, by, asOperator: true, facts: registration })
         .catch((error: unknown) => {
@@ -91,8 +95,8 @@ export class AgentRegistrar {
         });
       const { generation } = joined.record;
       const agentId = qualifiedId(namespace, name);
-      const runLimit = facts.definition === null ? (content.budget ?? null) : null;
-      const row = { ...facts, runLimit, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
+      const limits = facts.definition === null ? limitsOf(content) : { runLimit: null, maxRuns: null };
+      const row = { ...facts, ...limits, agentId, generation: String(generation), state: 'idle', inFlight: 0 } as const;
       return { generation, leaseToken: joined.leaseToken, spawnedAt: await this.store.insert(row) };
     });
   }
@@ -123,6 +127,10 @@ function registrationOf({ name, definition, revision }: Joining, content: Defini
     definition: definitionLabel(definition, revision),
     labels: {},
   };
+}
+
+function limitsOf(content: DefinitionContent): Pick<RuntimeAgentRow, 'runLimit' | 'maxRuns'> {
+  return { runLimit: content.budget ?? null, maxRuns: maxRunsOf(content) };
 }
 
 function definitionLabel(definition: string | null, revision: number | null): string | null {

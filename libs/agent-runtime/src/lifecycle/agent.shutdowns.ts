@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
-import { AgentNotFoundError } from '#rollcall/registry';
 import type { DefinitionKey } from '../definitions/definitions.service.js';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { AgentSpawner } from './agent.spawner.js';
+import { AgentNotHostedError } from './lifecycle.errors.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { CommandResult } from './runtime-command.store.js';
@@ -30,17 +30,18 @@ export class AgentShutdowns {
     private readonly commands: RuntimeCommands,
   ) {
     commands.onCommand(async ({ namespace, name }, limitMs) =>
-      name === undefined ? await this.allHere(namespace, limitMs) : await this.oneHere({ namespace, name }, limitMs),
+      name === undefined
+        ? await this.closeAllHere(namespace, limitMs)
+        : await this.closeOneHere({ namespace, name }, limitMs),
     );
   }
 
   async one(key: DefinitionKey, limitMs: number): Promise<AgentShutdown> {
-    const agentId = qualifiedId(key.namespace, key.name);
-    const here = await this.oneHere(key, limitMs);
-    if (here[key.name]) return here[key.name];
-    const row = await this.store.find(agentId);
-    const ended = row && (await this.there(row.replicaId, [row], key, limitMs));
-    if (!ended?.[key.name]) throw new AgentNotFoundError(agentId);
+    const agent = this.host.find(key);
+    if (agent) return toAgentShutdown(await this.host.shutdown(agent, limitMs));
+    const row = await this.store.find(qualifiedId(key.namespace, key.name));
+    const ended = row && (await this.closeRemotely(row.replicaId, [row], key, limitMs));
+    if (!ended || !Object.hasOwn(ended, key.name)) throw new AgentNotHostedError(key.name); // a name may be `constructor`
     return ended[key.name];
   }
 
@@ -89,18 +90,18 @@ export class AgentShutdowns {
       Array.from(replicas, async ([replicaId, rows]) =>
         replicaId === this.host.replicaId
           ? await this.close(this.membersOf(namespace), limitMs)
-          : await this.there(replicaId, rows, { namespace }, limitMs),
+          : await this.closeRemotely(replicaId, rows, { namespace }, limitMs),
       ),
     );
     return results.flatMap((result) => Object.entries(result));
   }
 
-  private async oneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
+  private async closeOneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
     const agent = this.host.find(key);
     return agent ? await this.close([agent], limitMs) : {};
   }
 
-  private async allHere(namespace: string, limitMs: number): Promise<CommandResult> {
+  private async closeAllHere(namespace: string, limitMs: number): Promise<CommandResult> {
     const close = async (): Promise<CommandResult> => await this.close(this.membersOf(namespace), limitMs);
     return await this.spawner.gate.whileClosed(namespace, close);
   }
@@ -117,7 +118,7 @@ export class AgentShutdowns {
     return Object.fromEntries(await Promise.all(closing));
   }
 
-  private async there(
+  private async closeRemotely(
     replicaId: string,
     rows: readonly RuntimeAgentRow[],
     command: Partial<DefinitionKey> & { namespace: string },

@@ -143,7 +143,7 @@ describe('close', () => {
     expect(await agent.close(1_000)).toMatchObject({ phase: 'drain', forced: false, error: null });
     expect(signal.reason).toMatchObject({ code: 'AGENT_CLOSED' });
     expect(agent.state).toBe('closed');
-    await expect(agent.use()).rejects.toMatchObject({ code: 'AGENTS_STOPPING' });
+    await expect(agent.use()).rejects.toMatchObject({ code: 'AGENT_CLOSED' });
   });
 
   it('abandons an agent whose call does not end before the deadline', async () => {
@@ -175,7 +175,7 @@ describe('close', () => {
     const closing = agent.close(10);
     expect(await closing).toMatchObject({ phase: 'kill', forced: true });
     slow.resolve(newAgent());
-    await expect(waiting).rejects.toMatchObject({ code: 'AGENTS_STOPPING' });
+    await expect(waiting).rejects.toMatchObject({ code: 'AGENT_CLOSED' });
     await until('the agent is closed', () => built.some(({ isShutDown }) => isShutDown));
   });
 });

@@ -1,9 +1,8 @@
-import type { Agent, AgentState } from '#rollcall/providers';
+import { type Agent, type AgentState, ProviderError } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { abandoned, AgentInstance, type Blueprint, TIMED_OUT, within } from './agent.instance.js';
 import { SlotsClosed } from './call.slots.js';
 import type { AgentUse } from './hosted.agents.js';
-import { AgentsStoppingError } from './lifecycle.errors.js';
 import type { ShutdownDetail } from './shutdown.report.js';
 
 export interface HostedAgentOptions {
@@ -59,7 +58,7 @@ export class HostedAgent {
       this.usedAt = performance.now();
       const instance = await this.instance();
       try {
-        return this.noting(await instance.use());
+        return this.timed(await instance.use());
       } catch (error) {
         if (!(error instanceof SlotsClosed)) throw error; // the instance was replaced while the call waited: use the new one
       }
@@ -69,7 +68,7 @@ export class HostedAgent {
   /** Builds the instance if there is none. Concurrent callers share one attempt. */
   async instance(): Promise<AgentInstance> {
     for (;;) {
-      if (this.isClosed) throw new AgentsStoppingError('This agent is');
+      if (this.isClosed) throw new ProviderError('AGENT_CLOSED', 'The agent was shut down.');
       const attempt = (this.current ??= this.start());
       const instance = await attempt;
       if (this.current === attempt) return instance;
@@ -98,7 +97,7 @@ export class HostedAgent {
     return detail;
   }
 
-  private noting(use: AgentUse): AgentUse {
+  private timed(use: AgentUse): AgentUse {
     const release = (): void => {
       this.usedAt = performance.now();
       use.release();
@@ -108,11 +107,11 @@ export class HostedAgent {
 
   private start(): Promise<AgentInstance> {
     const attempt = this.build();
-    void this.note(attempt);
+    void this.keepBuilt(attempt);
     return attempt;
   }
 
-  private async note(attempt: Promise<AgentInstance>): Promise<void> {
+  private async keepBuilt(attempt: Promise<AgentInstance>): Promise<void> {
     const instance = await attempt.catch(ignore);
     if (this.current !== attempt) return;
     if (instance) this.built = instance;

@@ -20,6 +20,8 @@ export interface AgentHosting {
   readonly revision: number | null;
   /** What each run may use, for an agent without a definition. */
   readonly runLimit: SpendingLimit | null;
+  /** How many runs it accepts at a time, for an agent without a definition; null: any number. */
+  readonly maxRuns: number | null;
 }
 
 /** The agents that this replica can call by name. */

@@ -59,6 +59,7 @@ describe('spawn', () => {
     expect(await spawned({ definition: 'ada' })).toBe('SPAWN_INVALID');
     expect(await spawned({ name: undefined })).toBe('SPAWN_INVALID');
     expect(await spawned({ name: 'a b' })).toBe('DEFINITION_NAME_INVALID');
+    await expect(spawn(here, 'a b')).rejects.toThrow('The name of an agent has 1 to 128 letters');
     await define(here, 'ada');
     expect(await spawned({})).toBe('AGENT_NAME_RESERVED');
   });

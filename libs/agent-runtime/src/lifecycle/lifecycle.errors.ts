@@ -1,11 +1,13 @@
+import { AgentNotFoundError } from '#rollcall/registry';
 import { RuntimeError } from '../errors.js';
 
 /** The agent has as many calls in progress as its definition allows. */
 export class AgentBusyError extends RuntimeError {
   readonly code = 'AGENT_BUSY';
+  override readonly retryAfterMs = 1_000;
 
   constructor(name: string, limit: number) {
-    super(`The agent ${show(name)} has ${limit} calls in progress, which is its maxConcurrency. Try again later.`);
+    super(`The agent ${show(name)} has as many calls as its maxConcurrency allows (${limit}). Try again later.`);
   }
 }
 
@@ -41,6 +43,16 @@ export class AgentHostedElsewhereError extends RuntimeError {
   }
 }
 
+/** No replica hosts a live agent of this name. An agent outside of Rollcall may have it. */
+export class AgentNotHostedError extends AgentNotFoundError {
+  constructor(name: string) {
+    super(
+      name,
+      `No replica hosts an agent ${show(name)}. GET /v1/runtime/agents lists the hosted agents; GET /v1/agents also lists agents outside of Rollcall.`,
+    );
+  }
+}
+
 /** The agent was removed, but failed to release its resources (S1.5). */
 export class AgentShutdownFailedError extends RuntimeError {
   readonly code = 'AGENT_SHUTDOWN_FAILED';
@@ -54,12 +66,12 @@ export class SpawnInvalidError extends RuntimeError {
   readonly code = 'SPAWN_INVALID';
 }
 
-/** The replica stops, or the agent or all agents are being shut down. */
+/** The replica stops, or all agents of the namespace are being shut down. */
 export class AgentsStoppingError extends RuntimeError {
   readonly code = 'AGENTS_STOPPING';
 
-  constructor(what = 'All agents are') {
-    super(`${what} being shut down. Try again when the shutdown has ended.`);
+  constructor() {
+    super('All agents are being shut down. Try again when the shutdown has ended.');
   }
 }
 

@@ -48,6 +48,14 @@ describe('all replicas', () => {
     expect(await here.lifecycle.has(ADA)).toBe(false);
   });
 
+  it.each(['constructor', 'toString'])('S1.5 an agent with the name %s is like any other', async (name) => {
+    const key = { ...ADA, name };
+    expect(await codeOf(here.lifecycle.stop(key, 5_000))).toBe('AGENT_NOT_FOUND');
+    await spawn(there, name);
+    expect(await here.lifecycle.stop(key, 5_000)).toMatchObject({ phase: 'stop', error: null });
+    expect(there.fake.open).toHaveLength(0);
+  });
+
   it('S1.5 an agent whose replica does not answer is removed from the registry, and closed with its next heartbeat', async () => {
     await spawn(there, 'ada');
     await there.events.listener.stop();

@@ -18,6 +18,8 @@ export class RuntimeAgentEntity {
   @Column({ type: 'integer', nullable: true }) revision: number | null;
   /** What each run may use, for an agent without a definition. */
   @Column({ name: 'run_limit', type: 'json', nullable: true }) runLimit: SpendingLimit | null;
+  /** How many runs it accepts at a time, for an agent without a definition; null: any number. */
+  @Column({ name: 'max_runs', type: 'integer', nullable: true }) maxRuns: number | null;
   /** Read from the agent with each beat. */
   @Column({ type: 'text' }) state: AgentState;
   @Column({ name: 'in_flight', type: 'integer' }) inFlight: number;

@@ -18,7 +18,8 @@ export interface AgentVitals extends Pick<RuntimeAgentRow, 'agentId' | 'agentTyp
 }
 
 const COLUMNS = `h.agent_id AS "agentId", h.generation, h.namespace, h.name, h.replica_id AS "replicaId", h.agent_type AS "agentType",
-  h.provider, h.definition, h.revision, h.run_limit AS "runLimit", h.state, h.in_flight AS "inFlight", h.spawned_by AS "spawnedBy", h.spawned_at AS "spawnedAt"`;
+  h.provider, h.definition, h.revision, h.run_limit AS "runLimit", h.max_runs AS "maxRuns", h.state, h.in_flight AS "inFlight",
+  h.spawned_by AS "spawnedBy", h.spawned_at AS "spawnedAt"`;
 const VALUES_OF = [
   'agentId',
   'generation',
@@ -30,6 +31,7 @@ const VALUES_OF = [
   'definition',
   'revision',
   'runLimit',
+  'maxRuns',
   'state',
   'inFlight',
   'spawnedBy',
@@ -45,11 +47,12 @@ export class RuntimeAgentStore {
   async insert(row: Omit<RuntimeAgentRow, 'spawnedAt'>): Promise<Date> {
     const rows = await this.db.query<{ spawnedAt: Date }>(
       `INSERT INTO runtime_agent (agent_id, generation, namespace, name, replica_id, agent_type, provider, definition, revision,
-         run_limit, state, in_flight, spawned_by)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         run_limit, max_runs, state, in_flight, spawned_by)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
        ON CONFLICT (agent_id) DO UPDATE SET generation = excluded.generation, replica_id = excluded.replica_id,
          agent_type = excluded.agent_type, provider = excluded.provider, definition = excluded.definition,
-         revision = excluded.revision, run_limit = excluded.run_limit, state = excluded.state, in_flight = excluded.in_flight,
+         revision = excluded.revision, run_limit = excluded.run_limit, max_runs = excluded.max_runs,
+         state = excluded.state, in_flight = excluded.in_flight,
          spawned_by = excluded.spawned_by, spawned_at = excluded.spawned_at
        RETURNING spawned_at AS "spawnedAt"`,
       VALUES_OF.map((column) => row[column]),

@@ -41,7 +41,7 @@ export class SpawnPlans {
       throw new SpawnInvalidError('Send either the name of a definition or a content, and not both.');
     const chosen = name ?? definition;
     if (chosen === undefined) throw new SpawnInvalidError('An agent without a definition needs a name.');
-    if (!isDefinitionName(chosen)) throw new DefinitionNameInvalidError(chosen);
+    if (!isDefinitionName(chosen)) throw new DefinitionNameInvalidError(chosen, 'an agent');
     const key = { namespace, name: chosen };
     const blueprint = this.blueprintOf(namespace, definition, content);
     if (chosen !== definition && (await this.definitions.has(key))) throw new AgentNameReservedError(chosen);

@@ -141,4 +141,11 @@ describe('the deadline', () => {
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'deadline', parts: [] });
     expect(model.calls).toEqual([]);
   });
+
+  it('S2.1 leaves no timer when the run is closed before its first event', async () => {
+    const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
+    const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
+    const run = new TestLoop(scripted()).start({ context: { ...context, deadline: 60_000, limits } });
+    expect(await run.return({ type: 'refused', parts: [] })).toMatchObject({ done: true });
+  });
 });

@@ -33,7 +33,7 @@ export function reactLoop(parts: LoopParts): RunNext {
 class ReactRun {
   private state: RunState;
   private readonly tools: ToolSet;
-  private readonly activity: RunActivity;
+  private activity: RunActivity;
   private memory?: ReturnType<LoopParts['memory']>;
   /** Set if the budget does not cover even the final call. */
   private spendingError?: SpendingLimitError;
@@ -42,13 +42,14 @@ class ReactRun {
     private readonly parts: LoopParts,
     private readonly call: RunCall,
   ) {
-    const { context, state, signal } = call;
-    this.state = state;
-    this.tools = parts.tools(context);
-    this.activity = new RunActivity(signal, context.deadline === null ? null : context.deadline - parts.now());
+    this.state = call.state;
+    this.tools = parts.tools(call.context);
   }
 
   async *events(): RunEvents {
+    const { context, signal } = this.call;
+    // It has a timer, so it begins here: the body of a generator that is closed before its first event is not executed.
+    this.activity = new RunActivity(signal, context.deadline === null ? null : context.deadline - this.parts.now());
     try {
       const review = reviewNeeded(this.state);
       if (review) return review;

@@ -5,8 +5,12 @@ import type { LoopEvent } from './loop.event.js';
 const GRACE_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The deadline of the run has passed. The loop turns it into an outcome. */
-export class DeadlineReached extends Error {}
+/** The deadline of the run has passed. The loop turns it into an outcome. Delegated runs are aborted with it. */
+export class DeadlineReached extends ProviderError {
+  constructor() {
+    super('CALL_ABORTED', 'The deadline of the run has passed.');
+  }
+}
 
 /**
  * The model and tool calls that a run has in progress. They report events, which the run reads one by one. All calls end when
@@ -112,7 +116,8 @@ export class RunActivity {
 
   private expire(): void {
     this.isLate = true;
-    this.handleEvent();
+    this.controller.abort(new DeadlineReached());
+    this.wake?.();
   }
 
   private readonly onWake = (wake: () => void): void => {

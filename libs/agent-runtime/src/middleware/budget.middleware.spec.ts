@@ -314,7 +314,7 @@ describe('budget', () => {
         await model();
         expect(maxOutputs()[0]).toBeLessThan(1_000);
       },
-      { budget: { agentId: 'ada', finalOutputTokens: 64 } },
+      { budget: { finalOutputTokens: 64 } },
     );
     expect(made).toHaveLength(1);
   });

@@ -10,8 +10,6 @@ export interface BudgetOptions extends Partial<AccountRules> {
   readonly spending: Spending;
   /** The limit of each run, including its descendants. If the run already has a budget, that budget is kept. */
   readonly limit?: SpendingLimit;
-  /** The agent in the registry that is also charged. */
-  readonly agentId?: string | null;
   /** The model of the agent. Its prices determine the money that is held for the final call. */
   readonly model?: ModelProvider;
   readonly log?: Pick<LoggerService, 'warn'>;
@@ -33,11 +31,11 @@ export class BudgetMiddleware {
   private readonly each: Omit<PaidRunOptions, 'limit'>;
 
   constructor(options: BudgetOptions) {
-    const { spending, agentId = null, model, limit = NO_LIMIT, log = new Logger('runs') } = options;
+    const { spending, model, limit = NO_LIMIT, log = new Logger('runs') } = options;
     const { defaultOutputTokens = 4_096, minOutputTokens = 64, finalOutputTokens = 1_024 } = options;
     const rules = { defaultOutputTokens, minOutputTokens, finalOutputTokens };
     this.limit = limit;
-    this.each = { spending, agentId, rules, terms: model ? termsOf(model) : {}, log };
+    this.each = { spending, rules, terms: model ? termsOf(model) : {}, log };
   }
 
   private paidRun(call: RunCall): PaidRun {
@@ -47,7 +45,7 @@ export class BudgetMiddleware {
 
   private paidCall(call: ModelCall, next: ModelNext): Promise<ModelReply> {
     const run = this.runs.get(call.context);
-    if (!run) throw new Error('the model half of the budget middleware needs its run half');
+    if (!run) throw new Error('BudgetMiddleware.model works only inside BudgetMiddleware.run');
     return run.pay(call, next);
   }
 }

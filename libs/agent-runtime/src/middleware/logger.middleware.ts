@@ -8,7 +8,7 @@ import type { RunObserver } from './run.observer.js';
 
 export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
 
-/** Logs the start and the end of each run as `name.started`, and `name.finished` or `name.failed`. */
+/** Logs the start and the end of each run as `name.started`, and `name.finished`, `name.aborted` or `name.failed`. */
 export function logger(log: RunLog, name = 'run'): RunMiddleware {
   return { name: 'logger', observe: (call) => new RunReport(log, name, call) };
 }
@@ -59,9 +59,11 @@ class RunReport implements RunObserver {
     this.failed(undefined);
   }
 
-  /** Without an error, the caller stopped reading. */
+  /** Without an error, the caller stopped reading. A run that was cancelled or handed over has not failed. */
   private failed(error: unknown): void {
     const { code = error === undefined ? 'CALL_ABORTED' : null } = (error ?? {}) as { code?: unknown };
+    if (code === 'CALL_ABORTED')
+      return this.log.log({ event: `${this.name}.aborted`, ...this.identity, ...this.numbers });
     this.log.warn({ event: `${this.name}.failed`, ...this.identity, code, err: error, ...this.numbers });
   }
 

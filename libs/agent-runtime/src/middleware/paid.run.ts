@@ -18,7 +18,6 @@ import type { RunObserver } from './run.observer.js';
 export interface PaidRunOptions {
   readonly spending: Spending;
   readonly limit: SpendingLimit;
-  readonly agentId: string | null;
   readonly rules: AccountRules;
   /** The terms of the model of the agent. */
   readonly terms: ModelTerms;
@@ -59,6 +58,8 @@ export class PaidRuns {
 export class PaidRun implements RunObserver {
   private readonly replies = new ReplyPayments();
   private opened?: Opened;
+  /** The charge of the last stored reply. */
+  private settling?: Promise<void>;
 
   constructor(
     private readonly options: PaidRunOptions,
@@ -70,9 +71,9 @@ export class PaidRun implements RunObserver {
   async onStart(): Promise<RunOutcome | undefined> {
     const usage = await this.open();
     const { limit } = usage;
-    const { spending, agentId, rules, terms } = this.options;
+    const { spending, rules, terms } = this.options;
     const { context, state } = this.call;
-    const { namespace, runId } = context;
+    const { namespace, runId, agentName: agentId } = context;
     const account = new RunAccount({ spending, namespace, runId, agentId }, rules, usage);
     try {
       await account.prepareFinal(estimateMessages(state.messages), terms);
@@ -93,12 +94,17 @@ export class PaidRun implements RunObserver {
     return charges && { type: 'step', step: { ...step, charges } };
   }
 
-  onNext(): Promise<void> | undefined {
-    return (this.replies.isDue && this.replies.settle()) || undefined;
+  /** The stored step contains the charge, so the run does not wait for it: it is made at the latest when the run resumes. */
+  onNext(): undefined {
+    const settled = this.replies.isDue ? this.replies.settle() : undefined;
+    if (!(settled instanceof Promise)) return;
+    settled.catch(() => undefined); // the next call or the end of the run reports the error
+    this.settling = settled;
   }
 
   async onEnd(): Promise<void> {
     this.runs.remove(this.call.context, this);
+    await this.settling?.catch((error: unknown) => this.warn('run.charge_failed', error));
     await this.replies.close().catch((error: unknown) => this.warn('run.charge_failed', error));
     // the hold expires if it cannot be released
     await this.opened?.account.close().catch((error: unknown) => this.warn('run.hold_not_released', error));
@@ -107,6 +113,7 @@ export class PaidRun implements RunObserver {
   async pay(call: ModelCall, next: ModelNext): Promise<ModelReply> {
     if (!this.opened) throw new Error('the budget of the run is not open');
     const { account, notice, limit } = this.opened;
+    if (this.settling) await this.settling;
     if (this.replies.isOpen) await this.replies.settle(); // a middleware rejected the reply, so it has no step
     const terms = termsOf(call.model);
     if (limit.microUsd !== null && !terms.prices)
@@ -154,8 +161,7 @@ export class PaidRun implements RunObserver {
     const { spending, limit } = this.options;
     const { context, state } = this.call;
     const { namespace, runId, parentRunId = null } = context;
-    await spending.openRun({ namespace, runId, parentRunId, limit });
-    const usage = await spending.usageOf(namespace, runId);
+    const usage = await spending.openRun({ namespace, runId, parentRunId, limit });
     const isResumed = state.charges !== undefined || usage.held.tokens > 0 || usage.held.microUsd > 0;
     if (!isResumed) return usage;
     await spending.recover({ namespace, runId }, state.charges ?? []);

@@ -71,7 +71,7 @@ describe('composeRun', () => {
     expect([outcome, events.length]).toEqual([COMPLETED, 1]);
   });
 
-  it('S2.8 a late run reports its time limit, also if its reader did not wait for an event when the time was over', async () => {
+  it('S2.8 an abandoned run reports its time limit, also if its reader did not wait for an event at that moment', async () => {
     async function* ignoring(): RunEvents {
       yield given.progress();
       return await new Promise<RunOutcome>(() => undefined);
@@ -225,6 +225,19 @@ describe('logger', () => {
     const [log, error] = [new RecordedLog(), new ProviderError('MODEL_UNAVAILABLE', 'down')];
     await expect(run([logger(log)], failing(error), { context })).rejects.toBe(error);
     expect(log.entries[1]).toMatchObject({ event: 'run.failed', ...identity, code: 'MODEL_UNAVAILABLE', err: error });
+  });
+
+  it('S2.8 a run that was cancelled or handed over is not logged as failed', async () => {
+    const [log, error] = [new RecordedLog(), new ProviderError('CALL_ABORTED', 'cancelled')];
+    await expect(run([logger(log)], failing(error), { context })).rejects.toBe(error);
+    expect(log.entries[1]).toEqual({
+      event: 'run.aborted',
+      ...identity,
+      turns: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      durationMs: expect.any(Number),
+    });
   });
 
   it('S2.8 an unknown token count makes the sum unknown, not zero', async () => {

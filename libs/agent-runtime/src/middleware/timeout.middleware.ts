@@ -26,8 +26,8 @@ class TimedRun implements RunEvents {
   private readonly controller = new AbortController();
   private events?: RunEvents;
   private timer?: NodeJS.Timeout;
-  /** A run is expired when it was aborted at its time limit, and late when it has not ended in the grace time after that. */
-  private state: 'new' | 'running' | 'expired' | 'late' | 'ended' = 'new';
+  /** `expired`: aborted at the time limit. `abandoned`: aborted, but it did not end in the grace time. */
+  private state: 'new' | 'running' | 'expired' | 'abandoned' | 'ended' = 'new';
   /** Present while the reader waits for an event. */
   private answer?: (result: RunResult) => void;
 
@@ -39,7 +39,7 @@ class TimedRun implements RunEvents {
 
   next(): Promise<RunResult> {
     if (this.state === 'ended') return Promise.resolve({ done: true, value: ABANDONED });
-    if (this.state === 'late') return Promise.resolve(this.stopped());
+    if (this.state === 'abandoned') return Promise.resolve(this.stopped());
     const { events = this.begin() } = this;
     return new Promise((resolve, reject) => {
       this.answer = resolve;
@@ -51,7 +51,7 @@ class TimedRun implements RunEvents {
   }
 
   async return(outcome: RunOutcome | PromiseLike<RunOutcome>): Promise<RunResult> {
-    const hasExpired = this.state === 'expired' || this.state === 'late';
+    const hasExpired = this.state === 'expired' || this.state === 'abandoned';
     this.end();
     const returned = this.events?.return(ABANDONED);
     if (hasExpired) void returned?.catch(() => undefined);
@@ -90,11 +90,11 @@ class TimedRun implements RunEvents {
     if (this.call.signal.aborted) return;
     this.state = 'expired';
     this.controller.abort(new ProviderError('CALL_ABORTED', 'The run reached its time limit.'));
-    this.timer = setTimeout(this.beLate, GRACE_MS);
+    this.timer = setTimeout(this.abandon, GRACE_MS);
   };
 
-  private readonly beLate = (): void => {
-    this.state = 'late';
+  private readonly abandon = (): void => {
+    this.state = 'abandoned';
     this.answer?.(this.stopped());
   };
 

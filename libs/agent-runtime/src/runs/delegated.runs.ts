@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import {
   type Agent,
@@ -8,13 +9,15 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import { isDeadline } from '../delegation/child.scope.js';
+import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
 import { recordedCall } from './agent.call.js';
 import { Progress, type RecordedCall } from './recorded.call.js';
 import type { RunJournal } from './run.journal.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
-import { endOfDelegated, failureOf, isFinal, type RunEnd } from './run.status.js';
+import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from './run.status.js';
 import type { NewRun } from './run.store.js';
 
 const CREATED_BY = 'system:runtime';
@@ -22,6 +25,12 @@ const CANCELLED: RunEnd = {
   state: 'stopped',
   waitingFor: null,
   result: { parts: [], reason: 'cancelled', detail: 'The parent run ended the delegation.' },
+};
+
+const LATE: RunEnd = {
+  state: 'stopped',
+  waitingFor: null,
+  result: { parts: [], reason: 'deadline', detail: 'The deadline of the run has passed.' },
 };
 
 /**
@@ -45,15 +54,20 @@ export class DelegatedRuns extends RunRecorder {
     };
   }
 
-  recorded(agent: Agent): Agent {
-    return new RecordedAgent(agent, (message, options) => this.handle(agent, message, options));
+  recorded(target: DelegationTarget): Agent {
+    return new RecordedAgent(target.agent, (message, options) => this.handle(target, message, options));
   }
 
-  private async *handle(agent: Agent, message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {
+  private async *handle(
+    { agent, definition }: DelegationTarget,
+    message: AgentMessage,
+    options: HandleOptions = {},
+  ): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* agent.handle(message, options);
-    const recorded = await this.records.beginDelegated(draftOf(message, context, options), scope);
+    const draft = { ...draftOf(message, context, options), definition: definition ?? null };
+    const recorded = await this.records.beginDelegated(draft, scope);
     if (isFinal(recorded.run.state)) return yield recordedResult(recorded);
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
     const journal = this.records.journal(recorded, scope);
@@ -64,10 +78,12 @@ export class DelegatedRuns extends RunRecorder {
   private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
     const { agent, journal, options } = call;
     const progress = new Progress();
-    let end: RunEnd = CANCELLED; // if the parent stops reading
+    const ended = journal.scope.beginDelegated();
+    let end: RunEnd | undefined; // undefined if the parent stops reading
     try {
       for await (const event of recordedCall(call, progress)) {
         if (event.type === 'finished') {
+          if (isReviewNeeded(event.result)) await waitForReview(journal, progress);
           if (agent instanceof ReactAgent) await journal.append({ type: 'finished', result: event.result });
           end = endOfDelegated(event.result);
           await finish(journal, end, progress);
@@ -75,12 +91,19 @@ export class DelegatedRuns extends RunRecorder {
         yield event;
       }
     } catch (error) {
-      end = options.signal.aborted ? CANCELLED : failureOf(error);
+      if (!options.signal.aborted) end = failureOf(error);
       throw error;
     } finally {
-      await finish(journal, end, progress);
+      await finish(journal, end ?? (isDeadline(options.signal) ? LATE : CANCELLED), progress).finally(ended);
     }
   }
+}
+
+/** The root waits for the decision, and the delegated run continues together with it. Never resolves. */
+async function waitForReview({ scope, run }: RunJournal, { pending }: Progress): Promise<never> {
+  scope.review(pending.map((call) => ({ ...call, runId: run.id })));
+  if (!scope.isClosed) await once(scope.signal, 'abort');
+  throw new RunClosedError();
 }
 
 /** The end of a delegated run is recorded once, unless the whole tree is closed for this replica. */
@@ -93,7 +116,7 @@ async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Pr
   }
 }
 
-function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): NewRun {
+function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: HandleOptions): Omit<NewRun, 'definition'> {
   const { runId: id, namespace, rootRunId: rootId, parentRunId: parentId = null, depth, deadline } = context;
   const { agentName: agentId } = context;
   return {
@@ -108,8 +131,8 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
     retryOf: null,
     state: 'running',
     target: { agent: agentId },
-    definition: null,
     host: null,
+    redactAfterMs: null, // the contents of a tree are removed together
     limit: { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null },
     createdBy: CREATED_BY,
   };

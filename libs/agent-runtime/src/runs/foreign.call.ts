@@ -4,6 +4,7 @@ import { inputHashOf } from '../tools/input.hash.js';
 import { lastMessage, type Progress, type RecordedCall } from './recorded.call.js';
 import { NEEDS_REVIEW } from './run.status.js';
 import type { AgentStep, RunStep } from './run.step.js';
+import { sumOf } from './run.usage.js';
 
 type Finished = Extract<AgentStep, { type: 'finished' }>;
 
@@ -13,15 +14,17 @@ type Finished = Extract<AgentStep, { type: 'finished' }>;
  */
 export async function* foreignCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent, steps, options, journal, isIdempotent } = call;
+  if (steps.some(({ type }) => type === 'agent-called')) await journal.releaseHolds();
   const known = recordedEnd(call, progress);
   if (known) return yield { type: 'finished', result: known };
-  const conversationId = steps.findLast((step): step is Finished => step.type === 'finished')?.result.conversationId;
+  const finishedBefore = steps.filter((step): step is Finished => step.type === 'finished').map(({ result }) => result);
+  const conversationId = finishedBefore.at(-1)?.conversationId;
   await journal.append({ type: 'agent-called', idempotent: isIdempotent });
   const given = { ...options, callId: journal.run.id, ...(conversationId !== undefined && { conversationId }) };
   for await (const event of agent.handle(lastMessage(steps), given)) {
     if (event.type === 'text' || event.type === 'progress') journal.live(event.type, event.text);
     else if (event.type === 'finished') {
-      progress.usage = event.result.usage;
+      progress.usage = sumOf([...finishedBefore, event.result]);
       await journal.append({ type: 'finished', result: event.result });
     } else if (event.type !== 'artifact') await journal.append(event);
     yield event;
@@ -29,7 +32,7 @@ export async function* foreignCall(call: RecordedCall, progress: Progress): Asyn
 }
 
 /** The result of a run that is not executed now: its result is recorded, or it was interrupted. */
-export function recordedEnd(
+function recordedEnd(
   { steps, journal, agent, isIdempotent }: RecordedCall,
   progress: Progress,
 ): AgentResult | undefined {

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { LogEntry } from './run-log.entry.js';
+import type { RunSubject } from './run.events.js';
+import { definitionOf, type RunRow, timesOf } from './run.row.js';
 import type { RunFence } from './run.scope.js';
 
 /** `isLeftOver`: it was in progress when its root ended. */
-export type EndedRun = LogEntry['run'] & { readonly isLeftOver: boolean };
+export type EndedRun = RunSubject & { readonly isLeftOver: boolean };
 
 /** Always locks the rows of the roots in the same order, and before those of delegated runs. */
 const LOCK = `SELECT id, lease_token AS token FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2)
@@ -35,13 +37,14 @@ export class RunLogStore {
 
   /** Ends executions, whose roots are locked. Delegated runs that are still in progress are cancelled together with their root. */
   async end(entries: readonly LogEntry[]): Promise<EndedRun[]> {
-    return await this.db.query<EndedRun>({ name: 'runs-end', text: END }, [
+    const rows = await this.db.query<EndedRow>({ name: 'runs-end', text: END }, [
       entries.map(({ run }) => run.id),
       entries.map(({ end }) => end?.state),
       entries.map(({ end }) => end?.waitingFor ?? null),
       entries.map(({ end }) => JSON.stringify(end?.result ?? null)),
       entries.map(({ end }) => JSON.stringify(end?.usage ?? {})),
     ]);
+    return rows.map(toEndedRun);
   }
 }
 
@@ -55,18 +58,35 @@ const APPEND = `
   SELECT token FROM held`;
 
 const END = `
-  WITH ended AS (UPDATE run SET state = entry.state, waiting_for = entry.waiting_for, result = entry.result,
+  WITH ended AS (UPDATE run SET state = entry.state, state_at = clock_timestamp(), waiting_for = entry.waiting_for, result = entry.result,
       usage = entry.usage, finished_at = CASE WHEN entry.state <> 'waiting' THEN clock_timestamp() END,
       lease_owner = NULL, lease_token = NULL, lease_until = NULL
     FROM unnest($1::text[], $2::text[], $3::text[], $4::json[], $5::json[])
       AS entry (id, state, waiting_for, result, usage)
     WHERE run.id = entry.id AND run.state = 'running' RETURNING run.*),
-  left_over AS (UPDATE run SET state = 'cancelled', finished_at = clock_timestamp()
+  left_over AS (UPDATE run SET state = 'cancelled', state_at = clock_timestamp(), finished_at = clock_timestamp()
     FROM ended WHERE ended.parent_id IS NULL AND run.root_id = ended.id AND run.parent_id IS NOT NULL
       AND run.state = 'running' AND ended.state <> 'waiting' RETURNING run.*)
-  SELECT id, namespace, root_id AS "rootId", parent_id AS "parentId", agent_id AS "agentId", false AS "isLeftOver" FROM ended
-  UNION ALL
-  SELECT id, namespace, root_id, parent_id, agent_id, true FROM left_over`;
+  SELECT id, namespace, root_id AS "rootId", parent_id AS "parentId", agent_id AS "agentId", definition, revision, state,
+    created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt", "isLeftOver"
+  FROM (SELECT *, false AS "isLeftOver" FROM ended UNION ALL SELECT *, true FROM left_over) AS finished`;
+
+type EndedRow = Pick<RunRow, keyof RunSubject | 'revision'> & { readonly isLeftOver: boolean };
+
+function toEndedRun(row: EndedRow): EndedRun {
+  const { id, namespace, rootId, parentId, agentId, state, isLeftOver } = row;
+  return {
+    id,
+    namespace,
+    rootId,
+    parentId,
+    agentId,
+    state,
+    isLeftOver,
+    definition: definitionOf(row),
+    ...timesOf(row),
+  };
+}
 
 function tokens(rows: readonly { token: string }[]): Set<string> {
   return new Set(rows.map(({ token }) => token));

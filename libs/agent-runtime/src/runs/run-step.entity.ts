@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { RunStep } from './run.step.js';
 
-/** One step of a run. A row is never changed. */
+/** One step of a run. A row never changes, except when its contents are removed after the end of the run. */
 @Entity('run_step')
 export class RunStepEntity {
   @PrimaryColumn({ type: 'text', name: 'run_id', primaryKeyConstraintName: 'run_step_pkey' }) runId: string;

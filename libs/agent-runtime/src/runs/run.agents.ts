@@ -1,18 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import { qualifiedId } from '#rollcall/platform';
-import { Directory } from '#rollcall/registry';
-import { DefinitionsService } from '../definitions/definitions.service.js';
+import { ProviderError } from '#rollcall/providers';
+import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
+import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RegistryTargets } from '../delegation/registry.targets.js';
-import { HostedAgents } from '../lifecycle/hosted.agents.js';
+import { type AgentUse, HostedAgents } from '../lifecycle/hosted.agents.js';
+import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import type { RunContext } from '../loop/run.context.js';
+import { RunCandidates } from './run.candidates.js';
 import { RunTargetUnknownError } from './run.errors.js';
 import type { Run } from './run.js';
 
 /** The agent of a run, ready for one execution. */
 export interface OpenAgent {
   readonly target: DelegationTarget;
+  /** The revision of its definition; null if it has none. */
+  readonly revision: number | null;
   /** Aborted when the agent is shut down. */
   readonly signal?: AbortSignal;
   /** Whether an interrupted call may be repeated, according to its definition or its labels. */
@@ -28,24 +32,40 @@ export class RunAgents {
     private readonly hosted: HostedAgents,
     private readonly definitions: DefinitionsService,
     private readonly registered: RegistryTargets,
-    private readonly directory: Directory,
+    private readonly candidates: RunCandidates,
   ) {}
 
   async open(run: Run, context: RunContext): Promise<OpenAgent> {
-    const record = this.directory.find(qualifiedId(run.namespace, run.agentId))?.record;
-    const isForeign = !run.definition && (!record || addressOf(record) !== undefined);
-    return isForeign ? await this.foreign(run, context) : await this.own(run);
+    return (await this.isForeign(run)) ? await this.foreign(run, context) : await this.own(run);
+  }
+
+  private async isForeign({ namespace, agentId, definition }: Run): Promise<boolean> {
+    if (definition) return false;
+    const entry = await this.candidates.find(namespace, agentId);
+    return !entry || addressOf(entry.record) !== undefined;
+  }
+
+  /** An agent that does not have the name of its definition cannot be built here if it is gone. */
+  private async use(key: DefinitionKey, definition: Run['definition']): Promise<AgentUse> {
+    try {
+      return await this.hosted.use(key);
+    } catch (error) {
+      if (error instanceof AgentHostedElsewhereError)
+        throw closed(`The replica of the agent ${key.name} does not respond.`);
+      if (!(error instanceof DefinitionNotFoundError) || definition?.name === key.name) throw error;
+      throw closed(`The agent ${key.name} was shut down before the run could start.`);
+    }
   }
 
   private async own({ namespace, definition, agentId: name }: Run): Promise<OpenAgent> {
-    const { agent, signal, release } = await this.hosted.use({ namespace, name });
+    const { agent, revision, signal, release } = await this.use({ namespace, name }, definition);
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
       const isIdempotent =
         definition !== null &&
         agent.agentType !== 'in-process' &&
         (await this.isMarked({ namespace, name: definition.name }));
-      return { target: { name, agent, close }, signal, isIdempotent };
+      return { target: { name, agent, close }, revision, signal, isIdempotent };
     } catch (error) {
       release();
       throw error;
@@ -55,11 +75,15 @@ export class RunAgents {
   private async foreign({ namespace, agentId }: Run, context: RunContext): Promise<OpenAgent> {
     const target = await this.registered.open({ name: agentId }, context);
     if (!target) throw new RunTargetUnknownError(agentId);
-    const labels = this.directory.find(qualifiedId(namespace, agentId))?.record.labels ?? {};
-    return { target, isIdempotent: labels[MARK] === 'true' };
+    const labels = (await this.candidates.find(namespace, agentId))?.record.labels ?? {};
+    return { target, revision: null, isIdempotent: labels[MARK] === 'true' };
   }
 
   private async isMarked(key: { namespace: string; name: string }): Promise<boolean> {
     return (await this.definitions.get(key)).content.metadata?.[MARK] === true;
   }
+}
+
+function closed(message: string): ProviderError {
+  return new ProviderError('AGENT_CLOSED', `${message} Spawn it again, then retry the run.`);
 }

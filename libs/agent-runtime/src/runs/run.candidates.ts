@@ -3,12 +3,14 @@ import { qualifiedId } from '#rollcall/platform';
 import {
   type AgentRecord,
   Directory,
+  type DirectoryEntry,
   DirectoryFollower,
   MAX_LIMIT,
   Ranker,
   type Ranking,
   RegistryClock,
   routability,
+  StrongReader,
 } from '#rollcall/registry';
 import { RunTargetUnavailableError, RunTargetUnknownError } from './run.errors.js';
 
@@ -35,13 +37,14 @@ export class RunCandidates {
     private readonly directory: Directory,
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
+    private readonly reader: StrongReader,
   ) {}
 
   /** Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. */
   async get(namespace: string, agentId: string): Promise<AgentRecord> {
     await this.follower.refresh();
+    const entry = await this.find(namespace, agentId);
     const now = this.directory.advance(this.clock.now());
-    const entry = this.directory.find(qualifiedId(namespace, agentId));
     if (!entry) throw new RunTargetUnknownError(agentId);
     const exclusions = routability(entry, now);
     const [first] = exclusions;
@@ -49,6 +52,13 @@ export class RunCandidates {
     const { text, eligibleWhen } = first;
     const message = `The agent ${agentId} cannot receive work now: ${text}. It can when ${eligibleWhen.text}.`;
     throw new RunTargetUnavailableError(message, { exclusions }, eligibleWhen.inMs);
+  }
+
+  /** An agent that the directory of this replica does not contain yet is read from Postgres. */
+  async find(namespace: string, agentId: string): Promise<DirectoryEntry | undefined> {
+    const id = qualifiedId(namespace, agentId);
+    if (!this.directory.find(id)) await this.reader.read(id);
+    return this.directory.find(id);
   }
 
   async rank(query: CandidateQuery): Promise<Candidates> {

@@ -6,7 +6,13 @@ import type { RunTarget } from './run.js';
 /** A run, and the lease of the replica that executes it. A delegated run has no lease: the lease of its root applies. */
 @Entity('run')
 @Index('run_namespace', ['namespace', 'seq'])
+@Index('run_changes', ['namespace', 'createdBy', 'stateAt', 'seq'], { where: 'parent_id IS NULL' })
 @Index('run_root', ['rootId', 'seq'])
+@Index('run_redactable', ['finishedAt'], { where: 'parent_id IS NULL AND redacted_at IS NULL' })
+@Index('run_redaction_requested', ['finishedAt'], {
+  where: 'redact_after_ms IS NOT NULL AND parent_id IS NULL AND redacted_at IS NULL',
+})
+@Index('run_waiting', ['deadline'], { where: "state = 'waiting' AND parent_id IS NULL" })
 @Index('run_claimable', ['seq'], { where: "state IN ('queued', 'running') AND parent_id IS NULL" })
 export class RunEntity {
   /** The order of creation. */
@@ -26,7 +32,11 @@ export class RunEntity {
   @Column({ type: 'text', name: 'parent_id', nullable: true }) parentId: string | null;
   @Column({ type: 'integer', default: 0 }) depth: number;
   @Column({ type: 'text', name: 'retry_of', nullable: true }) retryOf: string | null;
+  /** Null if the run belongs to no conversation of its caller. */
+  @Column({ type: 'text', name: 'conversation_id', nullable: true }) conversationId: string | null;
   @Column({ type: 'text' }) state: RunStatus;
+  /** When the run entered its state. */
+  @Column({ type: 'timestamptz', name: 'state_at', default: () => 'clock_timestamp()' }) stateAt: Date;
   @Column({ type: 'text', name: 'waiting_for', nullable: true }) waitingFor: WaitingFor | null;
   @Column({ type: 'json' }) target: RunTarget;
   @Column({ type: 'text', name: 'agent_id' }) agentId: string;
@@ -50,6 +60,11 @@ export class RunEntity {
   @Index('run_finished_at', { where: 'parent_id IS NULL' })
   @Column({ type: 'timestamptz', name: 'finished_at', nullable: true })
   finishedAt: Date | null;
+
+  /** How long the contents are kept after the end, if the start of the run limited it. */
+  @Column({ type: 'integer', name: 'redact_after_ms', nullable: true }) redactAfterMs: number | null;
+  /** When the contents were removed. */
+  @Column({ type: 'timestamptz', name: 'redacted_at', nullable: true }) redactedAt: Date | null;
 
   @Column({ type: 'uuid', name: 'lease_owner', nullable: true }) leaseOwner: string | null;
   /** Changes with every claim and is removed when the run is cancelled. A write with an old token has no effect. */

@@ -1,4 +1,5 @@
 import { RuntimeError } from '../errors.js';
+import type { Run } from './run.js';
 import type { RunStatus } from './run.status.js';
 
 export class RunNotFoundError extends RuntimeError {
@@ -29,13 +30,22 @@ export class RunNotFinishedError extends RuntimeError {
   }
 }
 
+export class RunRedactedError extends RuntimeError {
+  readonly code = 'RUN_REDACTED';
+
+  constructor() {
+    super('The contents of the run were removed, so it cannot be retried. Start a new run with the input.');
+  }
+}
+
 export class RunNotWaitingError extends RuntimeError {
   readonly code = 'RUN_NOT_WAITING';
-  override readonly details: { state: RunStatus };
+  override readonly details: Pick<Run, 'state' | 'waitingFor'>;
 
-  constructor(state: RunStatus, needed: string) {
-    super(`The run is ${state}. It can receive ${needed} only while it waits for it.`);
-    this.details = { state };
+  constructor({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>, needed: string) {
+    const waits = waitingFor === null ? `is ${state}` : `waits for ${waitingFor}`;
+    super(`The run ${waits}. It can receive ${needed} only while it waits for it.`);
+    this.details = { state, waitingFor };
   }
 }
 
@@ -100,8 +110,16 @@ export class RunDeadlinePassedError extends RuntimeError {
 export class RunDecisionMismatchError extends RuntimeError {
   readonly code = 'RUN_DECISION_MISMATCH';
 
-  constructor() {
-    super('No call with this id and this input waits for a decision. Read the run again: result.approvals lists them.');
+  static ofCall(): RunDecisionMismatchError {
+    return new RunDecisionMismatchError(
+      'No call with this id and this input waits for a decision. Read the run again: result.approvals lists them.',
+    );
+  }
+
+  static ofOutput(): RunDecisionMismatchError {
+    return new RunDecisionMismatchError(
+      'The call has not been executed, so it has no output. Send the decision without output; output is for a run that waits for needs_review.',
+    );
   }
 }
 

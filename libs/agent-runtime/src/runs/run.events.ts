@@ -2,12 +2,25 @@ import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import { RunChannel } from './run.channel.js';
 import type { Run } from './run.js';
+import { RunMeter } from './run.meter.js';
 import type { RunEnd } from './run.status.js';
 import { RunWatches } from './run.watches.js';
 
 const RUNTIME = 'system:runtime';
 
-type Subject = Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId'>;
+export type RunSubject = Pick<
+  Run,
+  | 'id'
+  | 'namespace'
+  | 'rootId'
+  | 'parentId'
+  | 'agentId'
+  | 'definition'
+  | 'state'
+  | 'createdAt'
+  | 'startedAt'
+  | 'finishedAt'
+>;
 
 /**
  * The events of runs. Each is appended in the transaction of its change. After the commit, the replicas that wait for work, execute
@@ -20,30 +33,39 @@ export class RunEvents {
     private readonly outbox: EventOutbox,
     private readonly channel: RunChannel,
     private readonly watches: RunWatches,
+    private readonly meter: RunMeter,
   ) {}
 
-  async queued(run: Subject, by: string): Promise<void> {
+  async queued(run: RunSubject, by: string): Promise<void> {
     await this.append([{ ...placeOf(run), type: 'run.queued', data: { ...factOf(run), by } }]);
     this.db.afterCommit(() => this.channel.send({ type: 'work' }));
   }
 
-  async started(runs: readonly Subject[]): Promise<void> {
+  async started(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run): EventDraft => ({ ...placeOf(run), type: 'run.started', data: factOf(run) })));
+    this.db.afterCommit(() => runs.forEach((run) => this.meter.started(run)));
   }
 
-  async ended(ends: readonly { run: Subject; end: RunEnd }[]): Promise<void> {
+  async ended(ends: readonly { run: RunSubject; end: RunEnd }[]): Promise<void> {
     await this.append(ends.map(({ run, end }) => draftOf(run, end)));
+    this.measure(ends.map(({ run }) => run));
   }
 
   /** Delegated runs that were in progress when their root ended. */
-  async leftOver(runs: readonly Subject[]): Promise<void> {
+  async leftOver(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
+    this.measure(runs);
   }
 
   /** A whole tree. */
-  async cancelled(rootId: string, runs: readonly Subject[], by: string): Promise<void> {
+  async cancelled(rootId: string, runs: readonly RunSubject[], by: string): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, by)));
+    this.measure(runs);
     this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
+  }
+
+  private measure(runs: readonly RunSubject[]): void {
+    this.db.afterCommit(() => runs.forEach((run) => this.meter.finished(run)));
   }
 
   private async append(drafts: readonly EventDraft[]): Promise<void> {
@@ -55,11 +77,11 @@ export class RunEvents {
   }
 }
 
-function cancellationOf(run: Subject, by: string): EventDraft {
+function cancellationOf(run: RunSubject, by: string): EventDraft {
   return { ...placeOf(run), type: 'run.cancelled', data: { ...factOf(run), by } };
 }
 
-function draftOf(run: Subject, { state, waitingFor, result }: RunEnd): EventDraft {
+function draftOf(run: RunSubject, { state, waitingFor, result }: RunEnd): EventDraft {
   if (state === 'waiting')
     return {
       ...placeOf(run),
@@ -70,10 +92,10 @@ function draftOf(run: Subject, { state, waitingFor, result }: RunEnd): EventDraf
   return { ...placeOf(run), type: 'run.finished', data: { ...factOf(run), state, reason } };
 }
 
-function placeOf({ id, namespace }: Subject): { subject: string; namespace: string } {
+function placeOf({ id, namespace }: RunSubject): { subject: string; namespace: string } {
   return { subject: id, namespace };
 }
 
-function factOf({ rootId, parentId, agentId }: Subject): Pick<Run, 'rootId' | 'parentId' | 'agentId'> {
+function factOf({ rootId, parentId, agentId }: RunSubject): Pick<Run, 'rootId' | 'parentId' | 'agentId'> {
   return { rootId, parentId, agentId };
 }

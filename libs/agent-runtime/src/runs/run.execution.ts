@@ -1,13 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
-import { ReactAgent } from '../agents/react.agent.js';
-import { ChildPayment } from '../delegation/child.payment.js';
+import { paidAgent } from '../delegation/paid.agent.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { recordedCall } from './agent.call.js';
 import { DelegatedRuns } from './delegated.runs.js';
-import { recordedEnd } from './foreign.call.js';
-import { Progress, type RecordedCall } from './recorded.call.js';
+import { Progress } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
 import type { Run } from './run.js';
 import type { RunJournal } from './run.journal.js';
@@ -15,7 +13,7 @@ import { RunCrashedError } from './run.errors.js';
 import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
-import { endOf, failureOf, type RunEnd } from './run.status.js';
+import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';
@@ -45,11 +43,17 @@ export class RunExecution {
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
     const release = this.delegated.follow(scope);
+    const progress = new Progress();
     try {
       const recorded = { run, steps: await this.records.stepsOf(run) };
       const journal = this.records.journal(recorded, scope);
-      const progress = new Progress();
-      const end = await this.attempt(recorded, journal, progress);
+      const end = await this.attempt(recorded, journal, progress).catch(async (error: unknown) => {
+        const isWaiting =
+          scope.reviews.length > 0 && (await journal.endClosed(reviewOf(scope.reviews), progress.usage));
+        if (!isWaiting) throw error;
+      });
+      if (!end) return 'ended';
+      await scope.delegatedEnded();
       await journal.end(end, progress.usage);
       return 'ended';
     } catch (error) {
@@ -79,29 +83,13 @@ export class RunExecution {
     const opened = await this.agents.open(run, { ...context, limits: NO_DELEGATION });
     const { target, isIdempotent } = opened;
     const signal = signalOf(opened, journal.scope);
-    const call = { agent: target.agent, steps, options: { context, signal }, journal, isIdempotent };
+    const agent = paidAgent(target, { spending: this.spending });
     try {
-      const known = target.agent instanceof ReactAgent ? undefined : recordedEnd(call, progress);
-      return known ?? (await this.paid(call, opened, progress));
+      await this.records.recordRevision(run, opened.revision, journal.scope);
+      const call = { agent, steps, options: { context, signal }, journal, isIdempotent };
+      return await resultOf(recordedCall(call, progress));
     } finally {
       await target.close();
-    }
-  }
-
-  /** An agent of this process pays each model call itself, and any other agent is paid with one hold. */
-  private async paid(call: RecordedCall, { target }: OpenAgent, progress: Progress): Promise<AgentResult> {
-    const { context } = call.options;
-    const place = { ...context, limits: NO_DELEGATION };
-    const payment = await ChildPayment.open({ spending: this.spending }, place, target);
-    const { budget } = payment;
-    try {
-      const options = { ...call.options, ...(budget && { budget }) };
-      const result = await resultOf(recordedCall({ ...call, options }, progress));
-      await payment.settle(result);
-      return result;
-    } catch (error) {
-      await payment.settleFailure(error);
-      throw error;
     }
   }
 }

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentUsage } from '#rollcall/providers';
+import type { Spending } from '../spending/spending.js';
 import type { LiveEvent } from './run.live.js';
 import type { LogEntry } from './run-log.entry.js';
 import { isOutage, type RunLog } from './run.log.js';
+import type { RunMeter } from './run.meter.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import type { RunEnd } from './run.status.js';
 import type { RunStep } from './run.step.js';
@@ -13,12 +15,16 @@ const RETRY_MS = 200;
 export interface JournalParts {
   readonly log: RunLog;
   readonly watches: RunWatches;
+  readonly meter: RunMeter;
   readonly scope: RunScope;
+  readonly spending: Pick<Spending, 'recover'>;
 }
 
 /** Records one run while it is executed. Its steps and its end are durable when the methods resolve. */
 export class RunJournal {
   isEnded = false;
+  /** The agent has its own loop. */
+  private isForeign = false;
   /** The calls in progress that must not be repeated. */
   private readonly unsafe = new Set<string>();
 
@@ -37,6 +43,8 @@ export class RunJournal {
     this.countUnsafe(step);
     await this.write({ step: { seq: this.seq + 1, step } });
     this.seq += 1;
+    this.isForeign ||= step.type === 'agent-called';
+    this.parts.meter.stored(this.run, step, this.isForeign);
     this.parts.watches.changed(this.run.id);
     this.scope.onStored();
   }
@@ -45,6 +53,18 @@ export class RunJournal {
   async end(end: RunEnd, usage: AgentUsage): Promise<void> {
     this.isEnded = true;
     await this.write({ end: { ...end, usage } });
+  }
+
+  /** Ends the execution of a root whose scope was closed for a review. Returns whether the end is stored. */
+  async endClosed(end: RunEnd, usage: AgentUsage): Promise<boolean> {
+    const { log, scope } = this.parts;
+    return (await log.write({ fence: scope.fence, run: this.run, end: { ...end, usage } })) === 'stored';
+  }
+
+  /** Releases what an interrupted execution held for calls without a recorded result. */
+  async releaseHolds(): Promise<void> {
+    const { namespace, id: runId } = this.run;
+    await this.parts.spending.recover({ namespace, runId }, []);
   }
 
   /** An event that is not stored. */

@@ -18,7 +18,9 @@ const MAX_BATCH = 256;
  */
 @Injectable()
 export class RunLog {
-  private readonly group: GroupCommit<LogEntry, LogResult>;
+  private readonly steps: GroupCommit<LogEntry, LogResult>;
+  /** An end needs a transaction of several statements, so it must not delay the steps of other runs. */
+  private readonly ends: GroupCommit<LogEntry, LogResult>;
 
   constructor(
     private readonly db: Database,
@@ -26,19 +28,12 @@ export class RunLog {
     private readonly events: RunEvents,
     private readonly runs: RunStore,
   ) {
-    this.group = new GroupCommit<LogEntry, LogResult>(db, {
-      name: 'runs',
-      maxBatch: MAX_BATCH,
-      commit: async (batch) => await this.commit(batch),
-      failure: (error) => ({ error }),
-      keyOf: ({ run }) => run.id,
-      failsAll: isOutage,
-      mayBeOneItem: (error) => !isOutage(error),
-    });
+    this.steps = this.group('run-steps', async (batch) => await this.store.append(batch));
+    this.ends = this.group('run-ends', async (batch) => await this.commitEnds(batch));
   }
 
   async write(entry: LogEntry): Promise<LogResult> {
-    return await this.group.run(entry);
+    return await (entry.end ? this.ends : this.steps).run(entry);
   }
 
   /** Adds a delegated run. Returns undefined if it exists, and rejects with `RunClosedError` if the lease of its root is lost. */
@@ -53,25 +48,40 @@ export class RunLog {
 
   @StopsIn('writes')
   async idle(): Promise<void> {
-    await this.group.idle();
+    await Promise.all([this.steps.idle(), this.ends.idle()]);
   }
 
-  private async commit(batch: readonly LogEntry[]): Promise<LogResult[]> {
-    const ends = batch.filter(({ end }) => end !== undefined);
-    const held = ends.length === 0 ? await this.store.append(batch) : await this.commitEnds(batch, ends);
-    return batch.map(({ fence }) => (held.has(fence.token) ? 'stored' : 'fenced'));
+  /** `commit` returns the valid tokens. */
+  private group(
+    name: string,
+    commit: (batch: readonly LogEntry[]) => Promise<Set<string>>,
+  ): GroupCommit<LogEntry, LogResult> {
+    return new GroupCommit<LogEntry, LogResult>(this.db, {
+      name,
+      maxBatch: MAX_BATCH,
+      commit: async (batch) => {
+        const held = await commit(batch);
+        return batch.map(({ fence }) => (held.has(fence.token) ? 'stored' : 'fenced'));
+      },
+      failure: (error) => ({ error }),
+      keyOf: ({ run }) => run.id,
+      failsAll: isOutage,
+      mayBeOneItem: (error) => !isOutage(error),
+    });
   }
 
   /** The end of a run and its event are committed in one transaction. */
-  private async commitEnds(batch: readonly LogEntry[], ends: readonly LogEntry[]): Promise<Set<string>> {
+  private async commitEnds(batch: readonly LogEntry[]): Promise<Set<string>> {
     return await this.db.transaction(async () => {
       const held = await this.store.lock(batch.map(({ fence }) => fence));
-      const isHeld = ({ fence }: LogEntry): boolean => held.has(fence.token);
-      const steps = batch.filter((entry) => entry.step && isHeld(entry));
-      if (steps.length > 0) await this.store.append(steps);
-      const ended = await this.store.end(ends.filter(isHeld));
-      const ids = new Set(ended.map(({ id }) => id));
-      await this.events.ended(ends.flatMap(({ run, end }) => (end && ids.has(run.id) ? [{ run, end }] : [])));
+      const ended = await this.store.end(batch.filter(({ fence }) => held.has(fence.token)));
+      const endOf = new Map(batch.map(({ run, end }) => [run.id, end]));
+      await this.events.ended(
+        ended.flatMap((run) => {
+          const end = run.isLeftOver ? undefined : endOf.get(run.id);
+          return end ? [{ run, end }] : [];
+        }),
+      );
       await this.events.leftOver(ended.filter(({ isLeftOver }) => isLeftOver));
       return held;
     });

@@ -1,11 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { BudgetsService } from '#rollcall/registry';
-import { qualifiedId } from '#rollcall/platform';
+import { type Charged, RunCharges, withCharges } from './run.charges.js';
 import { RunNotFoundError } from './run.errors.js';
-import type { ListedRun, Run, RunExport, RunFilter, RunKey, RunTree } from './run.js';
+import { RunChangesStore } from './run-changes.store.js';
+import type {
+  ChangedRun,
+  ChangeFilter,
+  ChangePosition,
+  ListedRun,
+  Run,
+  RunExport,
+  RunFilter,
+  RunKey,
+  RunTree,
+} from './run.js';
 import { isFinal } from './run.status.js';
 import type { StoredStep } from './run.step.js';
-import { RunStore } from './run.store.js';
+import { type OpenRuns, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
 
 const POLL_MS = 1_000;
@@ -18,12 +28,13 @@ export class RunReader {
   constructor(
     private readonly store: RunStore,
     private readonly watches: RunWatches,
-    private readonly budgets: BudgetsService,
+    private readonly charges: RunCharges,
+    private readonly changes: RunChangesStore,
   ) {}
 
   /** With `waitMs`, waits until the run is finished or waits for somebody, at most for this time. */
   async get(key: RunKey, waitMs = 0, signal?: AbortSignal): Promise<Run> {
-    if (waitMs === 0) return await this.read(key);
+    if (waitMs === 0) return await this.complete(await this.read(key));
     const until = performance.now() + waitMs;
     const watch = this.watches.open(key.id);
     try {
@@ -31,7 +42,7 @@ export class RunReader {
         const run = await this.read(key);
         const leftMs = until - performance.now();
         const isSettled = isFinal(run.state) || run.state === 'waiting';
-        if (isSettled || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return run;
+        if (isSettled || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return await this.complete(run);
         while (!(await watch.next(Math.min(leftMs, POLL_MS), signal))) watch.take();
       }
     } finally {
@@ -41,7 +52,22 @@ export class RunReader {
 
   /** Newest first; `before` is the `seq` of the last run of the previous page. */
   async list(filter: RunFilter, limit: number, before?: number): Promise<ListedRun[]> {
-    return await this.store.page(filter, limit, before);
+    return await this.charges.complete(await this.store.page(filter, limit, before));
+  }
+
+  /** The run that changed last first; `before` is the position of the last run of the previous page. */
+  async listByChange(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
+    return await this.changes.page(filter, limit, before);
+  }
+
+  /** Counts at most `limit` runs. */
+  async countByChange(filter: ChangeFilter, limit: number): Promise<number> {
+    return await this.changes.count(filter, limit);
+  }
+
+  /** The messages of the callers of these runs, in order. */
+  async messages(runIds: readonly string[]): Promise<StoredStep[]> {
+    return await this.store.messages(runIds);
   }
 
   /** In order; `after` is the last step of the previous page. */
@@ -53,13 +79,22 @@ export class RunReader {
   /** The run and its descendants, each with the usage of its subtree. */
   async tree(key: RunKey): Promise<RunTree> {
     const run = await this.read(key);
-    return await this.treeOf(run, await this.store.tree(run.rootId));
+    const all = await this.store.tree(run.rootId);
+    const charged = await this.charges.of(all);
+    const complete = withCharges(all, charged);
+    return treeOf(same(run, complete), complete, charged);
+  }
+
+  /** The unfinished runs of all namespaces. */
+  async open(): Promise<OpenRuns> {
+    return await this.store.countOpen();
   }
 
   /** Everything that is stored about the run and its descendants. */
   async export(key: RunKey): Promise<RunExport> {
     const run = await this.read(key);
-    return await this.exportOf(run, await this.store.tree(run.rootId));
+    const all = await this.charges.complete(await this.store.tree(run.rootId));
+    return await this.exportOf(same(run, all), all);
   }
 
   private async read(key: RunKey): Promise<Run> {
@@ -68,11 +103,9 @@ export class RunReader {
     return run;
   }
 
-  private async treeOf(run: Run, all: readonly Run[]): Promise<RunTree> {
-    const [reading] = await this.budgets.of('run', qualifiedId(run.namespace, run.id));
-    const children: RunTree[] = [];
-    for (const child of childrenOf(run, all)) children.push(await this.treeOf(child, all));
-    return { run, subtree: reading ? { ...reading.budget.used } : NOTHING, children };
+  private async complete(run: Run): Promise<Run> {
+    const [complete = run] = await this.charges.complete([run]);
+    return complete;
   }
 
   private async exportOf(run: Run, all: readonly Run[]): Promise<RunExport> {
@@ -93,4 +126,14 @@ export class RunReader {
 
 function childrenOf({ id }: Run, all: readonly Run[]): Run[] {
   return all.filter(({ parentId }) => parentId === id);
+}
+
+function treeOf(run: Run, all: readonly Run[], charged: ReadonlyMap<string, Charged>): RunTree {
+  const children = childrenOf(run, all).map((child) => treeOf(child, all, charged));
+  return { run, subtree: charged.get(run.id)?.subtree ?? NOTHING, children };
+}
+
+/** The run in a later reading of its tree. */
+function same(run: Run, all: readonly Run[]): Run {
+  return all.find(({ id }) => id === run.id) ?? run;
 }

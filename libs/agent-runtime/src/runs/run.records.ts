@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { Run } from './run.js';
 import { RunJournal } from './run.journal.js';
 import { RunLog } from './run.log.js';
+import { RunMeter } from './run.meter.js';
 import type { RunScope } from './run.scope.js';
 import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
@@ -22,6 +24,8 @@ export class RunRecords {
     private readonly store: RunStore,
     private readonly log: RunLog,
     private readonly watches: RunWatches,
+    private readonly spending: LedgerSpending,
+    private readonly meter: RunMeter,
   ) {}
 
   /** Of a run whose first execution begins, only the input is stored. */
@@ -36,8 +40,14 @@ export class RunRecords {
   }
 
   journal({ run, steps }: RecordedRun, scope: RunScope): RunJournal {
-    const { log, watches } = this;
-    return new RunJournal({ log, watches, scope }, run, steps.length);
+    const { log, watches, spending, meter } = this;
+    return new RunJournal({ log, watches, scope, spending, meter }, run, steps.length);
+  }
+
+  /** The definition may have got a new revision since the run was started, or since it was interrupted. */
+  async recordRevision({ definition }: Run, revision: number | null, { fence }: RunScope): Promise<void> {
+    if (definition && revision !== null && revision !== definition.revision)
+      await this.store.setRevision(fence, revision);
   }
 
   /** Adds a delegated run, or returns the one that an interrupted execution has added. */

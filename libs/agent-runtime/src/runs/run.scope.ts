@@ -1,4 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ProviderError } from '#rollcall/providers';
+import type { PendingCall } from './run.status.js';
+
+/** How long a root waits for its delegated runs. Those that are then in progress end together with it. */
+const END_MS = 1_000;
 
 /** The right to write steps of a tree of runs. */
 export interface RunFence {
@@ -17,8 +22,11 @@ export class RunScope {
   readonly signal: AbortSignal;
   /** Whether the replica stops. */
   isDraining = false;
+  /** The calls of delegated runs that need a decision before the run can continue. */
+  readonly reviews: PendingCall[] = [];
   private readonly controller = new AbortController();
   private unsafeCalls = 0;
+  private readonly delegated = new Set<Promise<void>>();
 
   constructor(readonly fence: RunFence) {
     this.signal = this.controller.signal;
@@ -37,9 +45,34 @@ export class RunScope {
     this.isDraining = true;
   }
 
+  /** A delegated run begins. It has recorded its end when the returned function is called. */
+  beginDelegated(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.delegated.add(promise);
+    return () => {
+      this.delegated.delete(promise);
+      resolve();
+    };
+  }
+
+  /** Waits for delegated runs that are aborted, so that each records its own end before its root. */
+  async delegatedEnded(): Promise<void> {
+    if (this.delegated.size === 0) return;
+    const timer = new AbortController();
+    const limit = delay(END_MS, undefined, { signal: timer.signal }).catch(() => undefined);
+    await Promise.race([Promise.all(this.delegated), limit]);
+    timer.abort();
+  }
+
+  /** The root must wait for decisions about these calls. Closes the scope like `drain`, but at once if possible. */
+  review(calls: readonly PendingCall[]): void {
+    this.reviews.push(...calls);
+    this.onStored();
+  }
+
   /** Called when a step is stored. */
   onStored(): void {
-    if (this.isDraining && this.unsafeCalls === 0) this.close();
+    if ((this.isDraining || this.reviews.length > 0) && this.unsafeCalls === 0) this.close();
   }
 
   /** A call that must not be repeated begins (1) or ends (-1). */

@@ -25,6 +25,12 @@ export type FinalState = Exclude<RunStatus, 'queued' | 'running' | 'waiting'>;
 export const WAITING_FOR = ['input', 'approval', 'needs_review'] as const;
 export type WaitingFor = (typeof WAITING_FOR)[number];
 
+/** A call that waits for a decision. */
+export interface PendingCall extends PendingApproval {
+  /** The delegated run that made the call; absent if the run itself made it. */
+  readonly runId?: string;
+}
+
 /** The answer of a run so far, and why it has no final one. */
 export interface RunResult {
   readonly parts: readonly ContentPart[];
@@ -33,7 +39,7 @@ export interface RunResult {
   /** An explanation for a human. */
   readonly detail?: string;
   /** The calls that wait for a decision. */
-  readonly approvals?: readonly PendingApproval[];
+  readonly approvals?: readonly PendingCall[];
   /** The error of a failed run. */
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -95,7 +101,23 @@ export function endOf(result: AgentResult, pending: readonly PendingApproval[] =
   }
 }
 
-/** A delegated run never waits, because its root continues without it. */
+/** Whether the run was interrupted in a call that must not be repeated without a decision. */
+export function isReviewNeeded(result: AgentResult): boolean {
+  return result.outcome === 'stopped' && result.reason === NEEDS_REVIEW;
+}
+
+/** The end of a root that waits for a decision about calls of a delegated run. */
+export function reviewOf(approvals: readonly PendingCall[]): RunEnd {
+  const detail =
+    'The run was interrupted while a delegated run executed a call that must not be repeated without a decision.';
+  return {
+    state: 'waiting',
+    waitingFor: 'needs_review',
+    result: { parts: [], reason: NEEDS_REVIEW, detail, approvals },
+  };
+}
+
+/** A delegated run never waits for an answer or an approval, because its root continues without it. */
 export function endOfDelegated(result: AgentResult): RunEnd {
   const end = endOf(result);
   if (end.state !== 'waiting') return end;

@@ -5,6 +5,8 @@ import type { Step } from '../loop/step.js';
 export interface MessageStep {
   readonly type: 'message';
   readonly parts: readonly ContentPart[];
+  /** The id that the caller gave to the message. */
+  readonly messageId?: string;
 }
 
 /** A step of an agent that has its own loop, such as a remote agent. Its model calls are not visible. */

@@ -1,18 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { Run, RunFilter, RunKey } from './run.js';
+import type { AgentUsage } from '#rollcall/providers';
+import type { DecidedStep } from './run.decision.js';
+import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import type { RunFence } from './run.scope.js';
 import { type RunEnd, statusesBefore } from './run.status.js';
 import type { RunStep, StoredStep } from './run.step.js';
+import type { ReportedUsage } from './run.usage.js';
 
 /** A run that does not exist yet. */
 export type NewRun = Pick<
   Run,
   'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
 > &
-  Pick<Run, 'limit' | 'createdBy'> & { state: 'queued' | 'running'; deadline: number | null; host: string | null };
+  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
+  Pick<StartRun, 'conversationId' | 'messageId'> & {
+    state: 'queued' | 'running';
+    deadline: number | null;
+    host: string | null;
+  };
+
+/** How many runs are not finished, and how long the oldest queued one has waited. */
+export interface OpenRuns {
+  readonly runs: Record<'queued' | 'running' | 'waiting', number>;
+  readonly oldestQueuedMs: number;
+}
 
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
+
+const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
+           started_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
+         ON CONFLICT (id) DO NOTHING RETURNING *),
+       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
+       SELECT ${RUN_COLUMNS} FROM r`;
 
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
@@ -21,16 +45,7 @@ export class RunStore {
 
   /** Adds a run and its first step, the input. Returns undefined if the run exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
-    const rows = await this.db.query<RunRow>(
-      `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
-           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, started_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17,
-           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
-         ON CONFLICT (id) DO NOTHING RETURNING *),
-       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $18 FROM r)
-       SELECT ${RUN_COLUMNS} FROM r`,
-      valuesOf(run),
-    );
+    const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));
     return rows[0] && toRun(rows[0]);
   }
 
@@ -61,6 +76,12 @@ export class RunStore {
     return rows.map((row) => Object.assign(toRun(row), { seq: Number(row.seq) }));
   }
 
+  /** Records the revision that the run is executed on. It has an effect only under a valid lease. */
+  async setRevision({ rootId, token }: RunFence, revision: number): Promise<void> {
+    const sql = 'UPDATE run SET revision = $3 WHERE id = $1 AND lease_token = $2';
+    await this.db.query(sql, [rootId, token, revision]);
+  }
+
   /** All runs of a tree, the root first. */
   async tree(rootId: string): Promise<Run[]> {
     const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE root_id = $1 ORDER BY seq`;
@@ -75,35 +96,92 @@ export class RunStore {
     return rows.map(({ seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
   }
 
-  /** Adds a step to a waiting run, and puts the run into the queue. The caller has locked the run. */
-  async continue(id: string, step: RunStep): Promise<void> {
+  /** The messages of the callers of these runs, in order. */
+  async messages(runIds: readonly string[]): Promise<StoredStep[]> {
+    const rows = await this.db.query<{ runId: string; seq: number; at: Date; step: RunStep }>(
+      `SELECT run_id AS "runId", seq, at, step FROM run_step
+       WHERE run_id = ANY ($1) AND step->>'type' = 'message' ORDER BY run_id, seq`,
+      [runIds],
+    );
+    return rows.map(({ runId, seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
+  }
+
+  /** Adds a step to a waiting run or to one of its descendants, and puts the run into the queue. The caller has locked the run. */
+  async continue(id: string, { runId, step }: DecidedStep): Promise<void> {
     await this.db.query(
       `WITH added AS (INSERT INTO run_step (run_id, seq, step)
-         SELECT $1, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $1)
-       UPDATE run SET state = 'queued', waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
-      [id, JSON.stringify(step)],
+         SELECT $3, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $3)
+       UPDATE run SET state = 'queued', state_at = clock_timestamp(), waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
+      [id, JSON.stringify(step), runId],
     );
   }
 
   /** Cancels all runs of a tree that are not finished, and takes the lease from the replica that executes them. */
   async cancelTree(rootId: string): Promise<Run[]> {
     const rows = await this.db.query<RunRow>(
-      `UPDATE run AS r SET state = 'cancelled', waiting_for = NULL, finished_at = clock_timestamp(), ${FREE}
+      `UPDATE run AS r SET state = 'cancelled', state_at = clock_timestamp(), waiting_for = NULL, finished_at = clock_timestamp(), ${FREE}
        WHERE root_id = $1 AND state = ANY ($2) RETURNING ${RUN_COLUMNS}`,
       [rootId, statusesBefore('cancel')],
     );
     return rows.map(toRun);
   }
 
-  /** Ends waiting runs whose deadline has passed. */
+  /** What the stored steps of these runs report. */
+  async reportedUsage(ids: readonly string[]): Promise<(ReportedUsage & { runId: string })[]> {
+    return await this.db.query<ReportedUsage & { runId: string }>(
+      `SELECT run_id AS "runId", coalesce(step -> 'reply' -> 'usage', step -> 'result' -> 'usage', step -> 'usage') AS usage,
+         step -> 'charges' AS charges
+       FROM run_step WHERE run_id = ANY ($1) AND step ->> 'type' IN ('model-replied', 'context-summarised', 'finished')
+       ORDER BY run_id, seq`,
+      [ids],
+    );
+  }
+
+  async setUsage(usages: ReadonlyMap<string, AgentUsage>): Promise<void> {
+    await this.db.query(
+      `UPDATE run SET usage = entry.usage FROM unnest($1::text[], $2::json[]) AS entry (id, usage) WHERE run.id = entry.id`,
+      [[...usages.keys()], [...usages.values()].map((usage) => JSON.stringify(usage))],
+    );
+  }
+
+  /** Ends waiting runs whose deadline has passed, with their descendants. */
   async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
     const rows = await this.db.query<RunRow>(
-      `UPDATE run AS r SET state = $1, waiting_for = NULL, result = $2, finished_at = clock_timestamp()
-       WHERE id IN (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
-         LIMIT $3 FOR UPDATE SKIP LOCKED) RETURNING ${RUN_COLUMNS}`,
+      `WITH late AS (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
+         LIMIT $3 FOR UPDATE SKIP LOCKED)
+       UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       FROM late WHERE r.root_id = late.id AND r.state IN ('waiting', 'running') RETURNING ${RUN_COLUMNS}`,
       [state, JSON.stringify(result), limit],
     );
     return rows.map(toRun);
+  }
+
+  /** Counts the queued and running runs of an agent. Inside a transaction, other calls for this agent wait until it ends. */
+  async lockAndCount(namespace: string, agentId: string): Promise<number> {
+    const [, [row]] = await Promise.all([
+      this.db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.runs:' || $1 || '/' || $2, 0))`, [
+        namespace,
+        agentId,
+      ]),
+      this.db.query<{ runs: number }>(
+        `SELECT count(*)::integer AS runs FROM run
+         WHERE namespace = $1 AND agent_id = $2 AND state IN ('queued', 'running') AND parent_id IS NULL`,
+        [namespace, agentId],
+      ),
+    ]);
+    return row?.runs ?? 0;
+  }
+
+  /** The unfinished roots of all namespaces. Delegated runs are executed together with their roots. */
+  async countOpen(): Promise<OpenRuns> {
+    const rows = await this.db.query<{ state: keyof OpenRuns['runs']; runs: number; oldest: number | null }>(
+      `SELECT state, count(*)::integer AS runs, extract(epoch FROM clock_timestamp() - min(queued_at))::float8 AS oldest
+         FROM run WHERE state IN ('queued', 'running') AND parent_id IS NULL GROUP BY state
+       UNION ALL SELECT 'waiting', count(*)::integer, NULL FROM run WHERE state = 'waiting' AND parent_id IS NULL`,
+    );
+    const runs = { queued: 0, running: 0, waiting: 0 };
+    for (const row of rows) runs[row.state] = row.runs;
+    return { runs, oldestQueuedMs: (rows.find(({ state }) => state === 'queued')?.oldest ?? 0) * 1_000 };
   }
 
   async countUnfinished(namespace: string): Promise<number> {
@@ -132,6 +210,16 @@ function valuesOf(run: NewRun): unknown[] {
   const place = [id, namespace, rootId, parentId, depth, retryOf, state];
   const agent = [JSON.stringify(run.target), agentId, definition?.name ?? null, definition?.revision ?? null, host];
   const limits = [limit.tokens, limit.microUsd, run.deadline];
-  const first: RunStep = { type: 'message', parts: run.input };
-  return [...place, ...agent, JSON.stringify(run.input), ...limits, run.createdBy, JSON.stringify(first)];
+  const { messageId, conversationId = null } = run;
+  const first: RunStep = { type: 'message', parts: run.input, ...(messageId !== undefined && { messageId }) };
+  return [
+    ...place,
+    ...agent,
+    JSON.stringify(run.input),
+    ...limits,
+    run.createdBy,
+    conversationId,
+    JSON.stringify(first),
+    run.redactAfterMs,
+  ];
 }

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { AgentRecord } from '#rollcall/registry';
+import type { DefinitionContent } from '../definitions/definition.js';
+import { maxRunsOf } from '../definitions/definition.limits.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
 import { type AgentHosting, HostedAgents } from '../lifecycle/hosted.agents.js';
@@ -15,6 +17,8 @@ export interface ChosenAgent {
   readonly definition: Run['definition'];
   /** The limit that the definition sets for each run. */
   readonly limit: SpendingLimit;
+  /** How many runs of the agent may be queued or running at a time; null: any number. */
+  readonly maxRuns: number | null;
   /** The replica that hosts the agent; null if any replica can execute the run. */
   readonly host: string | null;
 }
@@ -55,7 +59,7 @@ export class RunTargets {
   private async defined(namespace: string, name: string): Promise<ChosenAgent> {
     const { revision, content } = await this.definitions.get({ namespace, name });
     const host = (await this.hosted.find({ namespace, name }))?.replicaId ?? null;
-    return { agentId: name, definition: { name, revision }, limit: content.budget ?? NO_LIMIT, host };
+    return { agentId: name, definition: { name, revision }, host, ...limitsOf(content) };
   }
 
   private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
@@ -68,7 +72,7 @@ export class RunTargets {
   private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
-    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, host: null };
+    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
     if (await this.definitions.has(key)) return await this.defined(namespace, agentId);
     const hosting = await this.hosted.find(key);
     return hosting && (await this.spawned(key, hosting));
@@ -76,9 +80,14 @@ export class RunTargets {
 
   /** An agent that has another name than its definition, or none. The limits of the definition apply. */
   private async spawned({ namespace, name: agentId }: DefinitionKey, hosting: AgentHosting): Promise<ChosenAgent> {
-    const { replicaId: host, definition: name, revision, runLimit } = hosting;
-    if (name === null || revision === null) return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, host };
+    const { replicaId: host, definition: name, revision, runLimit, maxRuns } = hosting;
+    if (name === null || revision === null)
+      return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, maxRuns, host };
     const { content } = await this.definitions.get({ namespace, name });
-    return { agentId, definition: { name, revision }, limit: content.budget ?? NO_LIMIT, host };
+    return { agentId, definition: { name, revision }, host, ...limitsOf(content) };
   }
+}
+
+function limitsOf(content: DefinitionContent): Pick<ChosenAgent, 'limit' | 'maxRuns'> {
+  return { limit: content.budget ?? NO_LIMIT, maxRuns: maxRunsOf(content) };
 }

@@ -1,7 +1,8 @@
-import type { AgentUsage, ContentPart } from '#rollcall/providers';
+import type { ContentPart } from '#rollcall/providers';
 import type { SpendingLimit } from '../spending/spending.js';
 import type { RunResult, RunStatus, WaitingFor } from './run.status.js';
 import type { StoredStep } from './run.step.js';
+import type { RunUsage } from './run.usage.js';
 
 /** Which agent executes a run. An empty target stands for the default agent (S0.8). */
 export interface RunTarget {
@@ -24,7 +25,11 @@ export interface Run {
   readonly depth: number;
   /** The run that this run repeats. */
   readonly retryOf: string | null;
+  /** Groups the runs of one conversation of a caller; the id of the run itself if it belongs to none. */
+  readonly conversationId: string;
   readonly state: RunStatus;
+  /** When the run entered its state. */
+  readonly stateAt: string;
   readonly waitingFor: WaitingFor | null;
   readonly target: RunTarget;
   /** The agent that executes the run: an agentId, or the name of a definition. */
@@ -35,7 +40,7 @@ export interface Run {
   readonly deadline: string | null;
   readonly result: RunResult | null;
   /** The tokens and the cost of the run without its descendants, as of the last change of its state. An unknown count is absent. */
-  readonly usage: AgentUsage;
+  readonly usage: RunUsage;
   /** How often a replica has begun or continued the execution. */
   readonly attempts: number;
   /** How many executions ended without a result and without a hand-over, because the replica crashed or lost its lease. */
@@ -44,15 +49,24 @@ export interface Run {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
+  /** How long the contents are kept after the end, if the start of the run limited it. */
+  readonly redactAfterMs: number | null;
+  /** When the contents were removed: the input, the answer and the texts of the steps are then placeholders. */
+  readonly redactedAt: string | null;
 }
 
 export interface StartRun {
   readonly namespace: string;
   readonly target: RunTarget;
   readonly input: readonly ContentPart[];
+  /** The id that the caller gave to the message with the input. */
+  readonly messageId?: string;
+  readonly conversationId?: string;
   readonly limit?: SpendingLimit;
   /** In milliseconds since 1970. */
   readonly deadline?: number;
+  /** How long the contents are kept after the end. A shorter time of the installation takes precedence. */
+  readonly redactAfterMs?: number;
   /** The principal that starts the run. */
   readonly by: string;
 }
@@ -80,6 +94,27 @@ export interface RunFilter {
   readonly from?: string;
   readonly to?: string;
 }
+
+/** Selects roots for a list by the time of their last change. */
+export interface ChangeFilter {
+  readonly namespace: string;
+  readonly states?: readonly RunStatus[];
+  readonly waitingFor?: readonly WaitingFor[];
+  readonly agentId?: string;
+  readonly createdBy?: string;
+  readonly conversationId?: string;
+  /** Only runs that changed after this time. */
+  readonly after?: string;
+}
+
+/** The position of a run in a list by the time of its last change. */
+export interface ChangePosition {
+  /** In microseconds since 1970. */
+  readonly at: string;
+  readonly seq: string;
+}
+
+export type ChangedRun = Run & { readonly position: ChangePosition };
 
 /** A run in a list, with its position in the order of creation. */
 export interface ListedRun extends Run {

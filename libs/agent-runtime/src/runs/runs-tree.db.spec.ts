@@ -28,6 +28,16 @@ describe('a tree of runs', () => {
     });
   });
 
+  it('B6 S2.4 records the definition of a delegated run', async () => {
+    world.agents.plain.add('clerk');
+    world.define('caller', 'delegate clerk', 'done');
+    const one = await world.replica();
+    const run = await one.run('caller');
+    await ended(one, run);
+    const { children } = await one.reader.tree(keyOf(run));
+    expect(children).toMatchObject([{ run: { agentId: 'clerk', definition: { name: 'clerk', revision: 1 } } }]);
+  });
+
   it('B6 S2.4 continues a delegated run from its own steps when another replica takes the root over', async () => {
     const first = await world.replica();
     const run = await first.run('boss');
@@ -42,6 +52,42 @@ describe('a tree of runs', () => {
   });
 });
 
+describe('a delegated run that was interrupted in a call that is not idempotent', () => {
+  it('B6 S2.4 lets its root wait for a review, and continues with the decision', async () => {
+    const first = await world.replica();
+    const run = await first.run('manager');
+    await until("the child's tool works", () => world.executed.length === 1);
+    await world.endLeases();
+    const second = await world.replica();
+    const waiting = await ended(second, run);
+    expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const [pending] = waiting.result?.approvals ?? [];
+    const before = await second.reader.tree(keyOf(run));
+    expect(before.children).toMatchObject([{ run: { id: pending?.runId, agentId: 'payer', state: 'running' } }]);
+    expect((await budgetOf(second, run)).held).toBe(0);
+    const { callId = '', inputHash = '' } = pending ?? {};
+    await second.runs.approve(keyOf(run), { callId, inputHash, approved: true, output: 'it had worked' }, ACTOR);
+    expect(await ended(second, run)).toMatchObject({ state: 'completed' });
+    const after = await second.reader.tree(keyOf(run));
+    expect(after).toMatchObject({ subtree: { tokens: 4 * TOKENS }, children: [{ run: { state: 'completed' } }] });
+    expect(world.executed).toEqual(['pay']);
+  });
+
+  it('B6 S2.4 is stopped together with its root at the deadline of the root', async () => {
+    const first = await world.replica();
+    const run = await first.run('manager');
+    await until("the child's tool works", () => world.executed.length === 1);
+    await world.endLeases();
+    const second = await world.replica();
+    await ended(second, run);
+    await world.database.db.query(`UPDATE run SET deadline = clock_timestamp() - interval '1 second'`);
+    await second.sweeper.expire();
+    const tree = await second.reader.list({ namespace: 'default', rootId: run.id }, 10);
+    expect(tree).toHaveLength(2);
+    for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+  });
+});
+
 describe('a run of an agent with its own loop', () => {
   it('B6 has the same record and the same payment', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
@@ -53,25 +99,47 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });
 
-  it('B6 is not repeated blindly after an interruption', async () => {
+  it('B6 is not repeated blindly after an interruption, and holds no budget while it waits for a decision', async () => {
     const made: FakeAgent[] = [];
     world.agents.foreign.set('remote', () => {
       const isFirst = made.length === 0;
-      const agent = new FakeAgent('remote', (_text, options) => (isFirst ? hangs(options) : answers('again')), 'api');
-      made.push(agent);
-      return agent;
+      const answer = (): ReturnType<typeof answers> => answers('again', USED);
+      made.push(new FakeAgent('remote', (_text, options) => (isFirst ? hangs(options) : answer()), 'api'));
+      return made.at(-1) ?? new FakeAgent('remote', answer, 'api');
     });
     const first = await world.replica();
-    const run = await first.run('remote');
-    await until('the agent works', () => made[0]?.calls.length === 1);
+    const runs = [await first.run('remote'), await first.run('remote')];
+    await until('the agent works', () => made[0]?.calls.length === 2);
     await world.endLeases();
     const second = await world.replica();
-    const waiting = await ended(second, run);
-    expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
-    const [pending] = waiting.result?.approvals ?? [];
-    const decision = { callId: run.id, inputHash: pending?.inputHash ?? '', approved: true };
-    await second.runs.approve(keyOf(run), decision, ACTOR);
+    for (const [index, run] of runs.entries()) {
+      const waiting = await ended(second, run);
+      expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+      expect(await budgetOf(second, run)).toEqual({ used: 0, held: 0 });
+      const [pending] = waiting.result?.approvals ?? [];
+      const decision = { callId: run.id, inputHash: pending?.inputHash ?? '', approved: index === 0 };
+      await second.runs.approve(keyOf(run), decision, ACTOR);
+    }
+    expect(await ended(second, runs[0])).toMatchObject({ state: 'completed' });
+    expect(await budgetOf(second, runs[0])).toEqual({ used: TOKENS, held: 0 });
+    expect(await ended(second, runs[1])).toMatchObject({ state: 'stopped', result: { reason: 'rejected' } });
+    expect(await budgetOf(second, runs[1])).toEqual({ used: 0, held: 0 });
+  });
+
+  it('B6 S2.4 is paid once if the run that delegated to it is interrupted before it has stored the result', async () => {
+    world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
+    world.define('caller', 'delegate remote', 'hang', 'done');
+    const first = await world.replica();
+    const run = await first.run('caller');
+    await until('the second model call is in progress', () => world.agents.callsOf('caller') === 2);
+    await world.database.db.query(`DELETE FROM run_step WHERE run_id = $1 AND step ->> 'type' = 'tool-finished'`, [
+      run.id,
+    ]);
+    await world.endLeases();
+    const second = await world.replica();
     expect(await ended(second, run)).toMatchObject({ state: 'completed' });
+    const { children } = await second.reader.tree(keyOf(run));
+    expect(children).toMatchObject([{ run: { agentId: 'remote', usage: USED }, subtree: { tokens: TOKENS } }]);
   });
 });
 

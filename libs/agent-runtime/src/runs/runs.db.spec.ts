@@ -1,7 +1,9 @@
-import { proxyPostgres } from '#rollcall/platform/testing';
+import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
-import { budgetOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf } from '../testing/runs.world.js';
+import type { TestRuns } from '../testing/test-runs.js';
+import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
+import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
 
@@ -107,7 +109,8 @@ describe('a durable run', () => {
     );
     await second.runs.approve(keyOf(runs[0]), { ...decision, output: 'it had worked' }, ACTOR);
     world.gate.resolve();
-    await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
+    const continued = await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
+    expect(continued.result).toEqual({ parts: [] });
     for (const run of runs) expect(await ended(second, run)).toMatchObject({ state: 'completed' });
     expect(world.executed).toEqual(['pay', 'pay', 'pay']);
   });
@@ -129,6 +132,12 @@ describe('a durable run', () => {
     const run = await one.run('asker');
     expect(await ended(one, run)).toMatchObject({ state: 'waiting', waitingFor: 'input' });
     const key = keyOf(run);
+    const decision = one.runs.approve(key, { callId: 'c0', inputHash: 'x', approved: true }, ACTOR);
+    await expect(decision).rejects.toMatchObject({
+      code: 'RUN_NOT_WAITING',
+      message: 'The run waits for input. It can receive a decision only while it waits for it.',
+      details: { state: 'waiting', waitingFor: 'input' },
+    });
     await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);
     expect(await ended(one, run)).toMatchObject({ state: 'completed' });
     const again = one.runs.continue(key, [{ type: 'text', text: 'More.' }], ACTOR);
@@ -150,11 +159,50 @@ describe('a durable run', () => {
     expect(await world.database.db.query('SELECT 1 FROM run UNION ALL SELECT 1 FROM run_step')).toEqual([]);
   });
 
-  it('B6 is rejected before it exists if its budget is used up', async () => {
+  it('B6 is rejected before it exists if a budget is used up, and then has no budget, either', async () => {
     const one = await world.replica();
-    await expect(one.run('looker', 'Begin.', 0)).rejects.toMatchObject({ code: 'SPENDING_LIMIT_REACHED' });
+    const zero = one.run('looker', 'Begin.', 0);
+    await expect(zero).rejects.toMatchObject({
+      code: 'SPENDING_LIMIT_REACHED',
+      message: 'The budget of the run is 0 tokens. Set a higher one.',
+    });
+    const limit = { tokens: null, microUsd: 0 };
+    await one.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
+    await expect(one.run('looker')).rejects.toMatchObject({
+      code: 'SPENDING_LIMIT_REACHED',
+      message: expect.stringContaining('has 0 of 0 microUsd left, so nothing can be reserved. Top it up.') as string,
+    });
     expect(await one.reader.list({ namespace: 'default' }, 10)).toEqual([]);
+    expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
   });
+
+  it('B6 has no budget if it is prepared and then not stored', async () => {
+    const one = await world.replica();
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    await one.runs.prepare({ namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' });
+    expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
+  });
+});
+
+describe('a run at its deadline', () => {
+  it.each(['thinker', 'manager'])(
+    'B6 is stopped with all descendants, and its usage is what was charged: %s',
+    async (agent) => {
+      if (agent === 'thinker') world.gate.resolve();
+      const one = await world.replica();
+      const deadline = Date.now() + 1_500;
+      const input = [{ type: 'text' as const, text: 'Begin.' }];
+      const request = { namespace: 'default', target: { definition: agent }, input, deadline, by: 'key:test' };
+      const run = await one.runs.start(request);
+      await ended(one, run);
+      const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+      expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
+      for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+      const charged = await chargesOf(one, run);
+      expect(charged.usage).toBe(charged.ledger);
+      expect(tree.some(({ usage }) => usage.estimatedTokens !== undefined)).toBe(agent === 'thinker');
+    },
+  );
 });
 
 describe('a cancelled run', () => {
@@ -179,6 +227,9 @@ describe('a cancelled run', () => {
     expect(await stepsOf(one, run)).toEqual(steps);
     expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
     expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
+    const charged = await chargesOf(one, run);
+    expect(charged.usage).toBe(charged.ledger);
+    expect(cancelled.usage).toMatchObject(USED); // of the replies; an aborted call is charged afterwards
   });
 
   it('B6 only its owner or an operator cancels a run, and a finished run cannot be cancelled', async () => {
@@ -196,5 +247,61 @@ describe('a cancelled run', () => {
     await expect(one.runs.cancel(key, ACTOR)).rejects.toMatchObject({ code: 'RUN_FINISHED' });
     const retried = await one.runs.retry(key, ACTOR);
     expect(await ended(one, retried)).toMatchObject({ state: 'completed', retryOf: run.id });
+  });
+});
+
+describe('a run whose contents are removed', () => {
+  async function contents(on: TestRuns, run: Run): Promise<string> {
+    return JSON.stringify(await on.reader.export(keyOf(run)));
+  }
+
+  it('B6 keeps its tree, its usage and the kinds of its steps, and cannot be retried', async () => {
+    world.gate.resolve();
+    const one = await world.replica({ redactAfterMs: 0 });
+    const run = await one.run('boss', 'Begin with 1234567890.');
+    const done = await ended(one, run);
+    const steps = await stepsOf(one, run);
+    expect(await contents(one, run)).toContain('1234567890');
+    expect(await one.redactor.redact()).toBe(1);
+    expect(await one.redactor.redact()).toBe(0);
+    const text = await contents(one, run);
+    for (const removed of ['1234567890', 'Do it.', 'worked', 'done']) expect(text).not.toContain(removed);
+    expect(await one.reader.get(keyOf(run))).toEqual({
+      ...done,
+      input: [{ type: 'text', text: '[redacted]' }],
+      result: { parts: [{ type: 'text', text: '[redacted]' }] },
+      redactedAt: expect.any(String) as string,
+    });
+    expect(await stepsOf(one, run)).toEqual(steps);
+    const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+    expect(tree.map(({ redactedAt }) => redactedAt !== null)).toEqual([true, true]);
+    await expect(one.runs.retry(keyOf(run), ACTOR)).rejects.toMatchObject({ code: 'RUN_REDACTED' });
+    expect(JSON.stringify(await readAll(one.events))).not.toContain('1234567890');
+  });
+
+  it('B6 is one that requested it, or that is finished for longer than the policy allows, and never an unfinished one', async () => {
+    world.gate.resolve();
+    const one = await world.replica();
+    const request = { namespace: 'default', target: { definition: 'looker' }, by: 'key:test' };
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    const requested = await one.runs.start({ ...request, input, redactAfterMs: 0 });
+    const later = await one.runs.start({ ...request, input, redactAfterMs: 60_000 });
+    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, input, redactAfterMs: 0 });
+    for (const run of [requested, later, waiting]) await ended(one, run);
+    const isRedacted = async (run: Run): Promise<boolean> => (await one.reader.get(keyOf(run))).redactedAt !== null;
+    expect(await one.redactor.redact()).toBe(1);
+    expect([await isRedacted(requested), await isRedacted(later), await isRedacted(waiting)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(await one.runs.retry(keyOf(later), ACTOR)).toMatchObject({ redactAfterMs: 60_000 });
+    const strict = await world.replica({ maxRunning: 0, redactAfterMs: 10_000 });
+    expect(await strict.redactor.redact()).toBe(0);
+    await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '11 seconds' WHERE id = $1`, [
+      later.id,
+    ]);
+    expect(await strict.redactor.redact()).toBe(1);
+    expect([await isRedacted(later), await isRedacted(waiting)]).toEqual([true, false]);
   });
 });

@@ -9,6 +9,8 @@ export interface RunsOptions {
   readonly maxRunningPerAgent: number;
   /** How long a finished run is kept. */
   readonly keepMs: number;
+  /** How long the contents of a finished run are kept. Null: as long as the run. */
+  readonly redactAfterMs: number | null;
 }
 
 export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
@@ -16,4 +18,5 @@ export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
   maxRunning: 64,
   maxRunningPerAgent: 32,
   keepMs: 30 * 86_400_000,
+  redactAfterMs: null,
 };

@@ -5,7 +5,7 @@ import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { lowerLimit, RunAdmission } from './run.admission.js';
-import { stepOf } from './run.decision.js';
+import { type DecidedStep, stepOf } from './run.decision.js';
 import {
   RunDeadlinePassedError,
   RunDelegatedError,
@@ -14,13 +14,15 @@ import {
   RunNotFinishedError,
   RunNotFoundError,
   RunNotWaitingError,
+  RunRedactedError,
 } from './run.errors.js';
 import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
+import { currentResult } from './run.row.js';
 import { isFinal } from './run.status.js';
-import type { RunStep } from './run.step.js';
 import { type NewRun, RunStore } from './run.store.js';
-import { RunTargets } from './run.targets.js';
+import { type ChosenAgent, RunTargets } from './run.targets.js';
+import { sumOf } from './run.usage.js';
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
@@ -45,20 +47,25 @@ export class RunsService {
   }
 
   /**
-   * Chooses the agent and opens the budget. The returned function stores the run, in the transaction of its caller if there is one.
-   * Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_TARGET_UNAVAILABLE if no agent is available.
+   * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
+   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
+   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
-    const { namespace, target, input, deadline = null, by } = request;
+    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
-    const { agentId, definition, limit: own, host } = await this.targets.choose(namespace, target);
+    const chosen = await this.targets.choose(namespace, target);
+    await this.admission.checkRoom(namespace, chosen); // again when the run is stored: this check saves the other work
+    const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.open({ namespace, runId: id, agentId: definition ? null : agentId, limit });
+    await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
-    return async () =>
-      await this.insert({ ...place, target, agentId, definition, input, limit, deadline, createdBy: by });
+    const { redactAfterMs = null } = request;
+    const message = { input, messageId, conversationId };
+    const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
+    return async () => await this.insert(run, chosen);
   }
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
@@ -67,7 +74,7 @@ export class RunsService {
       const run = await this.changeable(key, actor);
       if (run.state === 'cancelled') return run;
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      const cancelled = await this.store.cancelTree(run.id);
+      const cancelled = await this.withUsage(await this.store.cancelTree(run.id));
       await this.events.cancelled(run.id, cancelled, actor.by);
       return cancelled.find(({ id }) => id === run.id) ?? run;
     });
@@ -75,10 +82,12 @@ export class RunsService {
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
-    const { namespace, target, input, limit, state, rootId, id } = await this.get(key);
+    const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
-    return await this.prepare({ namespace, target, input, limit, by: actor.by }, id);
+    if (redactedAt !== null) throw new RunRedactedError();
+    const kept = redactAfterMs === null ? {} : { redactAfterMs };
+    return await this.prepare({ namespace, target, input, limit, ...kept, by: actor.by }, id);
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
@@ -88,11 +97,11 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
-    return await this.resume(key, actor, ({ state, waitingFor }) => {
-      if (waitingFor === null || waitingFor === 'needs_review') throw new RunNotWaitingError(state, 'a message');
-      return { type: 'message', parts };
+    return await this.resume(key, actor, (run) => {
+      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
+      return { runId: run.id, step: { type: 'message', parts, ...(messageId !== undefined && { messageId }) } };
     });
   }
 
@@ -101,29 +110,39 @@ export class RunsService {
     return await this.resume(key, actor, (run) => stepOf(run, decision));
   }
 
+  /** No replica reports the usage of a cancelled run, so it follows from its steps. */
+  private async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
+    const reports = Map.groupBy(await this.store.reportedUsage(cancelled.map(({ id }) => id)), ({ runId }) => runId);
+    const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
+    if (usages.size > 0) await this.store.setUsage(usages);
+    return cancelled.map((run) => ({ ...run, usage: usages.get(run.id) ?? run.usage }));
+  }
+
   private async get(key: RunKey): Promise<Run> {
     const run = await this.store.find(key);
     if (!run) throw new RunNotFoundError(key.id);
     return run;
   }
 
-  private async insert(run: NewRun): Promise<Run> {
+  private async insert(run: NewRun, chosen: ChosenAgent): Promise<Run> {
     return await this.db.transaction(async () => {
       await this.admission.holdNamespace(run.namespace);
+      await this.admission.checkRoom(run.namespace, chosen);
       const added = await this.store.insert(run);
       if (!added) throw new Error(`the run ${run.id} exists`);
+      await this.admission.openBudget(added);
       await this.events.queued(added, added.createdBy);
       return added;
     });
   }
 
-  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => RunStep): Promise<Run> {
+  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => DecidedStep): Promise<Run> {
     return await this.db.transaction(async () => {
       const run = await this.changeable(key, actor);
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
       await this.store.continue(run.id, decide(run));
       await this.events.queued(run, actor.by);
-      return { ...run, state: 'queued', waitingFor: null };
+      return { ...run, state: 'queued', waitingFor: null, result: currentResult('queued', run.result) };
     });
   }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { RunCharges } from './run.charges.js';
 import { RunNotFoundError } from './run.errors.js';
 import { RunFeed, type RunStreamEvent } from './run.feed.js';
 import type { Run, RunKey } from './run.js';
@@ -16,6 +17,7 @@ export class StoredRunFeed extends RunFeed {
   constructor(
     private readonly store: RunStore,
     private readonly watches: RunWatches,
+    private readonly charges: RunCharges,
   ) {
     super();
   }
@@ -48,7 +50,8 @@ export class StoredRunFeed extends RunFeed {
   private async get(key: RunKey): Promise<Run> {
     const run = await this.store.find(key);
     if (!run) throw new RunNotFoundError(key.id);
-    return run;
+    const [complete = run] = await this.charges.complete([run]);
+    return complete;
   }
 
   private async *stepsAfter(runId: string, start: number): AsyncGenerator<StoredStep> {

@@ -1,5 +1,6 @@
-import { parseFrontMatter, type SpecWarning } from '../spec-files/front-matter.js';
+import { parseFrontMatter } from '../spec-files/front-matter.js';
 import { SpecFileError } from '../spec-files/spec-file.error.js';
+import type { SpecProblem } from '../spec-files/spec.problems.js';
 import { estimateText } from '../tokens/token.estimate.js';
 import type { Skill } from './skill.js';
 
@@ -35,7 +36,7 @@ const USABLE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,99}$/u;
 export function parseSkill(
   text: string,
   folder: { name: string; root: string },
-): { skill: Skill; warnings: SpecWarning[] } {
+): { skill: Skill; warnings: SpecProblem[] } {
   const { fields, body, warnings } = parseFrontMatter(text, KNOWN_KEYS);
   const { name: statedName, description: statedDescription, ...metadata } = fields;
   const name = readName(statedName, folder.name);
@@ -62,7 +63,7 @@ function readDescription(stated: unknown): string {
   );
 }
 
-function problemsOf({ name, description, body }: Skill, stated: unknown, folder: string): SpecWarning[] {
+function problemsOf({ name, description, body }: Skill, stated: unknown, folder: string): SpecProblem[] {
   const messages: string[] = [];
   if (stated === undefined) messages.push(`The skill has no name, so the name of its folder is used.`);
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH)

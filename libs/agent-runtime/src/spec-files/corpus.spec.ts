@@ -83,6 +83,22 @@ const TABLE: Readonly<Record<string, Expected>> = {
     warned: [[4, DROPPED]],
   },
   'tools-number.md': { rejected: [[4, 'tools must be a list']] },
+  'lists-twice.md': {
+    loaded: {
+      'lists-twice': {
+        tools: ['http_fetch', 'calculator'],
+        disallowedTools: ['mcp__db'],
+        skills: [{ name: 'review-rules', mode: 'preload' }],
+        subagents: ['tester'],
+      },
+    },
+    warned: [
+      [7, 'subagents contains the same element twice: tester.'],
+      [4, 'tools contains the same element twice: http_fetch.'],
+      [5, 'disallowedTools contains the same element twice: mcp__db.'],
+      [6, 'skills contains the same element twice: review-rules.'],
+    ],
+  },
   'disallowed-pattern.md': {
     loaded: { 'disallowed-pattern': { disallowedTools: ['http_fetch', 'mcp__*'] } },
     warned: [[4, `${DROPPED} disallowedTools: Bash.`]],
@@ -91,6 +107,13 @@ const TABLE: Readonly<Record<string, Expected>> = {
     loaded: { 'disallowed-agent': { disallowedTools: ['spawn_subagent'], subagents: [] } },
   },
   'disallowed-broken.md': {
+    rejected: [
+      [4, NO_YAML],
+      [4, 'disallowedTools cannot be read'],
+    ],
+  },
+  'disallowed-alias.md': { rejected: [[4, 'The YAML alias *tools is not supported']] },
+  'disallowed-star-text.md': {
     rejected: [
       [4, NO_YAML],
       [4, 'disallowedTools cannot be read'],
@@ -121,6 +144,29 @@ const TABLE: Readonly<Record<string, Expected>> = {
     ],
   },
   'key-unknown.md': { loaded: { 'key-unknown': {} }, warned: [[4, 'did you mean disallowedTools?']] },
+  'key-unknown-unquoted.md': {
+    loaded: { 'key-unknown-unquoted': {} },
+    warned: [
+      [2, 'The key disallowedTool is unknown (did you mean disallowedTools?), so it is ignored.'],
+      [3, 'The key note is unknown'],
+      [5, 'The key owner is unknown'],
+    ],
+  },
+  'key-in-text.md': {
+    loaded: { 'key-in-text': { model: 'fast' } },
+    warned: [
+      [3, `${NO_YAML} up to line 5.`],
+      [
+        5,
+        'disalowedTools is unknown (did you mean disallowedTools?), so the line is a part of the text of description.',
+      ],
+    ],
+  },
+  'text-before-keys.md': {
+    loaded: { 'text-before-keys': {} },
+    warned: [[3, 'The text before the first key is ignored.']],
+  },
+  'stars-in-text.md': { loaded: { 'stars-in-text': {} }, warned: [[3, NO_YAML]] },
   'unquoted-colon.md': { loaded: { 'unquoted-colon': { model: 'fast' } }, warned: [[3, NO_YAML]] },
   'unquoted-lines.md': { loaded: { 'unquoted-lines': { model: 'fast' } }, warned: [[3, NO_YAML]] },
   'block-text.md': { loaded: { 'block-text': {} } },
@@ -136,6 +182,8 @@ const TABLE: Readonly<Record<string, Expected>> = {
   'no-end.md': { rejected: [[1, 'The front matter has no end']] },
   'no-name.md': { rejected: [[1, 'The spec has no name']] },
   'no-description.md': { rejected: [[1, 'The spec has no description']] },
+  'description-blank.md': { rejected: [[3, 'The spec has no description']] },
+  'description-number.md': { rejected: [[3, 'The description must be a text. Put it in quotes.']] },
   'name-with-spaces.md': { rejected: [[2, 'for example code-reviewer.']] },
   'name-number.md': { rejected: [[2, 'The name must be a text. Put it in quotes.']] },
   'name-path.md': { rejected: [[2, 'The name ../../etc/passwd is not valid']] },
@@ -150,13 +198,10 @@ const TABLE: Readonly<Record<string, Expected>> = {
       [4, 'maxTurns must be'],
     ],
   },
-  'yaml-bomb.md': { rejected: [[2, 'Alias resolution is disabled']] },
-  'yaml-bomb-in-key.md': {
-    rejected: [
-      [4, NO_YAML],
-      [4, 'metadata is not valid'],
-    ],
-  },
+  'yaml-bomb.md': { rejected: [[2, 'The YAML anchor &a is not supported']] },
+  'yaml-bomb-in-key.md': { rejected: [[5, 'The YAML anchor &a is not supported']] },
+  'yaml-alias.md': { rejected: [[2, 'The YAML anchor &a is not supported']] },
+  'yaml-anchor.md': { rejected: [[3, 'put a text that begins with & in quotes']] },
   'yaml-deep.md': { rejected: [[4, 'more than 32 levels']] },
   'yaml-infinity.md': { rejected: [[4, 'a number that is not finite']] },
   'yaml-prototype.md': {

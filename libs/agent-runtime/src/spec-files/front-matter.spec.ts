@@ -51,6 +51,12 @@ describe('S4.3 front matter', () => {
     expect(fields).toEqual({ description: 'First: line\nContext: second line\n  <b>x</b>', name: 'a' });
   });
 
+  it('reports the last line of a text, without the empty lines after it', () => {
+    const text = '---\nmodel: a: b\n\ndescription: c: d\n\ne\n\nname: f\n---\n';
+    const messages = parse(text).warnings.map(({ message }) => /plain text.*?\./.exec(message)?.[0]);
+    expect(messages).toEqual(['plain text.', 'plain text up to line 6.']);
+  });
+
   it('uses the last value of a key that occurs twice, with a warning', () => {
     const { fields, warnings } = parse('---\nname: a\nmodel: x\nname: b\n---\n');
     expect(fields).toEqual({ name: 'b', model: 'x' });
@@ -71,10 +77,33 @@ describe('S4.3 front matter', () => {
     expect(error.message).toContain(message);
   });
 
-  it('never expands YAML aliases', () => {
-    const bomb = `---\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n---\n`;
-    expect(errorOf(bomb).message).toContain('Alias resolution is disabled');
-    expect(parse(`---\nname: &a x\ndescription: *a\n---\n`).fields).toEqual({ name: 'x', description: '*a' });
+  it.each([
+    ['an anchor', '---\nname: a\ntools: &t [x]\n---\n', 3, 'The YAML anchor &t is not supported'],
+    ['an alias', '---\nname: a\ntools: *t\n---\n', 3, 'The YAML alias *t is not supported'],
+    ['a merge key', '---\nname: a\n<<: *t\n---\n', 3, 'The YAML alias *t is not supported'],
+    ['an alias beside invalid YAML', '---\nname: a\nmodel: b: c\ntools: *t\n---\n', 4, 'put a text that begins with *'],
+  ])('rejects %s, and reports its line', (_what, text, line, message) => {
+    const error = errorOf(text);
+    expect(error).toMatchObject({ name: 'SpecFileError', line });
+    expect(error.message).toContain(message);
+  });
+
+  it('reports text before the first key of a header that is not valid YAML, but no comments', () => {
+    const text = 'Some text.\nname: a\ndescription: b: c';
+    expect(parse(`---\n# comment\n${text}\n---\n`).warnings.map(({ line }) => line)).toEqual([3, 5]);
+    expect(parse('---\n# comment\n\nname: a\nmodel: b: c\n---\n').warnings.map(({ line }) => line)).toEqual([5]);
+  });
+
+  it('keeps the unknown keys of a header that is not valid YAML, and never changes a prototype', () => {
+    const { fields } = parse('---\nnote: a: b\nname: a\nx: 1\ndescription: d\n__proto__: { model: m }\n"y": 2\n---\n');
+    expect(Object.entries(fields)).toEqual([
+      ['note', 'a: b'],
+      ['name', 'a'],
+      ['x', 1],
+      ['description', 'd'],
+      ['__proto__', { model: 'm' }],
+      ['y', 2],
+    ]);
   });
 
   it('rejects nesting that is too deep', () => {

@@ -70,9 +70,11 @@ function invalidName(name: string): string {
 }
 
 function readDescription({ description }: Fields, problems: SpecProblems): string {
-  if (typeof description === 'string' && description.trim() !== '') return description.trim();
-  problems.error('description', 'The spec has no description. Add one that states when to use the agent.');
-  return '';
+  const text = description ?? '';
+  if (typeof text !== 'string') problems.error('description', 'The description must be a text. Put it in quotes.');
+  else if (text.trim() === '')
+    problems.error('description', 'The spec has no description. Add one that states when to use the agent.');
+  return typeof text === 'string' ? text.trim() : '';
 }
 
 function readInstructions(fields: Fields, body: string, problems: SpecProblems): string {

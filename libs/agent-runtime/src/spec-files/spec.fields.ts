@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { DEFINITION_KEYS } from './spec.keys.js';
 import type { SpecProblems } from './spec.problems.js';
-import { textList } from './text.list.js';
+import { textList, withoutDuplicates } from './text.list.js';
 
 const MAX_MESSAGE = 300;
 const AnyRecord = z.record(z.string(), z.unknown());
@@ -41,7 +41,7 @@ export function readDefinitionFields(
   for (const key of DEFINITION_KEYS) {
     if (fields[key] === undefined || fields[key] === null) continue;
     const { success, data, error } = SCHEMAS[key].safeParse(fields[key]);
-    if (success) found[key] = data;
+    if (success) found[key] = Array.isArray(data) ? withoutDuplicates(key, data, problems) : data;
     else problems.error(key, `${key} is not valid: ${messageOf(error)}.`);
   }
   return found;

@@ -31,9 +31,9 @@ describe('S4.2 loading spec files from a folder', () => {
     await write('team/deep/more.json', '{ "beta": { "description": "b", "prompt": "b" } }');
     await write('notes.txt', spec('notes'));
     expect((await loadFromDirectory(folder)).loaded.map(({ name, file, line }) => [name, file, line])).toEqual([
-      ['alpha', 'team/Alpha.MD', 1],
+      ['alpha', 'team/Alpha.MD', 2],
       ['beta', 'team/deep/more.json', 1],
-      ['zeta', 'zeta.md', 1],
+      ['zeta', 'zeta.md', 2],
     ]);
   });
 
@@ -58,9 +58,17 @@ describe('S4.2 loading spec files from a folder', () => {
     const duplicates = join(CORPUS, 'duplicates');
     expect(await names(duplicates)).toEqual(['other']);
     expect(await rejected(duplicates)).toEqual([
-      'first.md:1 The name reviewer is used in first.md and in team/second.md. Rename one of the agents.',
-      'team/second.md:1 The name reviewer is used in team/second.md and in first.md. Rename one of the agents.',
+      'first.md:2 The name reviewer is used in first.md and in team/second.md. Rename one of the agents.',
+      'team/second.md:2 The name reviewer is used in team/second.md and in first.md. Rename one of the agents.',
     ]);
+  });
+
+  it('S4.3 reports the line of the name of specs with the same name, also in JSON and with agent_type', async () => {
+    await write('a.json', '{\n  "description": "a",\n  "name": "x"\n}');
+    await write('b.json', '{\n  "x": { "description": "a", "prompt": "b" }\n}');
+    await write('c.md', '---\ndescription: c\nagent_type: x\n---\nYou are x.\n');
+    const lines = (await loadFromDirectory(folder)).rejected.map(({ file, line }) => `${file}:${line}`);
+    expect(lines).toEqual(['a.json:3', 'b.json:2', 'c.md:3']);
   });
 
   it('S4.3 a wrong file never stops the others', async () => {

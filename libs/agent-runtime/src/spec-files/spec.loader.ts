@@ -11,6 +11,8 @@ import { findSpecFiles, type SpecDiagnostic } from './spec.tree.js';
 export interface LoadedSpec {
   readonly file: string;
   readonly line: number;
+  /** The lines of the keys. */
+  readonly lines: ReadonlyMap<string, number>;
   readonly name: string;
   readonly content: DefinitionContent;
 }
@@ -124,8 +126,8 @@ export function reportOf(results: readonly FileResult[], problems: readonly Spec
   };
 }
 
-function withoutWarnings({ file, line, name, content }: FoundSpec): LoadedSpec {
-  return { file, line, name, content };
+function withoutWarnings({ file, line, lines, name, content }: FoundSpec): LoadedSpec {
+  return { file, line, lines, name, content };
 }
 
 /** It is not known which of them the author means, so all are rejected. */

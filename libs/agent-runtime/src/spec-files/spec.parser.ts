@@ -10,6 +10,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const NO_SPEC: ParsedFile = Object.freeze({ specs: [], errors: [] });
 const MAX_SPECS = 1_000;
 const BYTE_ORDER_MARK = /^\uFEFF/;
+/** A key at the start of a line of the front matter. */
+const KEY = /^["']?([^\s"'#:-][^"':]*?)["']?\s*:/;
 /** A JSON object with a text under one of these keys is one spec, not a map of specs. */
 const KEYS_OF_ONE_SPEC = ['name', 'agent_type', 'description', ...PROMPT_KEYS];
 
@@ -18,9 +20,10 @@ export function parseMarkdownSpec(text: string, options: SpecOptions = {}): Pars
   if (!/^\uFEFF?---[ \t]*(?:[\r\n]|$)/.test(text)) return NO_SPEC;
   try {
     const { fields, body, warnings } = parseFrontMatter(text, KNOWN_KEYS);
-    const problems = new SpecProblems((key) => lineInHeader(text, key), options.strict ?? false);
+    const lines = linesOfKeys(text);
+    const problems = new SpecProblems((key) => lines.get(key) ?? 1, options.strict ?? false);
     for (const warning of warnings) problems.warnAt(warning);
-    const { specs, errors } = fileOf(parseOne(fields, body, { line: 1, problems, options }));
+    const { specs, errors } = fileOf(parseOne(fields, body, { problems, options }));
     // YAML that could not be read may be the cause of the errors
     return { specs, errors: errors.length > 0 && !options.strict ? [...warnings, ...errors] : errors };
   } catch (error) {
@@ -42,16 +45,20 @@ export function parseJsonSpecs(source: string, options: SpecOptions = {}): Parse
 }
 
 interface Place {
-  readonly line: number;
+  /** The line of the spec, if it is not that of its name. */
+  readonly line?: number;
   readonly problems: SpecProblems;
   readonly options: SpecOptions;
 }
 type Outcome = { readonly spec?: ParsedSpec } & Pick<ParsedFile, 'errors'>;
 
-function parseOne(fields: Fields, body: string, { line, problems, options }: Place): Outcome {
-  const { warnings, errors } = problems;
+function parseOne(fields: Fields, body: string, { problems, options, line }: Place): Outcome {
+  const { warnings, errors, lineOf } = problems;
   const found = readSpec(fields, body, problems, options);
-  return found ? { spec: { ...found, line, warnings }, errors } : { errors };
+  if (!found) return { errors };
+  const lines = new Map(Object.keys(fields).map((key) => [key, lineOf(key)]));
+  const nameLine = lineOf(fields['name'] === undefined ? 'agent_type' : 'name');
+  return { spec: { ...found, line: line ?? nameLine, lines, warnings }, errors };
 }
 
 function fileOf(...outcomes: Outcome[]): ParsedFile {
@@ -75,7 +82,7 @@ function readJson(text: string, scanner: JsonScanner): Fields {
 function oneSpec(fields: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
   const problems = new SpecProblems((key) => scanner.lineOf(key), options.strict ?? false);
   for (const key of scanner.duplicates) problems.warn(key, `The key ${shown(key)} occurs twice. The last one is used.`);
-  return fileOf(parseOne(fields, '', { line: 1, problems, options }));
+  return fileOf(parseOne(fields, '', { problems, options }));
 }
 
 /** A wrong spec does not affect the others of the map. */
@@ -98,9 +105,16 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function lineInHeader(text: string, key: string): number {
-  const lines = text.split(/\r\n|\n|\r/);
-  return lines.findIndex((line) => line.startsWith(key) && line.slice(key.length).trimStart().startsWith(':')) + 1 || 1;
+/** The line of the first occurrence of each key in the front matter. */
+function linesOfKeys(text: string): Map<string, number> {
+  const found = new Map<string, number>();
+  const [, ...lines] = text.split(/\r\n|\n|\r/);
+  for (const [index, line] of lines.entries()) {
+    if (line.startsWith('---')) break;
+    const key = KEY.exec(line)?.[1];
+    if (key !== undefined && !found.has(key)) found.set(key, index + 2);
+  }
+  return found;
 }
 
 function errorOf(error: unknown): { line: number; message: string } {

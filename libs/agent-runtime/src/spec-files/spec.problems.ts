@@ -1,14 +1,19 @@
-import type { SpecWarning } from './front-matter.js';
+/** A problem of a file, for its author: an error, or a warning if the file is loaded nevertheless. */
+export interface SpecProblem {
+  readonly line: number;
+  readonly message: string;
+}
 
 const MAX_SHOWN = 60;
 
 /** Collects all problems of one spec, each with the line of the key that it is about. With `strict`, warnings are errors. */
 export class SpecProblems {
-  readonly warnings: SpecWarning[] = [];
-  readonly errors: SpecWarning[] = [];
+  readonly warnings: SpecProblem[] = [];
+  readonly errors: SpecProblem[] = [];
 
   constructor(
-    private readonly lineOf: (key: string) => number,
+    /** Returns the line of a key. */
+    readonly lineOf: (key: string) => number,
     private readonly strict: boolean,
   ) {}
 
@@ -17,7 +22,7 @@ export class SpecProblems {
   }
 
   /** A warning whose line is known already. */
-  warnAt({ line, message }: SpecWarning): void {
+  warnAt({ line, message }: SpecProblem): void {
     this.add(this.strict, line, message);
   }
 

@@ -3,7 +3,7 @@ import type { DefinitionContent } from '../definitions/definition.js';
 import { suggestion } from '../tools/closest.name.js';
 import type { SpecOptions } from './spec.js';
 import { type SpecProblems, shown } from './spec.problems.js';
-import { textList } from './text.list.js';
+import { textList, withoutDuplicates } from './text.list.js';
 
 const MAX_SKILLS = 100;
 const Skills = z
@@ -25,11 +25,16 @@ export function readSkills(value: unknown, problems: SpecProblems, { knownSkills
     problems.error('skills', `skills must be a list of at most ${MAX_SKILLS} names.`);
     return {};
   }
-  const isKnown = ({ name }: { name: string }): boolean => knownSkills === undefined || knownSkills.includes(name);
-  for (const { name } of data.filter((skill) => !isKnown(skill)))
+  const names = withoutDuplicates(
+    'skills',
+    Array.from(data, ({ name }) => name),
+    problems,
+  );
+  const isKnown = (name: string): boolean => knownSkills === undefined || knownSkills.includes(name);
+  for (const name of names.filter((one) => !isKnown(one)))
     problems.warn(
       'skills',
       `The skill ${shown(name)} does not exist${suggestion(name, knownSkills ?? [])}, so it is dropped.`,
     );
-  return { skills: data.filter(isKnown) };
+  return { skills: names.filter(isKnown).flatMap((name) => data.find((skill) => skill.name === name) ?? []) };
 }

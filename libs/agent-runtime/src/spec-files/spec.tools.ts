@@ -2,7 +2,7 @@ import type { DefinitionContent } from '../definitions/definition.js';
 import { suggestion } from '../tools/closest.name.js';
 import type { SpecOptions } from './spec.js';
 import { type SpecProblems, shown } from './spec.problems.js';
-import { textList } from './text.list.js';
+import { textList, withoutDuplicates } from './text.list.js';
 
 type ToolChoice = Pick<DefinitionContent, 'tools' | 'disallowedTools' | 'subagents'>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const SPAWN_TOOL = 'spawn_subagent';
 const SPAWN_NAMES = new Set(['Agent', 'Task']);
 /** What remains of YAML that could not be read. A tool that is not recognised would stay allowed. */
-const NOT_IN_NAMES = /[[\]{}"'&]/;
+const NOT_IN_NAMES = /[[\]{}"'&]|^\*./;
 const MAX_ENTRIES = 1_000;
 const MAX_NAMED = 10;
 
@@ -65,7 +65,7 @@ interface Entry {
 
 function entriesOf(key: string, value: unknown, problems: SpecProblems): Entry[] {
   const texts = textList(value);
-  if (texts && texts.length <= MAX_ENTRIES) return texts.map(readEntry);
+  if (texts && texts.length <= MAX_ENTRIES) return withoutDuplicates(key, texts, problems).map(readEntry);
   problems.error(key, `${key} must be a list of at most ${MAX_ENTRIES} names, such as [http_fetch] or http_fetch.`);
   return [];
 }

@@ -1,5 +1,5 @@
 import type { DefinitionContent } from '../definitions/definition.js';
-import type { SpecWarning } from './front-matter.js';
+import type { SpecProblem } from './spec.problems.js';
 
 /** How spec files are read. */
 export interface SpecOptions {
@@ -15,14 +15,16 @@ export interface SpecOptions {
 
 export interface ParsedSpec {
   readonly name: string;
-  /** The line where the spec starts. */
+  /** The line of the name. */
   readonly line: number;
+  /** The lines of the keys. */
+  readonly lines: ReadonlyMap<string, number>;
   readonly content: DefinitionContent;
-  readonly warnings: readonly SpecWarning[];
+  readonly warnings: readonly SpecProblem[];
 }
 
 /** The result of one file. A Markdown file without front matter contains no spec and has no errors. */
 export interface ParsedFile {
   readonly specs: readonly ParsedSpec[];
-  readonly errors: readonly SpecWarning[];
+  readonly errors: readonly SpecProblem[];
 }

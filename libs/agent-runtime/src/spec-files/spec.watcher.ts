@@ -4,13 +4,13 @@ import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.
 import type { SpecOptions } from './spec.js';
 
 export interface WatchOptions extends SpecOptions {
-  /** How files are read, asked before each pass. Absent: as these options state. */
+  /** Returns how files are read. Called before each pass. Absent: these options apply. */
   readonly specOptions?: () => SpecOptions;
-  /** A report that is delivered already. */
+  /** A report that the caller has already. It is not delivered again. */
   readonly known?: SpecReport;
-  /** Is called with the new report whenever the result of loading the folder has changed. */
+  /** Called with the new report when the result of loading the folder has changed. */
   readonly onReport: (report: SpecReport) => void | Promise<void>;
-  /** Is called with an error of `onReport`. */
+  /** Called with an error of `onReport`. */
   readonly onError: (error: unknown) => void;
   /** Changes within this time are loaded together. */
   readonly debounceMs?: number;
@@ -31,7 +31,7 @@ export class SpecWatcher {
   private watcher: FSWatcher | undefined;
   private watched: string | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private last: string | undefined;
+  private delivered: string | undefined;
   private pass: Promise<void> = Promise.resolve();
   private canWatch = true;
   private isClosed = false;
@@ -40,7 +40,7 @@ export class SpecWatcher {
     private readonly folder: string,
     private readonly options: WatchOptions,
   ) {
-    this.last = options.known && JSON.stringify(options.known);
+    this.delivered = options.known && JSON.stringify(options.known);
   }
 
   /** Starts to watch, and calls `onReport` with the first report before it returns, unless the report is known. */
@@ -75,10 +75,10 @@ export class SpecWatcher {
   /** Returns false if `onReport` failed. The next pass delivers the report again. */
   private async deliver(report: SpecReport): Promise<boolean> {
     const text = JSON.stringify(report);
-    if (this.isClosed || text === this.last) return true;
+    if (this.isClosed || text === this.delivered) return true;
     try {
       await this.options.onReport(report);
-      this.last = text;
+      this.delivered = text;
       return true;
     } catch (error) {
       this.options.onError(error);
@@ -110,7 +110,7 @@ export class SpecWatcher {
     this.schedule(this.options.debounceMs ?? DEFAULT_DEBOUNCE_MS);
   }
 
-  /** For example the limit of watched files of the system. */
+  /** For example, the system limits the number of watched files. */
   private onWatchError(): void {
     this.canWatch = false;
     this.onChange();

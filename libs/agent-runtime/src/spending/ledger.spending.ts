@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
-import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService } from '#rollcall/registry';
+import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
 import { LedgerHold, type RunReservation } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
-import type { Charge, Hold, HoldRequest, RunUsage, Spending } from './spending.js';
+import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending, SpendingLimit } from './spending.js';
+
+type Scope = Parameters<BudgetsService['shortage']>[0][number];
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
 const RUNTIME = 'system:runtime';
@@ -27,7 +29,15 @@ export class LedgerSpending implements Spending {
     private readonly ledger: BudgetLedger,
   ) {}
 
-  async openRun({ namespace, runId, parentRunId, limit }: Parameters<Spending['openRun']>[0]): Promise<void> {
+  async openRun(run: NewBudget): Promise<RunUsage> {
+    const known = await this.findUsage(run);
+    if (known) return known;
+    await this.createRun(run);
+    return await this.usageOf(run.namespace, run.runId);
+  }
+
+  /** Opens the budget of a new run, in the open transaction if there is one. */
+  async createRun({ namespace, runId, parentRunId, limit }: NewBudget): Promise<void> {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
     try {
@@ -35,6 +45,20 @@ export class LedgerSpending implements Spending {
     } catch (error) {
       if (codeOf(error) !== 'BUDGET_EXISTS') throw error;
     }
+  }
+
+  /** Rejects with `SpendingLimitError` if a new run could not even reserve one token. Reserves nothing. */
+  async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
+    const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
+    if (unit)
+      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher one.`, { kind: 'run', unit });
+    const scopes: Scope[] = [
+      { kind: 'namespace', subject: namespace },
+      { kind: 'fleet', subject: FLEET },
+      { kind: 'agent', subject: qualifiedId(namespace, agentId) },
+    ];
+    const error = await this.budgets.shortage(scopes, { tokens: 1, microUsd: 0 });
+    if (error) throw limitError(error);
   }
 
   /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
@@ -48,11 +72,9 @@ export class LedgerSpending implements Spending {
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
-    const id = qualifiedId(namespace, runId);
-    const [reading] = await this.budgets.of('run', id);
-    if (!reading) throw new BudgetNotFoundError('run', id);
-    const { own, used, reserved, limit } = reading.budget;
-    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
+    const usage = await this.findUsage({ namespace, runId });
+    if (!usage) throw new BudgetNotFoundError('run', qualifiedId(namespace, runId));
+    return usage;
   }
 
   /** Also charges reservations that have expired since the interruption. */
@@ -79,6 +101,13 @@ export class LedgerSpending implements Spending {
     await Promise.all([...this.open].map(async (hold) => await hold.retrySettlement().catch(() => undefined)));
   }
 
+  private async findUsage({ namespace, runId }: Pick<NewBudget, 'namespace' | 'runId'>): Promise<RunUsage | undefined> {
+    const [reading] = await this.budgets.of('run', qualifiedId(namespace, runId));
+    if (!reading) return undefined;
+    const { own, used, reserved, limit } = reading.budget;
+    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
+  }
+
   /** Returns undefined if the key belongs to a hold that cannot be used. */
   private async reserve(request: HoldRequest, name: string): Promise<LedgerHold | undefined> {
     const { namespace, runId, agentId, amount, atLeastTokens } = request;
@@ -87,8 +116,9 @@ export class LedgerSpending implements Spending {
     const of = reservationOf(namespace, runId, name);
     const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
+    const terms = { amount, ...least, agentMayLackBudget: true, ttlMs: TTL_MS };
     try {
-      const { state, held } = await this.ledger.reserve({ owner, key, scopes, amount, ...least, ttlMs: TTL_MS });
+      const { state, held } = await this.ledger.reserve({ owner, key, scopes, ...terms });
       if (state !== 'held') return undefined;
       return new LedgerHold(this.ledger, of, held, (hold) => this.open.delete(hold));
     } catch (error) {

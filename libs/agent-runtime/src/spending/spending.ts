@@ -14,7 +14,7 @@ export interface SpendingLimit {
 export interface HoldRequest {
   readonly namespace: string;
   readonly runId: string;
-  /** The agent in the registry that is also charged; null for an agent that has no budget. */
+  /** The agent that is charged, too, if it has a budget; null: no agent. */
   readonly agentId: string | null;
   /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;
@@ -53,13 +53,21 @@ export interface RunUsage {
   readonly limit: SpendingLimit;
 }
 
+/** The budget of a run. */
+export interface NewBudget {
+  readonly namespace: string;
+  readonly runId: string;
+  readonly parentRunId: string | null;
+  readonly limit: SpendingLimit;
+}
+
 /** Pays for runs. Production uses the budget ledger; tests and the benchmark use an implementation in memory. */
 export interface Spending {
   /**
    * Opens the budget of a run. The limit applies to the run and all its descendants. If the run has a budget already, its parent and
-   * its limit are not changed.
+   * its limit are not changed. Returns the usage of the run.
    */
-  openRun(run: { namespace: string; runId: string; parentRunId: string | null; limit: SpendingLimit }): Promise<void>;
+  openRun(run: NewBudget): Promise<RunUsage>;
   /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
   hold(request: HoldRequest): Awaitable<Hold>;
   usageOf(namespace: string, runId: string): Awaitable<RunUsage>;

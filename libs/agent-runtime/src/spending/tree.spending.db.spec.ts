@@ -4,6 +4,7 @@ import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import { given, outcomeOf } from '../testing/index.js';
 import { LedgerSpending } from './ledger.spending.js';
+import type { RunUsage } from './spending.js';
 import { SpendingLimitError } from './spending.errors.js';
 
 const NO_LIMIT = { tokens: null, microUsd: null };
@@ -47,7 +48,7 @@ describe('the budget of a tree of runs', () => {
     const [here, there] = [replicas.here, replicas.there].map(
       ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger),
     ) as [LedgerSpending, LedgerSpending];
-    const open = async (runId: string, parentRunId: string | null, tokens: number | null): Promise<void> =>
+    const open = async (runId: string, parentRunId: string | null, tokens: number | null): Promise<RunUsage> =>
       await here.openRun({ namespace: 'default', runId, parentRunId, limit: { ...NO_LIMIT, tokens } });
     await open('root', null, 2_000);
     const children = ['a', 'b', 'c', 'd', 'e', 'f'];

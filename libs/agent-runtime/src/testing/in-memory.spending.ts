@@ -5,6 +5,7 @@ import type {
   Charge,
   Hold,
   HoldRequest,
+  NewBudget,
   RunUsage,
   Spending,
   SpendingAmount,
@@ -42,10 +43,11 @@ export class InMemorySpending implements Spending {
     return { ...this.runs.get(namespace, runId).held };
   }
 
-  async openRun(run: Parameters<Spending['openRun']>[0]): Promise<void> {
+  async openRun(run: NewBudget): Promise<RunUsage> {
     const { namespace, runId, parentRunId, limit } = run;
     const parent = parentRunId === null ? undefined : this.runs.get(namespace, parentRunId);
     if (!this.runs.has(namespace, runId)) this.runs.open(namespace, runId, limit, parent);
+    return this.usageOf(namespace, runId);
   }
 
   hold(request: HoldRequest): Awaitable<Hold> {
@@ -54,7 +56,7 @@ export class InMemorySpending implements Spending {
     const known = run.holds.find((hold) => hold.requested === key);
     if (known) return known;
     const charged = chainOf(run);
-    if (agentId !== null) charged.push(this.agents.get(namespace, agentId));
+    if (agentId !== null && this.agents.has(namespace, agentId)) charged.push(this.agents.get(namespace, agentId));
     const amount = fitting(request, charged);
     return new MemoryHold(key, (this.holdCount += 1), charged, amount);
   }

@@ -1,4 +1,4 @@
-import type { Charge, Hold, HoldRequest, RunUsage, Spending } from '../spending/spending.js';
+import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending } from '../spending/spending.js';
 
 /** A replica that dies at a given point. Each operation has a point before it and a point after it. */
 export class MortalReplica {
@@ -40,8 +40,8 @@ export class MortalSpending implements Spending {
     private readonly replica: MortalReplica,
   ) {}
 
-  async openRun(run: Parameters<Spending['openRun']>[0]): Promise<void> {
-    await this.replica.perform(async () => await this.spending.openRun(run));
+  async openRun(run: NewBudget): Promise<RunUsage> {
+    return await this.replica.perform(async () => await this.spending.openRun(run));
   }
 
   async hold(request: HoldRequest): Promise<Hold> {

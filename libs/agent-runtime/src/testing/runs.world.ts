@@ -22,15 +22,18 @@ export class RunsWorld {
   private readonly replicas = new Set<TestRuns>();
 
   private constructor(readonly database: TestDatabase) {
+    this.define('looker', 'look', 'look', 'done');
+    this.define('payer', 'pay', 'done');
+    this.define('thinker', 'look', 'hang', 'done');
+    this.define('boss', 'delegate looker', 'done');
+    this.define('manager', 'delegate payer', 'done');
+    this.define('asker', 'ask', 'done');
+  }
+
+  /** Defines an agent whose model makes these steps. */
+  define(name: string, ...steps: string[]): void {
     const tools = [this.tool('look', true), this.tool('pay', false)];
-    const define = (name: string, ...steps: string[]): void =>
-      void this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
-    define('looker', 'look', 'look', 'done');
-    define('payer', 'pay', 'done');
-    define('thinker', 'look', 'hang', 'done');
-    define('boss', 'delegate looker', 'done');
-    define('manager', 'delegate payer', 'done');
-    define('asker', 'ask', 'done');
+    this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
   }
 
   static async create(): Promise<RunsWorld> {
@@ -108,6 +111,16 @@ export async function stepsOf(on: TestRuns, run: Run): Promise<string[]> {
 export async function budgetOf(on: TestRuns, { id }: Run): Promise<{ used: number; held: number }> {
   const [reading] = await on.budgets.of('run', id);
   return { used: reading?.budget.used.tokens ?? -1, held: reading?.budget.reserved.tokens ?? -1 };
+}
+
+/** The tokens of the whole tree: according to the usage of its runs, and to the ledger. */
+export async function chargesOf(on: TestRuns, { id: rootId }: Run): Promise<{ usage: number; ledger: number }> {
+  const runs = await on.reader.list({ namespace: 'default', rootId }, 100);
+  const usage = runs.map(({ usage: { inputTokens = 0, outputTokens = 0, estimatedTokens = 0 } }) => {
+    return inputTokens + outputTokens + estimatedTokens;
+  });
+  const { subtree } = await on.reader.tree({ namespace: 'default', id: rootId });
+  return { usage: usage.reduce((sum, tokens) => sum + tokens, 0), ledger: subtree.tokens };
 }
 
 /** The types of the events of runs, in order. */

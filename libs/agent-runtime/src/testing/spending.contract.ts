@@ -47,7 +47,7 @@ function requestOf(runId: string, tokens: number, more: Partial<HoldRequest> = {
 /** Short forms for the namespace `default`. */
 function helpersOf(the: () => SpendingSubject) {
   return {
-    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<void> =>
+    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<RunUsage> =>
       await the().spending.openRun({
         namespace: 'default',
         runId,
@@ -174,6 +174,12 @@ function describeBudgets(the: () => SpendingSubject): void {
     await expect(hold('r', 31, { agentId: 'ada' })).rejects.toMatchObject({
       budget: { kind: 'agent', subject: 'ada', unit: 'tokens' },
     });
+  });
+
+  it('B2 an agent without a budget is not charged', async () => {
+    await open('r', 100);
+    await hold('r', 70, { agentId: 'unknown' });
+    expect((await usage('r')).held.tokens).toBe(70);
   });
 
   it('B2 runs with the same id in two namespaces have separate budgets', async () => {

@@ -20,14 +20,14 @@ export class TestHosts {
   readonly logged: Record<string, unknown>[] = [];
   private readonly hosts: TestHost[] = [];
 
-  private constructor(private readonly database: TestDatabase) {}
+  private constructor(readonly database: TestDatabase) {}
 
   static async start(): Promise<TestHosts> {
     return new TestHosts(await testDatabase());
   }
 
-  async add(): Promise<TestHost> {
-    const runtime = await testRuntime(await this.database.connectAgain(), { lifecycle: { shutdownMs: 200 } });
+  async add(connection: Parameters<TestDatabase['connectAgain']>[0] = {}): Promise<TestHost> {
+    const runtime = await testRuntime(await this.database.connectAgain(connection), { lifecycle: { shutdownMs: 200 } });
     const fake = new FakeAgentProvider();
     runtime.providers.register(fake);
     const record = (message: Record<string, unknown>): number => this.logged.push(message);

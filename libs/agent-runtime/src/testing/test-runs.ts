@@ -21,6 +21,7 @@ import { RunChannel } from '../runs/run.channel.js';
 import { RunFeed } from '../runs/run.feed.js';
 import type { Run, StartRun } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
+import { RunRedactor } from '../runs/run.redactor.js';
 import { RunSweeper } from '../runs/run.sweeper.js';
 import { RunWorkers } from '../runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
@@ -31,7 +32,7 @@ import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { Tool } from '../tools/tool.js';
 
-const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'one' } }, aliases: {} };
+const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'echo' } }, aliases: {} };
 const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 const LOG = { log: () => undefined, warn: () => undefined, error: () => undefined };
@@ -48,6 +49,8 @@ export interface TestAgent {
 export class TestAgents {
   readonly defined = new Map<string, TestAgent>();
   readonly foreign = new Map<string, () => Agent>();
+  /** Definitions that have no factory: the runtime builds their agents. */
+  readonly plain = new Set<string>();
   /** The models of all replicas, by agent. */
   readonly models = new Map<string, ScriptedModel[]>();
 
@@ -79,11 +82,12 @@ class TestHost extends HostedAgents {
     const spending = module.get(LedgerSpending, { strict: false });
     const parts = { agents: this.agents, spending, delegation };
     this.parts = parts;
-    const { defined, foreign } = this.agents;
+    const { defined, foreign, plain } = this.agents;
     for (const [name, agent] of defined)
       delegation.factories.register(name, `The agent ${name}.`, () => reactAgent(name, agent, parts));
+    for (const [name, create] of foreign) delegation.factories.register(name, `The agent ${name}.`, create);
     const definitions = module.get(DefinitionsService, { strict: false });
-    for (const name of [...defined.keys(), ...foreign.keys()]) await define(definitions, name);
+    for (const name of [...defined.keys(), ...foreign.keys(), ...plain]) await define(definitions, name);
   }
 
   async use({ name }: { name: string }): Promise<AgentUse> {
@@ -113,6 +117,7 @@ export interface TestRuns {
   feed: RunFeed;
   workers: RunWorkers;
   sweeper: RunSweeper;
+  redactor: RunRedactor;
   budgets: BudgetsService;
   events: TestEvents;
   start(): void;
@@ -144,6 +149,7 @@ export async function testRuns(
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
+    redactor: module.get(RunRedactor, anywhere),
     budgets: module.get(BudgetsService, anywhere),
     start: () => [events, channel, workers].forEach((part) => part.start()),
     stop: async () => {

@@ -28,6 +28,7 @@ import { Delegation } from '../delegation/delegation.js';
 import { DefinitionSources } from '../deployment/definition.sources.js';
 import type { DeploymentOptions } from '../deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
+import { DefinitionImports } from '../imports/definition.imports.js';
 import { AgentBeats } from '../lifecycle/agent.beats.js';
 import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
@@ -53,6 +54,7 @@ export interface TestRuntime {
   faults: RecordedFaults;
   /** Registers the definitions of the deployment, as a start does. */
   sources: DefinitionSources;
+  imports: DefinitionImports;
   lifecycle: AgentLifecycle;
   host: AgentHost;
   beats: AgentBeats;
@@ -107,6 +109,7 @@ export async function testRuntime(db: Database, options: TestRuntimeOptions = {}
     vendors: module.get(VendorRegistry, anywhere),
     faults,
     sources: module.get(DefinitionSources, anywhere),
+    imports: module.get(DefinitionImports, anywhere),
     lifecycle: module.get(AgentLifecycle, anywhere),
     host: module.get(AgentHost, anywhere),
     beats: module.get(AgentBeats, anywhere),

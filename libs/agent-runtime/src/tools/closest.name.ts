@@ -27,16 +27,20 @@ function simplified(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, '');
 }
 
-/** The Levenshtein distance. */
+/** The number of inserted, removed, replaced or swapped characters: the optimal string alignment distance. */
 function differences(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const replaced = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swapped = isSwap ? (beforeLast[j - 2] ?? 0) + 1 : Infinity;
+      row.push(Math.min(replaced, swapped, (last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
     }
-    row = next;
+    beforeLast = last;
+    last = row;
   }
-  return row[b.length] ?? 0;
+  return last[b.length] ?? 0;
 }

@@ -44,7 +44,7 @@ export class RunningCall implements ToolContext {
 
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
-    if (this.state === 'abandoned') this.controller.abort();
+    if (this.state === 'abandoned') this.controller.abort(this.surroundings.signal.reason);
     return this.controller.signal;
   }
 
@@ -101,7 +101,7 @@ export class RunningCall implements ToolContext {
   private abandon(reason: string): void {
     this.state = 'abandoned';
     this.reject?.(new Error(reason));
-    this.controller?.abort();
+    this.controller?.abort(this.surroundings.signal.reason);
   }
 }
 

@@ -51,7 +51,7 @@ describe('a tool set', () => {
     expect(ToolSet.of(boxes, aRun(), { allow: [] }).names).toEqual([]);
   });
 
-  it('S2.2 rejects a tool with a name that vendors do not accept, even if the toolbox is of another kind', () => {
+  it('S2.2 rejects a tool with a name that vendors do not accept, also in a toolbox that toolBox() did not create', () => {
     const bad: ToolBox = { name: 'bad', tools: () => [{ ...tool('sum'), name: 'not a name' }] };
     expect(() => ToolSet.of([bad], aRun())).toThrow(expect.objectContaining({ code: 'TOOL_INVALID' }) as Error);
   });

@@ -71,6 +71,14 @@ export class EventFeed implements OnApplicationBootstrap {
     return this.newest;
   }
 
+  /** How many consumers follow the feed in this process, and how many events the slowest of them is behind. */
+  get consumers(): { count: number; behind: number } {
+    const position = this.newest ?? 0;
+    let behind = 0;
+    for (const { cursor } of this.subscriptions) behind = Math.max(behind, position - cursor);
+    return { count: this.subscriptions.size, behind };
+  }
+
   start(): void {
     this.loop.start();
   }

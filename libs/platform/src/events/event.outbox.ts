@@ -67,6 +67,9 @@ export class EventOutbox {
       );
     }
     this.store.stage(events);
-    this.db.afterCommit(() => this.sequencer.wake());
+    this.db.afterCommit(() => {
+      for (const { type } of events) this.db.counts.add(`events.${type}`);
+      this.sequencer.wake();
+    });
   }
 }

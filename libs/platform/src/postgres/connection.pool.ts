@@ -6,6 +6,15 @@ import { TOO_MANY_CONNECTIONS, sqlState } from './database.errors.js';
 const SHRUNK_MS = 1_000;
 const RETRY_MS = 50;
 
+export interface PoolUse {
+  /** The maximum number of connections. */
+  size: number;
+  used: number;
+  idle: number;
+  /** Operations that wait for a connection. */
+  waiting: number;
+}
+
 /**
  * A pool whose callers wait until a connection becomes free when the server accepts no more connections. The pool of the driver fails
  * the caller in this case, even if another connection of the same pool becomes free soon.
@@ -34,6 +43,11 @@ export class ConnectionPool {
         await this.shrink();
       }
     }
+  }
+
+  use(): PoolUse {
+    const { totalCount, idleCount, waitingCount } = this.pool;
+    return { size: this.size, used: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
   async end(): Promise<void> {

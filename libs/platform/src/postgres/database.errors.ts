@@ -1,5 +1,14 @@
 import { PlatformError } from '../errors.js';
 
+export const TOO_MANY_CONNECTIONS = '53300';
+export const DISK_FULL = '53100';
+
+/** What the operator must know about some states of Postgres. */
+const PROBLEMS: Record<string, string> = {
+  [DISK_FULL]: 'The disk of the database is full, so nothing can be written. The operator must free or add space.',
+  [TOO_MANY_CONNECTIONS]: 'The database accepts no more connections (max_connections).',
+};
+
 /**
  * Postgres did not respond in time, or the connection broke. The transaction was rolled back, unless its COMMIT was
  * already sent: then it may have been committed although the response is missing.
@@ -9,9 +18,8 @@ export class DatabaseUnavailableError extends PlatformError {
   override readonly retryAfterMs = 2_000;
 
   constructor(cause: unknown) {
-    super('The database does not respond. Try again later; a retry with an Idempotency-Key is always safe.', {
-      cause,
-    });
+    const problem = PROBLEMS[codeAndMessage(cause).code] ?? 'The database does not respond.';
+    super(`${problem} Try again later; a retry with an Idempotency-Key is always safe.`, { cause });
   }
 }
 
@@ -25,7 +33,6 @@ export class DatabaseBusyError extends PlatformError {
   }
 }
 
-export const TOO_MANY_CONNECTIONS = '53300';
 const LOCK_NOT_AVAILABLE = '55P03';
 const QUERY_CANCELED = '57014';
 const SERIALIZATION_FAILURE = '40001';

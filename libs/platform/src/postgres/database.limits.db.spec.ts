@@ -79,3 +79,18 @@ describe('reserved connections', () => {
     await database.db.query(`DROP ROLE ${role}`);
   });
 });
+
+describe('a database server without free resources', () => {
+  it.each([
+    ['53100', 'The disk of the database is full'],
+    ['53300', 'The database accepts no more connections'],
+  ])('SQLSTATE %s is an error that names the cause: %s (N6)', async (state, message) => {
+    await observer.query(`CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '${state}'; END $$`);
+    await observer.query('CREATE TRIGGER fail BEFORE UPDATE ON counter EXECUTE FUNCTION fail()');
+    await expect(increment(database.db, 1)).rejects.toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+});

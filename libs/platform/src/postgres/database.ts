@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import { Counts } from '../lifecycle/counts.js';
 import { StopsIn } from '../lifecycle/shutdown.order.js';
-import { ConnectionPool } from './connection.pool.js';
+import { ConnectionPool, type PoolUse } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
 import {
   clientOptions,
@@ -39,6 +40,8 @@ interface Scope {
  * order they were sent and share one round trip.
  */
 export class Database {
+  /** What this replica has counted. Every service that counts something has the database already. */
+  readonly counts = new Counts();
   private readonly scopes = new AsyncLocalStorage<Scope>();
   private readonly pools: Record<PoolName, ConnectionPool>;
   /** Whether prepared statements can be used. Unknown before the first connection. */
@@ -100,6 +103,11 @@ export class Database {
   /** A client outside the pools, not yet connected. The caller connects and ends it. */
   dedicatedClient(applicationName: string): Client {
     return new Client(clientOptions(this.options, applicationName));
+  }
+
+  /** The connections of each pool, and the operations that wait for one. */
+  poolUse(): Record<PoolName, PoolUse> {
+    return { ordinary: this.pools.ordinary.use(), reserved: this.pools.reserved.use() };
   }
 
   @StopsIn('database')

@@ -1,9 +1,10 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
+import { Counts } from '../lifecycle/counts.js';
 import type { Database } from '../postgres/database.js';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
 
-const NO_DATABASE = { detached: <T>(work: () => T): T => work() } as unknown as Database;
+const NO_DATABASE = { counts: new Counts(), detached: <T>(work: () => T): T => work() } as unknown as Database;
 
 interface HeldBatch {
   batch: readonly string[];

@@ -82,6 +82,8 @@ export class GroupCommit<Item, Result> {
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
       const items = batch.map(({ item }) => item);
+      this.db.counts.add(`batches.${this.options.name}`);
+      this.db.counts.add(`batched.${this.options.name}`, items.length);
       const committed = this.commit(items);
       await nextTick(); // lets the driver send the batch to Postgres
       deliver();

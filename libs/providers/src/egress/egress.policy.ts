@@ -28,8 +28,7 @@ export class EgressPolicy {
   /** Returns the parsed URL, or throws EGRESS_DENIED with the reason. */
   checkUrl(text: string | URL): URL {
     const url = parse(text);
-    if (url.protocol !== 'http:' && url.protocol !== 'https:')
-      throw denied(url.host, `${url.protocol} is not http or https`);
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw notHttp('http or https', String(text));
     if (url.username !== '' || url.password !== '') throw denied(url.host, 'a URL must not contain a user or password');
     this.checkPort(url);
     const address = literalOf(url.hostname);
@@ -62,13 +61,23 @@ export class EgressPolicy {
 }
 
 /** Programs disagree on what a backslash in a URL means, and the URL parser drops some control characters silently. */
+const MAX_SHOWN = 200;
 const AMBIGUOUS = /[\\\p{Cc}]/u;
 
 function parse(text: string | URL): URL {
   if (AMBIGUOUS.test(String(text)))
     throw new ProviderError('EGRESS_DENIED', 'The URL must not contain a backslash or a control character.');
-  if (!URL.canParse(String(text))) throw new ProviderError('EGRESS_DENIED', 'The address is not a URL.');
+  if (!URL.canParse(String(text))) throw notHttp('a URL', String(text));
   return new URL(text);
+}
+
+/** `localhost:3000` is a URL with the protocol `localhost:`, so the most frequent mistake is a missing `http://`. */
+function notHttp(expected: string, text: string): ProviderError {
+  const hint = /^[\w.-]+:\d/.test(text) ? ` Did you mean http://${text.slice(0, MAX_SHOWN)}?` : '';
+  return new ProviderError(
+    'EGRESS_DENIED',
+    `The address is not ${expected}: begin it with http:// or https://.${hint}`,
+  );
 }
 
 /** Returns the URL in the form in which it is stored: without a fragment, and without the slash of an empty path. */

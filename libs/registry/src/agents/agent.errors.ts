@@ -5,8 +5,8 @@ import type { LeaveReason } from './agent.record.js';
 export class AgentNotFoundError extends RegistryError {
   readonly code = 'AGENT_NOT_FOUND';
 
-  constructor(agentId: string) {
-    super(`No agent "${show(agentId)}" is registered. GET /v1/agents lists the registered agents.`);
+  constructor(agentId: string, message?: string) {
+    super(message ?? `No agent "${show(agentId)}" is registered. GET /v1/agents lists the registered agents.`);
   }
 }
 

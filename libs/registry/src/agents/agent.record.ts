@@ -53,7 +53,8 @@ export interface AgentBudget {
 }
 
 export interface AgentHealth {
-  state: HealthState;
+  /** Null if the agent has left. */
+  state: HealthState | null;
   lastHeartbeat: string | null;
   consecutiveFailures: number;
   circuitBreakerState: CircuitPhase;
@@ -119,8 +120,12 @@ export interface AgentRecord {
  * Returns the first status that applies, in this order: left, quarantined, draining, suspect, active. The desired state takes
  * precedence over the observed health. The circuit is not part of the status.
  */
-export function agentStatus(facts: { left: boolean; desiredState: DesiredState; health: HealthState }): AgentStatus {
-  if (facts.left) return 'left';
+export function agentStatus(facts: {
+  left: boolean;
+  desiredState: DesiredState;
+  health: HealthState | null;
+}): AgentStatus {
+  if (facts.left || facts.health === null) return 'left';
   if (facts.desiredState !== 'active') return facts.desiredState;
   return facts.health;
 }

@@ -71,7 +71,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     provider: { adapter: row.provider.adapter, type: row.provider.type, plan: row.provider.plan },
     budget: budgetIn(row, budgetsOf(row, now)),
     health: {
-      state: health,
+      state: row.leftAt === null ? health : null,
       lastHeartbeat: row.lastBeatAt?.toISOString() ?? null,
       consecutiveFailures: row.circuit.consecutiveFailures,
       circuitBreakerState: circuitPhase(row.circuit, now),

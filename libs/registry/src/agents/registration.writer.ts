@@ -36,21 +36,24 @@ export class RegistrationWriter {
   ) {}
 
   /**
-   * Locks and reads in one round trip, in the order that all writers use: namespaces, principals, agents, budgets. A generated agentId is not
-   * looked up; if it exists nevertheless, its insert fails, and the registration is decided again with `wait`.
+   * Locks and reads in the order that all writers use: namespaces, principals, agents, budgets. It takes one round trip, or two with
+   * `wait`. A generated agentId is not looked up; if it exists nevertheless, its insert fails, and the registration is decided again
+   * with `wait`.
    */
   async lock(batch: readonly Joining[], options: LockOptions): Promise<LockedBatch> {
     const { wait, owners, countAtMost } = options;
     const agentIds = batch.filter(({ isProposed }) => wait || isProposed).map(({ agentId }) => agentId);
-    const [namespaces, , owned, locked, rows, now, budgets] = await Promise.all([
+    const [namespaces, , owned, locked, rows, now, lockedBudgets] = await Promise.all([
       this.registrations.lockNamespaces(options.namespaces, agentIds),
       this.registrations.lockOwners(owners),
       this.registrations.countOwned(owners, agentIds, countAtMost),
       this.agents.lockMany(agentIds, wait),
       this.agents.findMany(agentIds),
       this.agents.now(),
-      this.budgets.lock(agentIds),
+      wait ? undefined : this.budgets.lock(agentIds),
     ]);
+    // A transaction that waits for agents must not hold the budget of an agent that was inserted after `lockMany`: it would be a deadlock.
+    const budgets = lockedBudgets ?? (await this.budgets.lock([...locked]));
     return { facts: { rows, locked, now, owned, namespaces }, budgets };
   }
 

@@ -70,17 +70,19 @@ export class BudgetExhaustedError extends RegistryError {
   constructor(budget: Budget, unit: Unit, requested: Amount, now: number) {
     const { windowEnd } = budget;
     const advice = windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up';
-    super(`${shortageOf(budget, unit)}; ${requested[unit]} are requested. ${advice}.`);
+    const consequence = requested[unit] === 0 ? ', so nothing can be reserved' : `; ${requested[unit]} are requested`;
+    super(`${shortageOf(budget, unit)}${consequence}. ${advice}.`);
     this.details = { budget: detailsOf(budget, unit), asked: requested[unit] };
     if (windowEnd !== null) this.retryAfterMs = Math.max(0, windowEnd - now);
   }
 }
 
 function shortageOf(budget: Budget, unit: Unit): string {
-  const { id, kind, subject, window, limit } = budget;
+  const { id, kind, subject, window, limit, reserved } = budget;
   if (kind === 'fleet') return `The ${window} budget of all namespaces has too few ${unit} left`;
   const left = available(budget)[unit] ?? 0;
-  return `The ${window} budget ${id} of the ${kind} "${localIdOf(subject)}" has ${left} of ${limit[unit]} ${unit} left`;
+  const held = reserved[unit] === 0 ? '' : ` (${reserved[unit]} are reserved)`;
+  return `The ${window} budget ${id} of the ${kind} "${localIdOf(subject)}" has ${left} of ${limit[unit]} ${unit} left${held}`;
 }
 
 function detailsOf({ id, kind, subject, window, limit, used, reserved }: Budget, unit: Unit): Record<string, unknown> {

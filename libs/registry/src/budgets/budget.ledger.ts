@@ -17,6 +17,7 @@ import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
+import { countOutcomes } from './ledger.counts.js';
 import { BudgetOwners, needsOwners } from './budget.owners.js';
 import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
 import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
@@ -126,7 +127,9 @@ export class BudgetLedger {
     for (let attempt = 0; ops.length > 0; attempt++) {
       try {
         // the first attempt does not look up the keys of new reservations, because they are almost always unused
-        return await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
+        const outcomes = await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
+        this.db.afterCommit(() => countOutcomes(this.db.counts, ops, outcomes));
+        return outcomes;
       } catch (error) {
         if (!(error instanceof KeyTakenError)) throw error;
         if (joined || attempt === MAX_ATTEMPTS) throw new DatabaseBusyError(error);

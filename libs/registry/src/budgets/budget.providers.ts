@@ -5,6 +5,7 @@ import { AgentBudgets } from './agent.budgets.js';
 import { DEFAULT_LOW_BUDGET } from './budget.js';
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
+import { BudgetStatus } from './budget.status.js';
 import { BudgetStore } from './budget.store.js';
 import { BudgetSweeper } from './budget.sweeper.js';
 import { BudgetsService } from './budgets.service.js';
@@ -22,6 +23,7 @@ export function budgetProviders(rules: BudgetRules = {}): Provider[] {
   const { low = DEFAULT_LOW_BUDGET, limits = DEFAULT_SPENDING_LIMITS, clock } = rules;
   const { runDepth = DEFAULT_RUN_DEPTH, heldQuota: quota = NO_QUOTA } = rules;
   return [
+    BudgetStatus,
     BudgetStore,
     LedgerStore,
     ReconciliationStore,

@@ -143,6 +143,11 @@ describe('a forecast', () => {
     expect(forecast({ ...budget, used: spent(2_000) }, { tokens: 1, microUsd: 0, overMs: 1 }, 7).runsOutAt).toBe(7);
   });
 
+  it('a forecast does not extrapolate half a second to an hour (N15)', () => {
+    const { tokens } = forecast(budget, { tokens: 600, microUsd: 0, overMs: 500 }, 0);
+    expect(tokens.perHour).toBe(7_200);
+  });
+
   it('S3.10 a forecast has no time after the year 9999 and no rate that JSON clients cannot read exactly', () => {
     const large = given.budgetState({ limit: limit(Number.MAX_SAFE_INTEGER) });
     expect(forecast(large, { tokens: 1, microUsd: 0, overMs: 1 }, 0).runsOutAt).toBeNull();

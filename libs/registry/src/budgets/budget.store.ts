@@ -52,6 +52,22 @@ type ReadingRow = BudgetRow & { createdAt: Date; refreshedAt: Date | null; refre
 const READING = `${BUDGET_COLUMNS}, b.created_at AS "createdAt", b.refreshed_at AS "refreshedAt",
   b.refresh_error AS "refreshError", clock_timestamp() AS now`;
 
+const INSERT = `WITH b AS (
+         INSERT INTO budget (kind, subject, window_kind, time_zone, path, root_id, limit_tokens, limit_micro_usd, low_tokens,
+           low_micro_usd, used_tokens, used_micro_usd, own_tokens, own_micro_usd, window_start, window_end, source, declared,
+           created_by, namespace)
+         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16,
+           $17)
+         ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *),
+       entered AS (
+         INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
+           window_start, marks, by)
+         SELECT id, 'opened', used_tokens, used_micro_usd, true, true, limit_tokens, limit_micro_usd, window_start, '{}', $16
+         FROM b)
+       SELECT ${BUDGET_COLUMNS} FROM b`;
+
+const FIND_OF = `SELECT ${READING} FROM budget b WHERE b.kind = $1 AND b.subject = $2 ORDER BY b.id`;
+
 /** The most ledger lines that a burn rate is computed from. */
 const BURN_LINES = 10_000;
 
@@ -67,40 +83,25 @@ export class BudgetStore {
   /** Inserts the budget and its first ledger line. Returns undefined if the budget exists already. */
   async insert(budget: NewBudget, { start, end }: WindowSpan): Promise<Budget | undefined> {
     const { kind, subject, window, timeZone, path, limit, low, used, source, declared, by } = budget;
-    const rows = await this.db.query<BudgetRow>(
-      `WITH b AS (
-         INSERT INTO budget (kind, subject, window_kind, time_zone, path, root_id, limit_tokens, limit_micro_usd, low_tokens,
-           low_micro_usd, used_tokens, used_micro_usd, own_tokens, own_micro_usd, window_start, window_end, source, declared,
-           created_by, namespace)
-         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16,
-           $17)
-         ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *),
-       entered AS (
-         INSERT INTO budget_entry (budget_id, kind, tokens, micro_usd, own, limit_changed, limit_tokens, limit_micro_usd,
-           window_start, marks, by)
-         SELECT id, 'opened', used_tokens, used_micro_usd, true, true, limit_tokens, limit_micro_usd, window_start, '{}', $16
-         FROM b)
-       SELECT ${BUDGET_COLUMNS} FROM b`,
-      [
-        kind,
-        subject,
-        window,
-        timeZone,
-        path,
-        limit.tokens,
-        limit.microUsd,
-        low.tokens,
-        low.microUsd,
-        used.tokens,
-        used.microUsd,
-        new Date(start),
-        end === null ? null : new Date(end),
-        source,
-        declared,
-        by,
-        namespaceOfBudget(budget),
-      ],
-    );
+    const rows = await this.db.query<BudgetRow>({ name: 'budget_insert', text: INSERT }, [
+      kind,
+      subject,
+      window,
+      timeZone,
+      path,
+      limit.tokens,
+      limit.microUsd,
+      low.tokens,
+      low.microUsd,
+      used.tokens,
+      used.microUsd,
+      new Date(start),
+      end === null ? null : new Date(end),
+      source,
+      declared,
+      by,
+      namespaceOfBudget(budget),
+    ]);
     return rows[0] && toBudget(rows[0]);
   }
 
@@ -110,9 +111,15 @@ export class BudgetStore {
   }
 
   async findOf(kind: BudgetKind, subject: string): Promise<BudgetReading[]> {
+    const rows = await this.db.query<ReadingRow>({ name: 'budget_of', text: FIND_OF }, [kind, subject]);
+    return rows.map(toReading);
+  }
+
+  async findAll(scopes: readonly { kind: BudgetKind; subject: string }[]): Promise<BudgetReading[]> {
     const rows = await this.db.query<ReadingRow>(
-      `SELECT ${READING} FROM budget b WHERE b.kind = $1 AND b.subject = $2 ORDER BY b.id`,
-      [kind, subject],
+      `SELECT ${READING} FROM budget b JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) USING (kind, subject)
+       ORDER BY b.id`,
+      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject)],
     );
     return rows.map(toReading);
   }

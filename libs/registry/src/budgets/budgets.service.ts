@@ -7,12 +7,14 @@ import {
   type Budget,
   type BudgetKind,
   FLEET,
+  insufficientUnit,
   type Limit,
   namespaceOfBudget,
   rolled,
   UNITS,
 } from './budget.js';
 import {
+  BudgetExhaustedError,
   BudgetExistsError,
   BudgetNotFoundError,
   InvalidBudgetError,
@@ -23,6 +25,7 @@ import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetFilter, type BudgetReading, type NewBudget } from './budget.store.js';
 import { isTimeZone, nextWindow, type BudgetWindow } from './budget.window.js';
+import type { BudgetScope } from './ledger.store.js';
 import { forecast, type Forecast } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
 
@@ -99,6 +102,19 @@ export class BudgetsService {
 
   async of(kind: BudgetKind, subject: string): Promise<BudgetReading[]> {
     return (await this.store.findOf(kind, subject)).map(current);
+  }
+
+  async ofAll(scopes: readonly BudgetScope[]): Promise<BudgetReading[]> {
+    return (await this.store.findAll(scopes)).map(current);
+  }
+
+  /** The error of a reservation of this amount now, without a reservation. Undefined if all budgets have enough left. */
+  async shortage(scopes: readonly BudgetScope[], amount: Amount): Promise<BudgetExhaustedError | undefined> {
+    for (const { budget, now } of await this.ofAll(scopes)) {
+      const unit = insufficientUnit(budget, amount);
+      if (unit) return new BudgetExhaustedError(budget, unit, amount, now);
+    }
+    return undefined;
   }
 
   async list(limit: number, after: number, filter: BudgetFilter): Promise<BudgetReading[]> {

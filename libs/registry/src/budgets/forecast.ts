@@ -22,11 +22,13 @@ export type Forecast = Record<Unit, UnitForecast> & {
 };
 
 const HOUR_MS = 3_600_000;
+/** A shorter period counts as this long: the first call of a budget says nothing about the calls of an hour. */
+const SHORTEST_PERIOD_MS = 5 * 60_000;
 
 export function forecast(budget: Budget, burn: Burn, now: number): Forecast {
   const left = available(budget);
   const of = (unit: Unit): UnitForecast => {
-    const perMs = burn.overMs > 0 ? burn[unit] / burn.overMs : 0;
+    const perMs = burn[unit] / Math.max(burn.overMs, SHORTEST_PERIOD_MS);
     return {
       perHour: Math.min(MAX_COUNT, Math.round(perMs * HOUR_MS)),
       available: left[unit],

@@ -283,9 +283,10 @@ export class LedgerBatch {
   private budgetsOf({
     owner,
     scopes: { agentId, callerId, runId },
+    agentMayLackBudget = false,
   }: ReserveRequest): { budgets: Budget[] } | { missing: [BudgetKind, string] } {
     const [agent, run] = [this.idsOf('agent', agentId), this.idsOf('run', runId)];
-    if (agentId !== null && agent.length === 0) return { missing: ['agent', agentId] };
+    if (agentId !== null && agent.length === 0 && !agentMayLackBudget) return { missing: ['agent', agentId] };
     if (runId !== null && run.length === 0) return { missing: ['run', runId] };
     const ancestors = run.flatMap((id) => [...(this.budgets.get(id)?.path ?? [])]);
     const ids = new Set([

@@ -5,7 +5,8 @@ export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
 /**
  * The subjects whose budgets a call concerns, as qualified ids of one namespace. The budgets of the namespace and of the fleet are
- * concerned, too. A named agent or run must have a budget.
+ * concerned, too. A named agent or run must have a budget, unless the request
+ * allows an agent without one.
  */
 export interface Scopes {
   agentId: string | null;
@@ -41,6 +42,8 @@ export interface ReserveRequest {
   /** A repeated request with the same key returns the same reservation. */
   key: string;
   scopes: Scopes;
+  /** If the agent has no budget, it is not charged. Otherwise, the request is rejected. */
+  agentMayLackBudget?: boolean;
   /** The principal that must own the agent and the run. Absent: any agent and run. */
   onlyOwnedBy?: string;
   amount: Amount;

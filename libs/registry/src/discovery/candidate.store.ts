@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import type { LeaveReason } from '../agents/agent.record.js';
 import type { BeatRow } from '../leases/lease.store.js';
 
 /** The last heartbeat of an agent, with the versions of its record and budgets in Postgres. */
@@ -8,6 +9,19 @@ export interface MatchedRow extends BeatRow {
   /** The sum of the versions of its budgets, because the ledger does not change the revision of the agent. */
   budgetVersions: string;
 }
+
+/** An agent that has left. */
+export interface DepartedRow {
+  agentId: string;
+  name: string;
+  leaveReason: LeaveReason;
+  agoMs: number;
+}
+
+/** How long an explanation includes an agent that left, how many of them it shows, and how many rows it reads for them. */
+const RECENT_MS = 15 * 60_000;
+const MAX_DEPARTED = 20;
+const MAX_READ = 5_000;
 
 @Injectable()
 export class CandidateStore {
@@ -22,6 +36,19 @@ export class CandidateStore {
          (SELECT coalesce(sum(b.version), 0) FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS "budgetVersions"
        FROM agent a JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
        WHERE a.left_at IS NULL AND a.namespace = $1 AND ${conditions}`,
+      [namespace, ...groups],
+    );
+  }
+
+  /** The agents of the namespace that left recently and had at least one key of each group; the latest first. */
+  async departed(namespace: string, groups: readonly (readonly string[])[]): Promise<DepartedRow[]> {
+    const conditions = groups.map((_, at) => ` AND capability_keys && $${at + 2}::text[]`).join('');
+    return await this.db.query<DepartedRow>(
+      `SELECT agent_id AS "agentId", name, leave_reason AS "leaveReason",
+         (extract(epoch FROM clock_timestamp() - left_at) * 1000)::float8 AS "agoMs"
+       FROM (SELECT * FROM agent WHERE left_at > clock_timestamp() - interval '${RECENT_MS} ms'
+             ORDER BY left_at DESC LIMIT ${MAX_READ}) AS recent
+       WHERE namespace = $1${conditions} ORDER BY left_at DESC LIMIT ${MAX_DEPARTED}`,
       [namespace, ...groups],
     );
   }

@@ -13,6 +13,7 @@ import {
   type Revision,
   type Vitals,
 } from './directory.entry.js';
+import { Census } from './census.js';
 import { Listing } from './listing.js';
 import { DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from './routability.js';
 import { Timeline } from './timeline.js';
@@ -60,6 +61,14 @@ export class Directory {
   /** The index of a namespace. It is empty if no agent of the namespace is listed. */
   indexOf(namespace: string): CapabilityIndex {
     return this.indexes.get(namespace) ?? new CapabilityIndex();
+  }
+
+  /** Counts the listed agents by status, health and phase of their circuit. */
+  census(now: number): Census {
+    this.advance(now);
+    const census = new Census();
+    for (const { assessment } of this.listings.values()) census.add(assessment.record);
+    return census;
   }
 
   /** The last write that is applied; undefined if the agent is not listed. */

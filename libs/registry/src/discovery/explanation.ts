@@ -33,6 +33,16 @@ export function explain(
   return { excluded: excluded.slice(0, MAX_SHOWN), excludedTotal: excluded.length };
 }
 
+/** Adds agents that left to the excluded ones. */
+export function withDeparted<Facts extends Pick<Ranking, 'excluded' | 'excludedTotal'>>(
+  facts: Facts,
+  departed: readonly ExcludedAgent[],
+): Facts {
+  if (departed.length === 0) return facts;
+  const { excluded = [], excludedTotal = 0 } = facts;
+  return { ...facts, excluded: [...excluded, ...departed], excludedTotal: excludedTotal + departed.length };
+}
+
 /** Returns the time until the first capable agent becomes routable by waiting alone; null if none does. */
 export function retryAfterMs(plan: QueryPlan, search: Search, now: number): number | null {
   let soonest = Infinity;

@@ -3,9 +3,9 @@ import type { AgentQuery } from './agent.query.js';
 import { rankingJson, toRanking, type QueryResult } from './query.result.js';
 import type { Match } from './candidate.js';
 import { Directory } from './directory.js';
-import { explain, retryAfterMs, unclaimed } from './explanation.js';
+import { explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
-import type { Ranking } from './ranking.js';
+import type { ExcludedAgent, Ranking } from './ranking.js';
 import { Rotation } from './rotation.js';
 import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
@@ -16,6 +16,8 @@ import { Strategies } from './strategies/strategies.js';
  */
 @Injectable()
 export class Ranker {
+  /** Queries of this replica since its start. */
+  readonly counts = { queries: 0, empty: 0, milliseconds: 0 };
   private readonly rotation = new Rotation();
 
   constructor(
@@ -31,11 +33,22 @@ export class Ranker {
     return toRanking(this.resultOf(this.plan(query), now));
   }
 
-  rankJson(plan: QueryPlan, now: number): string {
-    return rankingJson(this.resultOf(plan, now));
+  /** `departed` are agents that left recently; an explanation lists them after the live ones. */
+  rankJson(plan: QueryPlan, now: number, departed: readonly ExcludedAgent[] = []): string {
+    const { facts, ...result } = this.resultOf(plan, now);
+    return rankingJson({ ...result, facts: withDeparted(facts, departed) });
   }
 
   private resultOf(plan: QueryPlan, now: number): QueryResult {
+    const started = performance.now();
+    const result = this.search(plan, now);
+    this.counts.queries += 1;
+    this.counts.empty += result.matches.length === 0 ? 1 : 0;
+    this.counts.milliseconds += performance.now() - started;
+    return result;
+  }
+
+  private search(plan: QueryPlan, now: number): QueryResult {
     const at = this.directory.advance(now);
     const search = new Search(plan, this.directory.indexOf(plan.namespace));
     const matches = this.match(plan, search);

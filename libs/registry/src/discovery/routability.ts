@@ -19,7 +19,8 @@ export type ExclusionCode =
   | 'price_unknown'
   | 'price_too_high'
   | 'tokens_too_few'
-  | 'label_mismatch';
+  | 'label_mismatch'
+  | 'left';
 
 export interface Exclusion {
   code: ExclusionCode;

@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { DatabaseUnavailableError } from '#rollcall/platform';
 import type { AgentQuery } from './agent.query.js';
 import { CandidateStore, type MatchedRow } from './candidate.store.js';
 import { Directory } from './directory.js';
 import { isNewer, type DirectoryEntry } from './directory.entry.js';
+import { toExcluded } from './departure.js';
 import { DirectorySync } from './directory.sync.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
+import type { ExcludedAgent } from './ranking.js';
 import { Search } from './search.js';
 import { Strategies } from './strategies/strategies.js';
 
@@ -34,12 +37,28 @@ export class StrongReader {
     const plan = planQuery(query, this.directory.aliases, this.strategies);
     const groups = this.groupsOf(plan);
     if (groups.length === 0 || plan.fuzzy) return await this.readFleet();
-    const matched = await this.candidates.matching(plan.namespace, groups);
+    // an explanation also shows near matches, so one group is enough for it
+    const matched = await this.candidates.matching(plan.namespace, plan.explain ? [groups.flat()] : groups);
     this.sync.applyBeats(matched, await this.sync.time());
     const present = new Set(matched.map(({ agentId }) => agentId));
     const stale = [...matched.filter((row) => this.isOutdated(row)).map(idOf), ...this.noLongerMatching(plan, present)];
     for (let at = 0; at < stale.length; at += SLICE) await this.sync.refresh(stale.slice(at, at + SLICE));
     return stale.length;
+  }
+
+  /** Reads one agent, by its qualified id. */
+  async read(agentId: string): Promise<void> {
+    await this.sync.refresh([agentId]);
+  }
+
+  /** The agents that would match if they had not left recently. Without the database, an explanation does not have them. */
+  async departed(plan: QueryPlan): Promise<ExcludedAgent[]> {
+    try {
+      return (await this.candidates.departed(plan.namespace, this.groupsOf(plan))).map(toExcluded);
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) return [];
+      throw error;
+    }
   }
 
   /** Callers that arrive during a read share the next one, because the current read may miss changes that they must see. */
@@ -55,12 +74,11 @@ export class StrongReader {
     return await this.currentRead;
   }
 
-  /** An agent must have at least one key of each group. With `explain` there is one group, so that near matches are read. */
-  private groupsOf({ all, any, explain }: QueryPlan): string[][] {
+  /** An agent must have at least one key of each group. */
+  private groupsOf({ all, any }: QueryPlan): string[][] {
     const keys = (requested: readonly string[]): string[] =>
       requested.flatMap((one) => this.directory.aliases.searchKeysFor(one));
-    const groups = [...all.map((one) => keys([one])), ...(any.length > 0 ? [keys(any)] : [])];
-    return explain && groups.length > 0 ? [groups.flat()] : groups;
+    return [...all.map((one) => keys([one])), ...(any.length > 0 ? [keys(any)] : [])];
   }
 
   private isOutdated({ agentId, generation, revision, budgetVersions }: MatchedRow): boolean {

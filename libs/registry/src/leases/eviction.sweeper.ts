@@ -100,6 +100,7 @@ export class EvictionSweeper {
     await this.events.suspected(remaining, lease.missesUntilSuspect);
     await this.budgets.applyLastReports(evicted);
     await this.events.left(evicted, 'evicted');
+    this.db.afterCommit(() => this.db.counts.add('evictions', evicted.length));
     return {
       swept: true,
       evicted: evicted.map(idOf),

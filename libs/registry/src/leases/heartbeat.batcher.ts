@@ -20,7 +20,7 @@ export class HeartbeatBatcher {
   private readonly listeners: Listener[] = [];
 
   constructor(
-    db: Database,
+    private readonly db: Database,
     private readonly store: LeaseStore,
   ) {
     this.group = new GroupCommit<Heartbeat, Committed>(db, {
@@ -89,6 +89,8 @@ export class HeartbeatBatcher {
       counted.push(beats[index]);
       if (result.moved) moved.push(beats[index].agentId);
     }
+    this.db.counts.add('heartbeats.accepted', counted.length);
+    this.db.counts.add('heartbeats.rejected', results.length - counted.length);
     if (counted.length === 0) return;
     for (const listener of this.listeners) listener(counted, { beatAt, moved });
   }

@@ -9,7 +9,7 @@ import { isOverBudget, withinBudget } from './time.budget.js';
 const COMPILE_MS = 1_000;
 const VALIDATE_MS = 250;
 
-/** Linear time for every pattern. Ajv calls it instead of `new RegExp`, and recognises equal patterns by their text. */
+/** Creates patterns that need linear time. Ajv calls it instead of `new RegExp`, and recognises equal patterns by their text. */
 const linearRegExp = Object.assign(
   (pattern: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern));
@@ -26,8 +26,6 @@ const OPTIONS = {
   code: { regExp: linearRegExp },
 } as const;
 
-/** Whether the compiler has been loaded. Its first use is slow, and must not count for the schema of a server. */
-
 /** Checks inputs against a JSON Schema that a third party wrote. */
 export class ForeignSchema {
   private constructor(private readonly validate: ValidateFunction) {}
@@ -36,7 +34,7 @@ export class ForeignSchema {
   static compile(schema: Readonly<Record<string, unknown>>): ForeignSchema {
     const problem = schemaProblem(schema);
     if (problem !== undefined) throw new Error(problem);
-    split(schema); // prepares the dialect, which is no cost of this schema
+    split(schema); // creates the compiler of the dialect, which must not count for the time limit of this schema
     try {
       return new ForeignSchema(withinBudget(COMPILE_MS, () => compile(schema)));
     } catch (error) {

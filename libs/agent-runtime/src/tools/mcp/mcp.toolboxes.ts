@@ -3,7 +3,7 @@ import { BackgroundFaults, Periodic } from '#rollcall/platform';
 import { McpClients, ProviderError } from '#rollcall/providers';
 import { ToolCatalog } from '../tool.catalog.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
-import { type DisabledTool, McpToolBox } from './mcp.toolbox.js';
+import { McpToolBox } from './mcp.toolbox.js';
 import { ToolPinStore } from './tool-pin.store.js';
 
 const REFRESH_EVERY_MS = 30_000;
@@ -13,6 +13,7 @@ const REFRESH_EVERY_MS = 30_000;
 export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
   readonly all: readonly McpToolBox[];
   private readonly log = new Logger('mcp');
+  /** The state of each server that was logged last. */
   private readonly known = new Map<McpToolBox, string>();
 
   constructor(
@@ -46,7 +47,7 @@ export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
     if (box) await this.refreshOne(box);
   }
 
-  /** A server that fails is logged when its state changes, and is tried again. Any other error is one of Rollcall. */
+  /** An error of the server is logged when the state of the server changes. Any other error is a bug in Rollcall. */
   private async refreshOne(box: McpToolBox): Promise<void> {
     try {
       await box.refresh();
@@ -56,16 +57,12 @@ export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
     this.logChanges(box);
   }
 
-  private logChanges({ server, error, disabled }: McpToolBox, box = this.boxOf(server)): void {
+  private logChanges(box: McpToolBox): void {
+    const { server, error, disabled } = box;
     const state = JSON.stringify([error?.code, disabled]);
-    if (!box || this.known.get(box) === state) return;
+    if (this.known.get(box) === state) return;
     this.known.set(box, state);
     if (error) this.log.warn({ event: 'mcp.server_failed', server, code: error.code, message: error.message });
-    for (const { tool, reason } of disabled as DisabledTool[])
-      this.log.warn({ event: 'mcp.tool_disabled', server, tool, reason });
-  }
-
-  private boxOf(server: string): McpToolBox | undefined {
-    return this.all.find((one) => one.server === server);
+    for (const { tool, reason } of disabled) this.log.warn({ event: 'mcp.tool_disabled', server, tool, reason });
   }
 }

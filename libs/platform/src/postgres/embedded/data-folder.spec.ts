@@ -14,6 +14,15 @@ describe('the data folder', () => {
     for (const created of [path, join(folder, 'a')]) expect(statSync(created).mode & 0o777).toBe(0o700);
   });
 
+  it('names a full disk as the reason why Postgres cannot be set up (N6)', () => {
+    const { message } = new DataFolder('/data').setupFailed(
+      'could not extend file: No space left on device',
+      undefined,
+    );
+    expect(message).toMatch(/^Postgres could not be set up in \/data: the disk is full\. Free at least/);
+    expect(new DataFolder('/data').setupFailed('no locale', undefined).message).toContain('no locale');
+  });
+
   it('the error for a path where no folder can be created names the setting', () => {
     const claim = (): void => new DataFolder('/proc/rollcall/data').claim();
     expect(claim).toThrow(DataFolderError);

@@ -10,6 +10,7 @@ export class DataFolderError extends Error {
 
 /** ENOENT: the parent exists, but the system allows no folder in it, as in /proc. */
 const UNWRITABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'ENOENT']);
+const NO_SPACE = /No space left on device|ENOSPC/;
 const Owner = z.object({ pid: z.number(), identity: z.string() });
 
 /**
@@ -54,6 +55,13 @@ export class DataFolder {
       if (performance.now() - started > waitMs) throw this.stillRunning(pid);
       await delay(50);
     }
+  }
+
+  setupFailed(reason: string, cause: unknown): DataFolderError {
+    if (!NO_SPACE.test(reason))
+      return new DataFolderError(`Postgres could not be set up in ${this.path}: ${reason}`, { cause });
+    const advice = 'Free at least 200 MB, or choose a folder on another disk with ROLLCALL_DATA_DIR.';
+    return new DataFolderError(`Postgres could not be set up in ${this.path}: the disk is full. ${advice}`, { cause });
   }
 
   private removeStaleLock(): void {

@@ -12,6 +12,8 @@ import { makeSocketFolder } from './socket-folder.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
+  /** Programs of an installed Postgres. Default: those that npm installed. */
+  binaries?: Binaries;
   /** Additional `name=value` server settings. */
   settings?: string[];
   /** Called when the server has ended unexpectedly, before it is started again. */
@@ -56,7 +58,7 @@ export class EmbeddedPostgres {
   ) {}
 
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-    const binaries = await findBinaries();
+    const binaries = options.binaries ?? (await findBinaries());
     const folder = new DataFolder(options.folder);
     folder.claim();
     let socketFolder: string | undefined;
@@ -101,12 +103,7 @@ export class EmbeddedPostgres {
     try {
       await killOnExit(promisify(execFile)(program, args, this.processOptions()));
     } catch (error) {
-      throw new DataFolderError(
-        `Postgres could not be set up in ${this.folder.path}: ${tail(stderrOf(error))}${adviceFor(this.user)}`,
-        {
-          cause: error,
-        },
-      );
+      throw this.folder.setupFailed(`${tail(stderrOf(error))}${adviceFor(this.user)}`, error);
     }
     renameSync(target, this.folder.cluster);
   }
@@ -166,6 +163,8 @@ export class EmbeddedPostgres {
     try {
       const existing = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
       if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+    } catch (error) {
+      throw this.folder.setupFailed((error as Error).message, error);
     } finally {
       await client.end();
     }

@@ -18,10 +18,14 @@ export function toSendMessage({ parts }: AgentMessage, options: HandleOptions): 
   });
   return {
     tenant: '',
-    message: { ...message, parts: parts.map(toA2aPart) },
+    message: { ...message, parts: toA2aParts(parts) },
     configuration: undefined,
     metadata: undefined,
   };
+}
+
+export function toA2aParts(parts: readonly ContentPart[]): Part[] {
+  return parts.map(toA2aPart);
 }
 
 function toA2aPart(part: ContentPart): Part {
@@ -33,7 +37,7 @@ function toA2aPart(part: ContentPart): Part {
 }
 
 /** Converts parts of A2A. A part without content, which a later protocol version may define, is ignored. */
-export function toParts(parts: readonly Part[] = []): ContentPart[] {
+export function fromA2aParts(parts: readonly Part[] = []): ContentPart[] {
   return parts.flatMap((part) => toPart(part) ?? []);
 }
 

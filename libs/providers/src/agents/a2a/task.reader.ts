@@ -7,7 +7,7 @@ import { ArtifactParts } from '../artifact.parts.js';
 import { type ContentPart, textOfParts } from '../content.part.js';
 import { type Redact, redactParts } from '../redact.parts.js';
 import { readUsage } from '../wire/wire.schema.js';
-import { phaseOf, toConversation, toParts } from './a2a.mapper.js';
+import { phaseOf, toConversation, fromA2aParts } from './a2a.mapper.js';
 
 type Status = NonNullable<Task['status']>;
 
@@ -84,7 +84,7 @@ export class TaskReader {
     this.contextId = message.contextId || undefined;
     this.metadata = message.metadata;
     if (message.role !== Role.ROLE_AGENT) return;
-    const parts = toParts(message.parts);
+    const parts = fromA2aParts(message.parts);
     const text = textOfParts(parts);
     if (text !== '') yield { type: 'text', text: this.redact(text) };
     yield this.finished({ outcome: 'completed' }, parts);
@@ -93,7 +93,7 @@ export class TaskReader {
   private *artifact(artifact: Artifact | undefined, append: boolean, last: boolean): Generator<AgentEvent> {
     if (!artifact) return;
     const { artifactId: id, name } = artifact;
-    const whole = toParts(artifact.parts);
+    const whole = fromA2aParts(artifact.parts);
     const addition = append ? whole : this.artifacts.additionOf(id, whole);
     const isNew = !this.artifacts.has(id);
     if (addition?.length === 0 && !isNew && !last) return; // an agent may repeat an artifact
@@ -107,7 +107,7 @@ export class TaskReader {
   }
 
   private *status(status?: Status): Generator<AgentEvent> {
-    const parts = toParts(status?.message?.parts);
+    const parts = fromA2aParts(status?.message?.parts);
     const text = textOfParts(parts);
     switch (phaseOf(status?.state)) {
       case 'completed':

@@ -1,7 +1,7 @@
 import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import { describeModelProviderContract } from '../../testing/model-provider.contract.js';
 import type { Scenario } from '../../testing/wires/scenario.js';
-import { textOf, toolCallsOf, userMessage } from '../message.js';
+import { type AssistantPart, textOf, toolCallsOf, userMessage } from '../message.js';
 import type { ModelRequest } from '../model.provider.js';
 import {
   after,
@@ -95,7 +95,30 @@ describe('S1.10 a scripted model', () => {
     const vendor = new ScriptedVendor({ mine: () => scripted(say('mine')) });
     expect(textOf((await vendor.open({ model: 'echo' }).complete(HELLO)).content)).toBe('You said: hello');
     expect(textOf((await vendor.open({ model: 'mine' }).complete(HELLO)).content)).toBe('mine');
-    expect(() => vendor.open({ model: 'other' })).toThrow(/Known scripts: echo, mine/);
+    expect(() => vendor.open({ model: 'other' })).toThrow(/Known scripts: demo, echo, mine/);
+  });
+
+  it('the demo model reads the clock, asks another agent, and repeats any other message', async () => {
+    const demo = new ScriptedVendor().open({ model: 'demo' });
+    const replyTo = async (...messages: ModelRequest['messages']): Promise<AssistantPart[]> =>
+      (await demo.complete({ messages })).content;
+    const calls = async (...messages: ModelRequest['messages']): Promise<unknown> =>
+      toolCallsOf(await replyTo(...messages)).map(({ name, input }) => [name, input]);
+    const output = '<agent_output agent="clerk" outcome="completed">\nDone.\n</agent_output>';
+    const answered = (content: AssistantPart[]): ModelRequest['messages'] => [
+      { role: 'assistant', content },
+      {
+        role: 'tool',
+        content: toolCallsOf(content).map(({ id, name }) => ({ type: 'tool-result', id, name, output })),
+      },
+    ];
+    const clock = userMessage('Read the clock 1 times.');
+    const ask = userMessage('Ask clerk: Work.');
+    expect(textOf(await replyTo(userMessage('hello')))).toBe('You said: hello');
+    expect(await calls(clock)).toEqual([['clock', {}]]);
+    expect(textOf(await replyTo(clock, ...answered(await replyTo(clock))))).toBe('I have read the clock 1 times.');
+    expect(await calls(ask)).toEqual([['delegate_to_agent', { agent: 'clerk', task: 'Work.' }]]);
+    expect(textOf(await replyTo(ask, ...answered(await replyTo(ask))))).toBe('clerk answered: Done.');
   });
 });
 

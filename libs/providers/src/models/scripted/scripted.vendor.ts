@@ -1,23 +1,8 @@
 import { ProviderError } from '../../errors.js';
-import type { ModelProvider, ModelRequest } from '../model.provider.js';
+import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
-import { after, callTool, say } from './script.js';
+import { DEMO, ECHO, STEPS } from './demo.scripts.js';
 import { ScriptedModel, type StepFunction } from './scripted.model.js';
-
-/** Scripts of every installation, so that a demo runs without a key. */
-const ECHO: StepFunction = (request) => say(`You said: ${lastUserText(request)}`);
-
-const STEP_DELAY_MS = 200;
-const MAX_STEPS = 50;
-
-/** Reads the clock as often as the first number in the first message of the user says, with a short pause before each reply. */
-const STEPS: StepFunction = ({ messages }) => {
-  const first = messages.find((message) => message.role === 'user');
-  const wanted = Math.min(MAX_STEPS, Number(/\d+/.exec(JSON.stringify(first?.content))?.[0] ?? 3));
-  const made = messages.filter(({ role }) => role === 'assistant').length;
-  if (made < wanted) return after(STEP_DELAY_MS, callTool('clock', {}, `clock-${made + 1}`));
-  return after(STEP_DELAY_MS, say(`I have read the clock ${wanted} times.`));
-};
 
 /** Offers scripts as models, for tests of a whole installation and for demos without a key. */
 export class ScriptedVendor implements ModelVendor {
@@ -27,9 +12,8 @@ export class ScriptedVendor implements ModelVendor {
   private readonly scripts: Map<string, () => ModelProvider>;
 
   constructor(scripts: Record<string, () => ModelProvider> = {}) {
-    this.scripts = new Map(
-      Object.entries({ echo: scriptOf(ECHO, 'echo'), steps: scriptOf(STEPS, 'steps'), ...scripts }),
-    );
+    const builtIn = { demo: scriptOf(DEMO, 'demo'), echo: scriptOf(ECHO, 'echo'), steps: scriptOf(STEPS, 'steps') };
+    this.scripts = new Map(Object.entries({ ...builtIn, ...scripts }));
   }
 
   open({ model }: Pick<ModelConnection, 'model'>): ModelProvider {
@@ -42,9 +26,4 @@ export class ScriptedVendor implements ModelVendor {
 
 function scriptOf(script: StepFunction, name: string): () => ModelProvider {
   return () => new ScriptedModel(script, name);
-}
-
-function lastUserText({ messages }: ModelRequest): string {
-  const last = messages.findLast((message) => message.role === 'user');
-  return last?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
 }

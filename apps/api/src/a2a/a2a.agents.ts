@@ -1,0 +1,63 @@
+import type { AgentSkill } from '@a2a-js/sdk';
+import { Injectable } from '@nestjs/common';
+import { DefinitionsService } from '#rollcall/agent-runtime';
+import { qualifiedId } from '#rollcall/platform';
+import { AgentNotFoundError, AgentsService, Directory, DirectoryFollower } from '#rollcall/registry';
+import { VERSION } from '../version.js';
+import { type A2aAgent, definedAgent, registeredAgent } from './a2a.agent.js';
+import { cardOf, skill, skillsOf } from './agent.card.js';
+import { PublicUrl } from './public.url.js';
+
+/** How many agents the extended card of Rollcall considers. */
+const MAX_AGENTS = 200;
+const NAME = 'Rollcall';
+const ABOUT =
+  'Registry and runtime for agents. Sends each message to the best agent that has the capabilities named in its metadata, to the ' +
+  'agent that `tenant` names, or to the default agent.';
+const ROUTE: AgentSkill = skill('route', 'Send work to an agent', ABOUT, ['routing', 'agents']);
+
+/** Finds the agents that A2A clients address, and builds their cards from the live records. */
+@Injectable()
+export class A2aAgents {
+  constructor(
+    private readonly directory: Directory,
+    private readonly follower: DirectoryFollower,
+    private readonly agents: AgentsService,
+    private readonly definitions: DefinitionsService,
+    private readonly urls: PublicUrl,
+  ) {}
+
+  /** Rollcall itself. Its extended card lists the capabilities of the agents of a namespace. */
+  rollcall(): A2aAgent {
+    const card = this.rollcallCard([ROUTE]);
+    return { agentId: null, card, extended: card };
+  }
+
+  async extendedRollcall(namespace: string): Promise<A2aAgent> {
+    const listed = await this.agents.list(MAX_AGENTS, undefined, { namespace });
+    const capabilities = [...new Set(listed.flatMap((agent) => agent.capabilities))].toSorted();
+    const found = capabilities.length > 0 ? skillsOf(capabilities, { name: NAME, description: ABOUT }) : [];
+    const agent = this.rollcall();
+    return { ...agent, extended: this.rollcallCard([ROUTE, ...found]) };
+  }
+
+  /** Rejects with AGENT_NOT_FOUND. */
+  async find(namespace: string, agentId: string): Promise<A2aAgent> {
+    await this.follower.refresh();
+    const record = this.directory.find(qualifiedId(namespace, agentId))?.record;
+    const definition = await this.definitions.find({ namespace, name: nameOf(record?.definition) ?? agentId });
+    const url = this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
+    if (record) return registeredAgent(record, url, definition);
+    if (definition) return definedAgent(definition, url);
+    throw new AgentNotFoundError(agentId);
+  }
+
+  private rollcallCard(skills: readonly AgentSkill[]): A2aAgent['card'] {
+    return cardOf({ name: NAME, description: ABOUT, version: VERSION, url: this.urls.of('/a2a'), skills });
+  }
+}
+
+/** The name in `name@revision`. */
+function nameOf(definition: string | null | undefined): string | undefined {
+  return definition?.split('@')[0];
+}

@@ -1,0 +1,23 @@
+import type { RunActor, RunKey } from '#rollcall/agent-runtime';
+import type { FastifyRequest } from 'fastify';
+import type { Principal } from '../auth/principal.js';
+import { actorOf } from '../runs/run.request.js';
+import type { A2aAgent } from './a2a.agent.js';
+
+/** One request of an A2A client. */
+export interface A2aCall {
+  readonly caller: Principal;
+  /** The agent that the client addresses. */
+  readonly agent: A2aAgent;
+  readonly request: FastifyRequest;
+  /** Aborted when the client closes the connection. */
+  readonly signal: AbortSignal;
+}
+
+export function keyOf({ caller: { namespace } }: A2aCall, id: string): RunKey {
+  return { namespace, id };
+}
+
+export function actorIn({ caller }: A2aCall): RunActor {
+  return actorOf(caller);
+}

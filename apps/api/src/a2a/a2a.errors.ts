@@ -1,0 +1,74 @@
+import {
+  A2A_ERROR_CODE,
+  A2AError,
+  ContentTypeNotSupportedError,
+  JsonRpcRequestMalformedError,
+  RequestMalformedError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
+import type { FieldError } from '../http/api.error.js';
+import type { Problem } from '../http/problem.js';
+import type { ErrorCode } from '../http/problem.table.js';
+
+/** An error for which A2A has no code, such as 403 or 503. It keeps the status and the code of Rollcall. */
+export class EdgeError extends A2AError {
+  override readonly reason: string;
+
+  constructor(
+    readonly status: number,
+    reason: string,
+    message: string,
+    metadata: Record<string, string>,
+  ) {
+    super({ message, metadata });
+    this.reason = reason;
+  }
+}
+
+type Details = { message: string; metadata: Record<string, string> };
+
+const notFound = (): A2AError => new TaskNotFoundError('There is no such task, or it is not yours.');
+const unsupported = (details: Details): A2AError => new UnsupportedOperationError(details);
+const malformed = (details: Details): A2AError => new RequestMalformedError(details);
+
+/** The errors of Rollcall that A2A names. The specification requires that a foreign task looks like a missing one. */
+const KNOWN: Partial<Record<ErrorCode, (details: Details) => A2AError>> = {
+  RUN_NOT_FOUND: notFound,
+  RUN_FOREIGN: notFound,
+  RUN_DELEGATED: notFound,
+  RUN_FINISHED: unsupported,
+  RUN_NOT_WAITING: unsupported,
+  VALIDATION_FAILED: malformed,
+  AGENT_REQUEST_REFUSED: malformed,
+  IDEMPOTENCY_KEY_REUSED: ({ metadata }) =>
+    new RequestMalformedError({ message: 'This messageId was sent with another message. Use a new one.', metadata }),
+  RUN_DECISION_MISMATCH: malformed,
+  RUN_TARGET_MISSING: malformed,
+  UNKNOWN_STRATEGY: malformed,
+  INVALID_QUERY: malformed,
+  CURSOR_INVALID: malformed,
+  UNSUPPORTED_MEDIA_TYPE: (details) => new ContentTypeNotSupportedError(details),
+  MALFORMED_JSON: ({ message, metadata }) =>
+    new JsonRpcRequestMalformedError({ message, metadata, envelopeCode: A2A_ERROR_CODE.PARSE_ERROR }),
+};
+
+/** Converts any error to one of A2A. `problem` is what the REST API would answer. */
+export function toA2aError(error: unknown, { status, body }: Problem): A2AError {
+  if (error instanceof A2AError) return error;
+  const code = body['code'] as ErrorCode;
+  const details = { message: messageOf(body), metadata: metadataOf(body) };
+  return KNOWN[code]?.(details) ?? new EdgeError(status, code, details.message, details.metadata);
+}
+
+function messageOf({ detail, errors }: Record<string, unknown>): string {
+  const faults = (errors ?? []) as FieldError[];
+  return [String(detail), ...faults.map(({ message }) => `${message}.`)].join(' ');
+}
+
+function metadataOf({ code, requestId, retryAfterMs }: Record<string, unknown>): Record<string, string> {
+  const known = { code, requestId, retryAfterMs };
+  return Object.fromEntries(
+    Object.entries(known).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  );
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { A2A_VERSION_HEADER, AGENT_CARD_PATH, AgentCard } from '@a2a-js/sdk';
+import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { callerOf } from '../auth/caller.js';
+import { Permit, Public } from '../auth/route.access.js';
+import { JSON_TYPE } from '../http/json-type.js';
+import { A2aAgents } from './a2a.agents.js';
+import { namedVersion } from './a2a.calls.js';
+import { toLegacyCard } from './legacy.card.js';
+
+/** The card of Rollcall changes with a new version or address, and the card of an agent with its load. */
+const ROLLCALL_CACHE = 'public, max-age=300';
+const AGENT_CACHE = 'private, max-age=5';
+
+/** The cards of A2A. The card of an agent needs the same permission as its record. */
+@ApiExcludeController()
+@Controller()
+export class CardsController {
+  constructor(private readonly agents: A2aAgents) {}
+
+  @Get(AGENT_CARD_PATH)
+  @Public()
+  async rollcall(@Res() reply: FastifyReply): Promise<void> {
+    await sendCard(reply, this.agents.rollcall().card, ROLLCALL_CACHE);
+  }
+
+  @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
+  @Permit('agents:read')
+  async agent(@Param('agentId') agentId: string, @Res() reply: FastifyReply): Promise<void> {
+    const { card } = await this.agents.find(callerOf(reply.request).namespace, agentId);
+    await sendCard(reply, card, AGENT_CACHE);
+  }
+}
+
+/**
+ * The tag is a hash of the content, so it is the same on all replicas. The card has the form of version 0.3 only if the request names
+ * that version, because clients of version 1.0 fetch a card before they know the version.
+ */
+async function sendCard(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
+  const isLegacy = namedVersion(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
+  const body = JSON.stringify(isLegacy ? await toLegacyCard(card) : AgentCard.toJSON(card));
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
+  if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
+  void reply.type(JSON_TYPE).send(body);
+}

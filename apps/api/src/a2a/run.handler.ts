@@ -1,0 +1,113 @@
+import type {
+  AgentCard,
+  CancelTaskRequest,
+  GetTaskRequest,
+  ListTasksRequest,
+  ListTasksResponse,
+  SendMessageRequest,
+  StreamResponse,
+  SubscribeToTaskRequest,
+  Task,
+} from '@a2a-js/sdk';
+import {
+  PushNotificationNotSupportedError,
+  TaskNotCancelableError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors';
+import type { A2ARequestHandler } from '@a2a-js/sdk/server';
+import { isFinal, type Run } from '#rollcall/agent-runtime';
+import type { A2aCall } from './a2a.call.js';
+import type { A2aServices } from './a2a.services.js';
+import { isRefusal, rejectedTask } from './task.rejection.js';
+
+/** The operations of A2A for one request, over runs. A task is a run, so nothing is stored twice and every replica can serve it. */
+export class RunHandler implements A2ARequestHandler {
+  constructor(
+    private readonly services: A2aServices,
+    private readonly call: A2aCall,
+  ) {}
+
+  async getAgentCard(): Promise<AgentCard> {
+    return await Promise.resolve(this.call.agent.card);
+  }
+
+  async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
+    const { agent, caller } = this.call;
+    if (agent.agentId !== null) return agent.extended;
+    return (await this.services.agents.extendedRollcall(caller.namespace)).extended;
+  }
+
+  /** Returns when the run is finished or waits for its caller, unless the client asks for an immediate response. */
+  async sendMessage(params: SendMessageRequest): Promise<Task> {
+    const { configuration } = params;
+    try {
+      const run = await this.send(params);
+      const settled = configuration?.returnImmediately ? run : await this.services.tasks.settled(this.call, run);
+      return await this.services.tasks.task(settled, configuration?.historyLength);
+    } catch (error) {
+      if (isRefusal(error)) return rejectedTask(error, params);
+      throw error;
+    }
+  }
+
+  async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    let run: Run;
+    try {
+      run = await this.send(params);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return yield { payload: { $case: 'task', value: rejectedTask(error, params) } };
+    }
+    yield* this.services.stream.of(this.call, run, true);
+  }
+
+  async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
+    const { tasks } = this.services;
+    return await tasks.task(await tasks.find(this.call, id), historyLength);
+  }
+
+  async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
+    return await this.services.tasks.list(this.call, params);
+  }
+
+  /** A task that is cancelled already is returned unchanged. */
+  async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
+    const { tasks, canceller } = this.services;
+    const run = await tasks.find(this.call, id);
+    if (isFinal(run.state) && run.state !== 'cancelled')
+      throw new TaskNotCancelableError(`The task is finished (${run.state}), so it cannot be cancelled.`);
+    return await tasks.task(await canceller.cancel(this.call, run));
+  }
+
+  async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
+    const run = await this.services.tasks.find(this.call, id);
+    if (isFinal(run.state))
+      throw new UnsupportedOperationError('The task is finished, so nothing follows. Read it with GetTask.');
+    yield* this.services.stream.of(this.call, run, false);
+  }
+
+  async createTaskPushNotificationConfig(): Promise<never> {
+    return await noPushNotifications();
+  }
+
+  async getTaskPushNotificationConfig(): Promise<never> {
+    return await noPushNotifications();
+  }
+
+  async listTaskPushNotificationConfigs(): Promise<never> {
+    return await noPushNotifications();
+  }
+
+  async deleteTaskPushNotificationConfig(): Promise<never> {
+    return await noPushNotifications();
+  }
+
+  private async send(params: SendMessageRequest): Promise<Run> {
+    if (params.configuration?.taskPushNotificationConfig) await noPushNotifications();
+    return await this.services.sender.send(this.call, params);
+  }
+}
+
+async function noPushNotifications(): Promise<never> {
+  return await Promise.reject(new PushNotificationNotSupportedError());
+}

@@ -1,0 +1,91 @@
+import type { ListTasksRequest, ListTasksResponse, Task } from '@a2a-js/sdk';
+import { TaskState } from '@a2a-js/sdk';
+import { RequestMalformedError } from '@a2a-js/sdk/errors';
+import { Injectable } from '@nestjs/common';
+import { type ChangeFilter, type Run, RunNotFoundError, RunReader, type StoredStep } from '#rollcall/agent-runtime';
+import { type A2aCall, keyOf } from './a2a.call.js';
+import { readPageToken, toPageToken } from './page.token.js';
+import { toTask } from './task.mapper.js';
+import { runsIn } from './task.state.js';
+
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 100;
+/** The exact number of more tasks is not counted. */
+const MAX_COUNTED = 10_000;
+
+/**
+ * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, all runs of the
+ * namespace. Every other task does not exist for it.
+ */
+@Injectable()
+export class TaskReader {
+  constructor(private readonly reader: RunReader) {}
+
+  async find(call: A2aCall, id: string): Promise<Run> {
+    const run = await this.reader.get(keyOf(call, id));
+    if (!isVisible(call, run)) throw new RunNotFoundError(id);
+    return run;
+  }
+
+  /** Waits until the run is finished or waits for its caller. */
+  async settled(call: A2aCall, { id }: Run): Promise<Run> {
+    return await this.reader.get(keyOf(call, id), Infinity, call.signal);
+  }
+
+  async task(run: Run, historyLength?: number): Promise<Task> {
+    checkHistory(historyLength);
+    return toTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
+  }
+
+  async list(call: A2aCall, params: ListTasksRequest): Promise<ListTasksResponse> {
+    const { pageSize = DEFAULT_PAGE, pageToken, includeArtifacts = false, historyLength = 0 } = params;
+    checkHistory(historyLength);
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > MAX_PAGE)
+      throw new RequestMalformedError(`pageSize must be a whole number from 1 to ${MAX_PAGE}.`);
+    const filter = filterOf(call, params);
+    const found = await this.reader.listByChange(filter, pageSize + 1, readPageToken(pageToken));
+    const runs = found.slice(0, pageSize);
+    const last = found.length > pageSize ? runs.at(-1) : undefined;
+    const messages = await this.messagesOf(runs, historyLength);
+    const tasks = runs.map((run) => toTask(run, messages.get(run.id) ?? [], { historyLength, includeArtifacts }));
+    return {
+      tasks,
+      nextPageToken: last ? toPageToken(last.position) : '',
+      pageSize,
+      totalSize: await this.reader.countByChange(filter, MAX_COUNTED),
+    };
+  }
+
+  private async messagesOf(runs: readonly Run[], historyLength: number): Promise<Map<string, StoredStep[]>> {
+    if (historyLength === 0) return new Map();
+    const messages = await this.reader.messages(runs.map(({ id }) => id));
+    return Map.groupBy(messages, ({ runId }) => runId);
+  }
+}
+
+function isVisible({ caller, agent }: A2aCall, run: Run): boolean {
+  if (run.parentId !== null) return false;
+  if (agent.agentId !== null && run.agentId !== agent.agentId) return false;
+  return run.createdBy === caller.owner || caller.permissions.includes('runs:manage');
+}
+
+function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeFilter {
+  const { contextId, status, statusTimestampAfter: after } = params;
+  if (after && Number.isNaN(Date.parse(after)))
+    throw new RequestMalformedError('statusTimestampAfter must be a time such as 2026-02-24T10:00:00.000Z.');
+  const states = status === TaskState.TASK_STATE_UNSPECIFIED ? {} : runsIn(status);
+  if (!states) throw new RequestMalformedError('status is not a state of a task.');
+  return {
+    namespace: caller.namespace,
+    ...states,
+    ...(agent.agentId !== null && { agentId: agent.agentId }),
+    ...(!caller.permissions.includes('runs:manage') && { createdBy: caller.owner }),
+    ...(contextId && { conversationId: contextId }),
+    ...(after && { after: new Date(after).toISOString() }),
+  };
+}
+
+function checkHistory(historyLength = 0): void {
+  if (!Number.isInteger(historyLength) || historyLength < 0)
+    throw new RequestMalformedError('historyLength must be a whole number from 0.');
+}

@@ -1,0 +1,17 @@
+import { runSuite } from './support/suite.js';
+
+/** All benchmarks with their targets, one after another: `npm run bench:all`, `npm run bench:all -- heartbeat query`. */
+await runSuite(
+  [
+    { name: 'noop', program: 'noop.bench', about: 'an authenticated route' },
+    { name: 'heartbeat', program: 'heartbeat.bench', about: 'heartbeats over HTTP' },
+    { name: 'sockets', program: 'agent-sockets.bench', about: 'heartbeats over WebSockets' },
+    { name: 'register', program: 'register.bench', about: 'registrations and updates' },
+    { name: 'query', program: 'query.bench', about: 'queries on a fleet that changes', smallArgs: ['10000'] },
+    { name: 'events', program: 'events.bench', about: 'delivery of events' },
+    { name: 'budget', program: 'budget.bench', about: 'reserve and settle' },
+    { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },
+    { name: 'loop', program: 'loop.bench', about: 'runs of an agent' },
+  ],
+  process.argv.slice(2),
+);

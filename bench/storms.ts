@@ -1,0 +1,43 @@
+import { runSuite } from './support/suite.js';
+
+/** All storms, one after another: `npm run storm`, `npm run storm -- --small`, `npm run storm -- events heal`. */
+await runSuite(
+  [
+    {
+      name: 'budget',
+      program: 'budget-storm',
+      about: 'reservations race and processes crash; no budget is exceeded',
+      args: ['100'],
+      smallArgs: ['5'],
+    },
+    {
+      name: 'events',
+      program: 'event-storm',
+      about: 'connections to Postgres and a consumer are killed; no event is lost or repeated',
+      args: ['60', '200'],
+      smallArgs: ['10', '5'],
+    },
+    {
+      name: 'heal',
+      program: 'heal-storm',
+      about: 'random faults begin and heal; no live agent is evicted, and no client stops',
+      args: ['600'],
+      smallArgs: ['30', '4', '30', '6', '2000'],
+    },
+    {
+      name: 'freeze',
+      program: 'frozen-postgres',
+      about: 'Postgres is frozen; no agent is evicted',
+      args: ['30'],
+      smallArgs: ['5'],
+    },
+    {
+      name: 'hostile',
+      program: 'hostile-storm',
+      about: 'hostile clients send expensive requests; others are served in time',
+      args: ['60'],
+      smallArgs: ['10'],
+    },
+  ],
+  process.argv.slice(2),
+);

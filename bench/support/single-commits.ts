@@ -1,0 +1,17 @@
+import { GroupCommit } from '#rollcall/platform';
+
+interface Commits {
+  commit(items: readonly unknown[]): Promise<readonly unknown[]>;
+}
+
+/**
+ * Replaces group commits by one transaction for each write: steps, reservations and charges. The transactions of concurrent runs use
+ * the whole pool, as they would without `GroupCommit`.
+ */
+export function commitEachWrite(): void {
+  Object.defineProperty(GroupCommit.prototype, 'submit', {
+    value(this: Commits, item: unknown, done: (result: unknown) => void): void {
+      void this.commit([item]).then(([result]) => done(result));
+    },
+  });
+}

@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import { Database, qualifiedId } from '#rollcall/platform';
+
+export interface AgentName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Held alone by a deployment or an import, and shared by each transaction that changes one definition or spawns one agent. */
+const ALL_NAMES = 'rollcall.definitions';
+
+/** The locks of names, and who has them. A lock is held until the transaction ends. */
+@Injectable()
+export class AgentNameStore {
+  constructor(private readonly db: Database) {}
+
+  async lock({ namespace, name }: AgentName): Promise<void> {
+    await this.db.query(
+      'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
+      [ALL_NAMES, `rollcall.definition:${namespace}/${name}`],
+    );
+  }
+
+  /** Waits for all transactions that hold a name, and delays new ones. */
+  async lockAll(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [ALL_NAMES]);
+  }
+
+  async lockShared(): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [ALL_NAMES]);
+  }
+
+  async isDefined({ namespace, name }: AgentName): Promise<boolean> {
+    const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2';
+    return (await this.db.query(sql, [namespace, name])).length > 0;
+  }
+
+  /** The qualified names that live spawned agents have which were not built from the definition of their name. */
+  async spawned(names: readonly AgentName[]): Promise<Set<string>> {
+    if (names.length === 0) return new Set();
+    const rows = await this.db.query<{ agentId: string }>(
+      `SELECT agent_id AS "agentId" FROM runtime_agent AS h JOIN agent AS a USING (agent_id, generation)
+       WHERE agent_id = ANY ($1) AND a.left_at IS NULL AND h.definition IS DISTINCT FROM h.name`,
+      [names.map(({ namespace, name }) => qualifiedId(namespace, name))],
+    );
+    return new Set(rows.map(({ agentId }) => agentId));
+  }
+}

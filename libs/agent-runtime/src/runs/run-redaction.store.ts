@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { RunResult } from './run.status.js';
+import type { StoredStep } from './run.step.js';
+import type { Run } from './run.js';
+
+/** The contents that replace those of a run. */
+export type RedactedRun = Pick<Run, 'id' | 'input'> & { readonly result: RunResult | null };
+
+const UNREDACTED = 'parent_id IS NULL AND redacted_at IS NULL';
+const IN_ORDER = 'ORDER BY finished_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED';
+
+/** Finds finished runs whose contents are due for removal, and replaces the contents. */
+@Injectable()
+export class RunRedactionStore {
+  constructor(private readonly db: Database) {}
+
+  /** The ids of roots that are finished for longer than this time. They are locked until the transaction ends. */
+  async finishedBefore(ms: number, limit: number): Promise<string[]> {
+    return await this.ids(
+      `SELECT id FROM run WHERE ${UNREDACTED}
+         AND finished_at <= clock_timestamp() - $2 * interval '1 millisecond' ${IN_ORDER}`,
+      [limit, ms],
+    );
+  }
+
+  /** Like `finishedBefore`, for the time that the start of each run requested. */
+  async requested(limit: number): Promise<string[]> {
+    return await this.ids(
+      `SELECT id FROM run WHERE ${UNREDACTED} AND redact_after_ms IS NOT NULL
+         AND finished_at <= clock_timestamp() - redact_after_ms * interval '1 millisecond' ${IN_ORDER}`,
+      [limit],
+    );
+  }
+
+  async replaceRuns(runs: readonly RedactedRun[]): Promise<void> {
+    await this.db.query(
+      `UPDATE run SET input = redacted.input, result = redacted.result, redacted_at = clock_timestamp()
+       FROM unnest($1::text[], $2::json[], $3::json[]) AS redacted (id, input, result) WHERE run.id = redacted.id`,
+      [
+        runs.map(({ id }) => id),
+        runs.map(({ input }) => JSON.stringify(input)),
+        runs.map(({ result }) => result && JSON.stringify(result)),
+      ],
+    );
+  }
+
+  async replaceSteps(runId: string, steps: readonly Pick<StoredStep, 'seq' | 'step'>[]): Promise<void> {
+    await this.db.query(
+      `UPDATE run_step SET step = redacted.step FROM unnest($2::integer[], $3::json[]) AS redacted (seq, step)
+       WHERE run_id = $1 AND run_step.seq = redacted.seq`,
+      [runId, steps.map(({ seq }) => seq), steps.map(({ step }) => JSON.stringify(step))],
+    );
+  }
+
+  private async ids(sql: string, parameters: unknown[]): Promise<string[]> {
+    return (await this.db.query<{ id: string }>(sql, parameters)).map(({ id }) => id);
+  }
+}

@@ -1,0 +1,17 @@
+import type { Counts } from '#rollcall/platform';
+import type { LedgerOp, LedgerOutcome } from './ledger.batch.js';
+
+/** Counts what a committed batch reserved, charged and rejected. A repeated operation counts once. */
+export function countOutcomes(counts: Counts, ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): void {
+  for (const [index, outcome] of outcomes.entries()) {
+    const op = ops[index]?.op;
+    if (!outcome.ok) {
+      if (outcome.error.code === 'BUDGET_EXHAUSTED') counts.add('budget.refused');
+    } else if (op === 'reserve' && !outcome.replayed) {
+      counts.add('budget.reserved');
+    } else if (op === 'settle' && !outcome.replayed) {
+      counts.add('budget.tokens', outcome.reservation?.used?.tokens ?? 0);
+      counts.add('budget.micro_usd', outcome.reservation?.used?.microUsd ?? 0);
+    }
+  }
+}

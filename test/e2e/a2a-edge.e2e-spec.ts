@@ -1,0 +1,325 @@
+import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
+import { type Permission, permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
+import { messageTo, textOf, withKey } from '../support/a2a-client.js';
+import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+
+interface RpcBody {
+  id?: unknown;
+  result?: Record<string, unknown>;
+  error?: { code: number; message: string; status?: string; data?: object[]; details?: object[] };
+  [field: string]: unknown;
+}
+
+const VERSION = { 'a2a-version': '1.0' };
+const FACTS = 'urn:rollcall:a2a:v1';
+
+let api: TestApi;
+let key: string;
+beforeAll(async () => {
+  api = await startApi({ ROLLCALL_PUBLIC_URL: 'https://fleet.example.com/base/', ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
+  key = await api.given.key('caller');
+  const content = { description: 'Echoes.', instructions: 'Echo.', capabilities: ['text.echo'] };
+  await api.call('POST', '/v1/definitions', { body: { name: 'echo', content } });
+});
+afterAll(async () => await api.stop());
+
+const message = (more: object = {}): object => ({
+  message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }], ...more },
+});
+const rpc = async (method: string, params?: object, by = key): Promise<Answer<RpcBody>> =>
+  await api.call('POST', '/a2a/agents/echo', {
+    key: by,
+    headers: VERSION,
+    body: { jsonrpc: '2.0', id: 7, method, params },
+  });
+/** Sends text that is not changed on the way. */
+async function raw(path: string, text: string, headers: Record<string, string> = {}): Promise<Answer<RpcBody>> {
+  const own = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...VERSION };
+  const response = await fetch(api.url + path, { method: 'POST', headers: { ...own, ...headers }, body: text });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as RpcBody };
+}
+
+describe('the cards', () => {
+  it('S3.12 Rollcall has a public card with its public URL, a tag and a time to live', async () => {
+    const { status, body, headers } = await api.call('GET', '/.well-known/agent-card.json', { key: null });
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: {
+        name: 'Rollcall',
+        supportedInterfaces: [
+          { url: 'https://fleet.example.com/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+          { url: 'https://fleet.example.com/base/a2a', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+          { url: 'https://fleet.example.com/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+        ],
+        capabilities: { streaming: true, extendedAgentCard: true },
+        skills: [{ id: 'route' }],
+      },
+    });
+    expect(headers.get('cache-control')).toBe('public, max-age=300');
+    const etag = headers.get('etag') ?? '';
+    const again = await fetch(`${api.url}/.well-known/agent-card.json`, { headers: { 'if-none-match': etag } });
+    expect(again.status).toBe(304);
+  });
+
+  it('S3.12 the card of an agent is its live record, and shows no internal address', async () => {
+    const agent = {
+      agentId: 'Builder:1',
+      name: 'Builder',
+      capabilities: ['code.build'],
+      endpoint: 'http://127.0.0.1:8099/internal',
+    };
+    await api.given.agent({ ...agent, version: '2.1', costModel: { usdPerTask: 0.5 } });
+    const card = async (id: string): Promise<RpcBody> =>
+      (await api.call<RpcBody>('GET', `/a2a/agents/${id}/.well-known/agent-card.json`, { key })).body;
+    expect(await card('Builder%3A1')).toMatchObject({
+      name: 'Builder',
+      version: '2.1',
+      supportedInterfaces: [{ url: 'https://fleet.example.com/base/a2a/agents/Builder%3A1' }, {}, {}],
+      skills: [{ id: 'code.build', tags: ['code', 'build'] }],
+      capabilities: {
+        extensions: [
+          {
+            uri: FACTS,
+            params: {
+              price: { usdPerTask: 0.5 },
+              health: { status: 'active', circuit: 'closed' },
+              load: { inFlight: 0 },
+            },
+          },
+        ],
+      },
+    });
+    expect(JSON.stringify(await card('Builder%3A1'))).not.toContain('127.0.0.1:8099');
+    expect(await card('echo')).toMatchObject({ name: 'echo', version: '1', description: 'Echoes.' });
+    expect((await api.call('GET', '/a2a/agents/echo', { key })).body).toEqual(await card('echo'));
+    expect(await api.call('GET', '/a2a/agents/absent', { key })).toMatchObject({
+      status: 404,
+      body: { code: 'AGENT_NOT_FOUND' },
+    });
+  });
+
+  it('S3.12 the extended card of Rollcall lists the capabilities of the namespace, and that of an agent its details', async () => {
+    const { body } = await api.call<RpcBody>('GET', '/a2a/extendedAgentCard', { key, headers: VERSION });
+    expect(body['skills']).toMatchObject([{ id: 'route' }, { id: 'code.build' }]);
+    const headers = { ...VERSION, 'a2a-extensions': FACTS };
+    const one = await api.call('GET', '/a2a/agents/Builder%3A1/extendedAgentCard', { key, headers });
+    expect(one.body).toMatchObject({ capabilities: { extensions: [{ params: { sandboxLevel: 0, labels: {} } }] } });
+    expect(one.headers.get('a2a-extensions')).toBe(FACTS);
+  });
+});
+
+describe('the errors of JSON-RPC', () => {
+  it.each<[string, string, object]>([
+    ['invalid JSON', '{"jsonrpc":', { status: 200, body: { id: null, error: { code: -32_700 } } }],
+    ['a batch', '[]', { status: 200, body: { id: null, error: { code: -32_600 } } }],
+    ['no JSON-RPC', '{"method":"GetTask"}', { status: 200, body: { error: { code: -32_600 } } }],
+    [
+      'an unknown method',
+      '{"jsonrpc":"2.0","id":"a","method":"Fly","params":{}}',
+      { body: { id: 'a', error: { code: -32_601 } } },
+    ],
+    [
+      'parameters that are a list',
+      '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}',
+      { body: { error: { code: -32_600 } } },
+    ],
+    [
+      'a NUL character',
+      '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"\\u0000"}}',
+      { body: { error: { code: -32_700 } } },
+    ],
+  ])('S3.12 %s', async (_name, text, expected) => {
+    expect(await raw('/a2a/agents/echo', text)).toMatchObject(expected);
+  });
+
+  it.each<[string, object, number]>([
+    ['no message', {}, -32_602],
+    ['no messageId', message({ messageId: '' }), -32_602],
+    ['the role of the agent', message({ role: 'ROLE_AGENT' }), -32_602],
+    ['no parts', message({ parts: [] }), -32_602],
+    ['a part with two contents', message({ parts: [{ text: 'a', url: 'https://a.example' }] }), -32_602],
+    ['a part without content', message({ parts: [{ mediaType: 'text/plain' }] }), -32_602],
+    ['only blanks', message({ parts: [{ text: '  ' }] }), -32_602],
+    ['bytes that are not Base64', message({ parts: [{ raw: '%%%' }] }), -32_602],
+    ['an unknown task', message({ taskId: 'absent' }), -32_001],
+    [
+      'a push notification',
+      { ...message(), configuration: { taskPushNotificationConfig: { url: 'http://a' } } },
+      -32_003,
+    ],
+    ['a negative length of the history', { ...message(), configuration: { historyLength: -1 } }, -32_602],
+  ])('S3.12 SendMessage with %s', async (_name, params, code) => {
+    const { status, body } = await rpc('SendMessage', params);
+    expect({ status, id: body.id, code: body.error?.code }).toEqual({ status: 200, id: 7, code });
+    expect(body.error?.data).toMatchObject([
+      { domain: 'a2a-protocol.org', reason: expect.stringMatching(/^[A-Z_]+$/) },
+    ]);
+  });
+
+  it('S3.12 unknown fields are ignored', async () => {
+    const { body } = await rpc('SendMessage', { ...message({ later: 1 }), another: true });
+    expect(body.result).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' } } });
+  });
+
+  it('S3.12 errors before the method keep their status', async () => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } };
+    const errors = { domain: 'rollcall' };
+    expect(await api.call('POST', '/a2a', { key: null, headers: VERSION, body })).toMatchObject({
+      status: 401,
+      body: { jsonrpc: '2.0', error: { code: -32_000, data: [{ ...errors, reason: 'UNAUTHENTICATED' }] } },
+    });
+    expect(await api.call('POST', '/a2a/agents/absent', { key, headers: VERSION, body })).toMatchObject({
+      status: 404,
+      body: { id: 1, error: { data: [{ ...errors, reason: 'AGENT_NOT_FOUND' }] } },
+    });
+    const large = await raw('/a2a', JSON.stringify({ ...body, params: { id: 'x'.repeat(300_000) } }));
+    expect(large).toMatchObject({ status: 413, body: { error: { data: [{ ...errors, reason: 'BODY_TOO_LARGE' }] } } });
+    const xml = await raw('/a2a', '<a/>', { 'content-type': 'application/xml' });
+    expect(xml).toMatchObject({ status: 200, body: { error: { code: -32_005 } } });
+  });
+
+  it('S3.12 the version is a header or a parameter, and one that is not offered is rejected', async () => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } });
+    expect((await raw('/a2a', body, { 'a2a-version': '2.0' })).body.error?.code).toBe(-32_009);
+    expect((await raw('/a2a?A2A-Version=1.0', body, { 'a2a-version': '' })).body.error?.code).toBe(-32_001);
+  });
+
+  it('S3.12 each role may call the methods that its permissions include', async () => {
+    const methods: Record<string, Permission> = {
+      SendMessage: 'runs:start',
+      SendStreamingMessage: 'runs:start',
+      GetTask: 'runs:read',
+      ListTasks: 'runs:read',
+      CancelTask: 'runs:start',
+      SubscribeToTask: 'runs:read',
+      CreateTaskPushNotificationConfig: 'runs:start',
+      GetTaskPushNotificationConfig: 'runs:read',
+      ListTaskPushNotificationConfigs: 'runs:read',
+      DeleteTaskPushNotificationConfig: 'runs:start',
+      GetExtendedAgentCard: 'agents:read',
+    };
+    for (const role of ROLES) {
+      const by = await api.given.key(role);
+      for (const [method, permission] of Object.entries(methods)) {
+        const { status } = await rpc(method, { id: 'absent' }, by);
+        expect({ role, method, status }).toEqual({
+          role,
+          method,
+          status: permissionsOf([role]).includes(permission) ? 200 : 403,
+        });
+      }
+    }
+  });
+});
+
+describe('the errors of HTTP+JSON', () => {
+  it.each<[string, string, string, Record<string, string>, object]>([
+    [
+      'invalid JSON',
+      '/a2a/message:send',
+      '{',
+      {},
+      { status: 400, body: { error: { code: 400, status: 'INVALID_ARGUMENT' } } },
+    ],
+    [
+      'another media type',
+      '/a2a/message:send',
+      'a',
+      { 'content-type': 'text/plain' },
+      { status: 400, body: { error: { details: [{ reason: 'CONTENT_TYPE_NOT_SUPPORTED' }] } } },
+    ],
+    [
+      'a large body',
+      '/a2a/message:send',
+      `"${'x'.repeat(300_000)}"`,
+      {},
+      { status: 413, body: { error: { code: 413 } } },
+    ],
+    [
+      'no message',
+      '/a2a/message:send',
+      '{}',
+      {},
+      { status: 400, body: { error: { details: [{ reason: 'INVALID_PARAMS' }] } } },
+    ],
+    [
+      'no version',
+      '/a2a/message:send',
+      '{}',
+      { 'a2a-version': '' },
+      { status: 400, body: { error: { details: [{ reason: 'VERSION_NOT_SUPPORTED' }] } } },
+    ],
+    [
+      'an unknown task',
+      '/a2a/tasks/absent:cancel',
+      '{}',
+      {},
+      { status: 404, body: { error: { status: 'NOT_FOUND', details: [{ reason: 'TASK_NOT_FOUND' }] } } },
+    ],
+    [
+      'an unknown agent',
+      '/a2a/agents/absent/message:send',
+      '{}',
+      {},
+      { status: 404, body: { error: { details: [{ reason: 'AGENT_NOT_FOUND', domain: 'rollcall' }] } } },
+    ],
+    [
+      'no credential',
+      '/a2a/message:send',
+      '{}',
+      { authorization: '' },
+      { status: 401, body: { error: { status: 'UNAUTHENTICATED' } } },
+    ],
+  ])('S3.12 %s', async (_name, path, text, headers, expected) => {
+    expect(await raw(path, text, headers)).toMatchObject(expected);
+  });
+
+  it.each([
+    'pageSize=0',
+    'pageSize=101',
+    'pageSize=NaN',
+    'pageToken=forged',
+    'status=FLYING',
+    'historyLength=x',
+    'statusTimestampAfter=soon',
+  ])('S3.12 a list with %s is rejected', async (query) => {
+    const { status, body } = await api.call<RpcBody>('GET', `/a2a/tasks?${query}`, { key, headers: VERSION });
+    expect({ status, reason: body.error?.details }).toMatchObject({
+      status: 400,
+      reason: [{ reason: 'INVALID_PARAMS' }],
+    });
+  });
+
+  it('S3.12 a page has all its fields', async () => {
+    const { body, headers } = await api.call('GET', '/a2a/tasks?contextId=none', { key, headers: VERSION });
+    expect(body).toEqual({ tasks: [], nextPageToken: '', pageSize: 50, totalSize: 0 });
+    expect(headers.get('content-type')).toContain('application/a2a+json');
+  });
+});
+
+describe('version 0.3', () => {
+  it('S3.12 the client of the SDK uses the card, the messages and the streams of version 0.3', async () => {
+    const fetchImpl = withKey(key);
+    const legacyCompat = { enabled: true };
+    const local: typeof fetch = async (input, init) =>
+      await fetchImpl(String(input).replace('https://fleet.example.com/base', api.url), init);
+    const factory = new ClientFactory({
+      transports: [new JsonRpcTransportFactory({ fetchImpl: local, legacyCompat })],
+      cardResolver: new DefaultAgentCardResolver({ fetchImpl: withVersion(local), legacyCompat }),
+    });
+    const client = await factory.createFromUrl(`${api.url}/a2a/agents/echo/`);
+    expect(client.protocolVersion).toBe('0.3');
+    const task = await client.sendMessage(messageTo('Hello.'));
+    expect('artifacts' in task && textOf(task)).toBe('You said: Hello.');
+    const cases: unknown[] = [];
+    for await (const { payload } of client.sendMessageStream(messageTo('Again.'))) cases.push(payload?.$case);
+    expect(cases[0]).toBe('task');
+    await expect(client.getTask({ tenant: '', id: 'absent' })).rejects.toMatchObject({ name: 'TaskNotFoundError' });
+  });
+});
+
+/** The resolver of the SDK asks for the card of version 1.0. */
+function withVersion(fetchImpl: typeof fetch): typeof fetch {
+  return async (input, init = {}) => await fetchImpl(input, { ...init, headers: { 'a2a-version': '0.3' } });
+}

@@ -1,0 +1,47 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startApi, type TestApi } from '../support/api.js';
+import { newFolder } from '../support/process.js';
+import { Reader, READER_PAUSE_S, type ReadStep, stepsOf } from '../support/reader.js';
+
+const STEPS = stepsOf('tutorial.md');
+const TIMEOUT_MS = 60_000 + STEPS.length * READER_PAUSE_S * 1000;
+
+let api: TestApi;
+let folder: string;
+let reader: Reader;
+
+beforeAll(async () => {
+  api = await startApi();
+  folder = newFolder();
+  writeFileSync(join(folder, 'admin.key'), `${api.adminKey}\n`);
+});
+beforeEach(() => void (reader = new Reader()));
+afterEach(() => reader.stop());
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await api.stop();
+});
+
+/** The reader uses this server instead of the one that `npm start` starts. */
+function here({ commands, output }: ReadStep): ReadStep {
+  const local = commands
+    .replace('http://127.0.0.1:8080', api.url)
+    .replace('.rollcall/admin.key', `${folder}/admin.key`);
+  return { commands: local, output };
+}
+
+describe('docs/tutorial.md', () => {
+  it('has a step for each part of the tutorial', () => {
+    expect(STEPS.length).toBeGreaterThan(10);
+    expect(STEPS.filter(({ output }) => output === undefined)).toHaveLength(1); // the last step removes everything
+  });
+
+  it.each(['for the first time', 'again'])(
+    'every command prints the documented output when the tutorial is executed %s',
+    async () => {
+      for (const step of STEPS) await reader.follow(here(step));
+    },
+    TIMEOUT_MS,
+  );
+});
