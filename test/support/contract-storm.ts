@@ -5,6 +5,8 @@ import type { Replicas } from './replicas.js';
 
 const CAPABILITY = 'storm';
 const MORTALS = 3;
+/** The reservation of an award expires some time after the work should have ended, so the storm must be over by then. */
+const MIN_ETA_MS = 3_600_000;
 const SEALED = new Set(['announced', 'bidding']);
 const OPEN = new Set([...SEALED, 'awarded']);
 const INVALID_BIDS = [
@@ -92,7 +94,7 @@ export class ContractStorm {
   private async bid(id: string, bidder: Bidder, kind: string): Promise<void> {
     await this.post(id, 'bids', bidder, kind, {
       price: randomInt(1, 1_000),
-      etaMs: randomInt(1, 1_000),
+      etaMs: randomInt(MIN_ETA_MS, 2 * MIN_ETA_MS),
       confidence: 0.5,
     });
   }
