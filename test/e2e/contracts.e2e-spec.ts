@@ -169,8 +169,14 @@ describe('the contract net over HTTP (S3.9)', () => {
   it('S3.9 a delegation with contract-net goes to the winner, and its cost becomes the outcome of the contract', async () => {
     const { targets } = other.app.nest.get(Delegation, { strict: false }).services;
     const run = {
-      ...{ namespace: 'default', rootRunId: 'root', runId: 'root', agentName: 'planner', ancestry: [], depth: 0 },
-      ...{ deadline: null, limits: { maxDepth: 2, maxWidth: 2, maxRuns: 2 } },
+      namespace: 'default',
+      rootRunId: 'root',
+      runId: 'root',
+      agentName: 'planner',
+      ancestry: [],
+      depth: 0,
+      deadline: null,
+      limits: { maxDepth: 2, maxWidth: 2, maxRuns: 2 },
     };
     const wanted = { capabilities: ['example.build'], prefer: 'contract-net', task: 'Build the site.', waitMs: 8_000 };
     const target = await targets?.open(wanted, run);

@@ -28,12 +28,12 @@ export class ContractMetrics {
       help: 'Contracts that have not ended, by state. The same on every replica.',
       labelNames: ['state'],
       registers: [registry],
-      collect: async () => await this.fill(open),
+      collect: async () => await this.measure(open),
     });
   }
 
   /** If the database is unavailable, this metric is missing, and all other metrics are still served. */
-  private async fill(open: Gauge): Promise<void> {
+  private async measure(open: Gauge): Promise<void> {
     open.reset();
     try {
       for (const { state, contracts } of await this.contracts.countOpen()) open.set({ state }, contracts);

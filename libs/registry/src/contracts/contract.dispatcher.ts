@@ -64,7 +64,10 @@ export class ContractDispatcher implements OnApplicationBootstrap {
   }
 
   private async notify(key: ContractKey, kind: NoticeKind, agentIds: readonly string[]): Promise<void> {
-    const contract = await this.store.find(key).catch((error: unknown) => void this.inviters.report(error));
+    const contract = await this.store.find(key).catch((error: unknown) => {
+      this.inviters.report(error);
+      return undefined;
+    });
     if (contract) for (const agentId of agentIds) this.inviters.deliver({ kind, agentId, contract });
   }
 }

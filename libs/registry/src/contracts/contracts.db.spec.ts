@@ -190,7 +190,7 @@ describe('an award (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     await bothBid(contract);
     const steps = await Promise.all(
-      Array.from({ length: 8 }, async (_, index) => await [here, there][index % 2]!.closer.pass()),
+      Array.from({ length: 8 }, async (_, index) => await [here, there][index % 2].closer.pass()),
     );
     expect(steps.reduce((sum, count) => sum + count, 0)).toBe(1);
     await elapse(59_990);
