@@ -15,6 +15,14 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts
 
 FROM node:${NODE}
+# docker build --build-arg VERSION=0.1.0 --build-arg REVISION=$(git rev-parse HEAD) …
+ARG VERSION=unknown
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="Rollcall" \
+  org.opencontainers.image.description="Registry, discovery and runtime for AI agents, on Postgres" \
+  org.opencontainers.image.licenses="Apache-2.0" \
+  org.opencontainers.image.version="${VERSION}" \
+  org.opencontainers.image.revision="${REVISION}"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 LOG_FORMAT=json ROLLCALL_DATA_DIR=/tmp/rollcall
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules

@@ -10,6 +10,7 @@ await runSuite(
     { name: 'query', program: 'query.bench', about: 'queries on a fleet that changes', smallArgs: ['10000'] },
     { name: 'events', program: 'events.bench', about: 'delivery of events' },
     { name: 'budget', program: 'budget.bench', about: 'reserve and settle' },
+    { name: 'runs', program: 'runs.bench', about: 'durable runs' },
     { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },
     { name: 'loop', program: 'loop.bench', about: 'runs of an agent' },
   ],

@@ -1,9 +1,14 @@
-/** The program of `npm start`: builds dist/ if necessary, then runs the server in this process. */
+#!/usr/bin/env node
+/** The program of `npm start` and of the command `rollcall`: builds dist/ if it has the sources, then runs the server in this process. */
+import { existsSync } from 'node:fs';
+
+const sources = existsSync(new URL('../apps', import.meta.url));
 const [major] = process.versions.node.split('.').map(Number);
 if (major < 24) {
   console.error(
-    `Rollcall needs Node 24, which npm has installed in node_modules; this is Node ${process.versions.node}.\n` +
-      'Start it with: npm start',
+    sources
+      ? `Rollcall needs Node 24, which npm has installed in node_modules; this is Node ${process.versions.node}.\nStart it with: npm start`
+      : `Rollcall needs Node 24 or newer; this is Node ${process.versions.node}.`,
   );
   process.exit(1);
 }
@@ -14,7 +19,9 @@ if (process.env.npm_lifecycle_event === 'start') {
   setInterval(() => process.ppid !== ppid && process.kill(process.pid, 'SIGTERM'), 500).unref();
 }
 
-const { build } = await import('./build.js');
-build();
+if (sources) {
+  const { build } = await import('./build.js');
+  build();
+}
 process.setSourceMapsEnabled(true);
 await import('../dist/apps/api/src/main.js');

@@ -10,8 +10,9 @@ interface Commits {
  */
 export function commitEachWrite(): void {
   Object.defineProperty(GroupCommit.prototype, 'submit', {
-    value(this: Commits, item: unknown, done: (result: unknown) => void): void {
-      void this.commit([item]).then(([result]) => done(result));
+    async value(this: Commits, item: unknown, done: (result: unknown) => void): Promise<void> {
+      const [result] = await this.commit([item]);
+      done(result);
     },
   });
 }

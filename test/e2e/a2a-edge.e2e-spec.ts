@@ -1,8 +1,11 @@
+import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
+import { verifyAgentCardSignature } from '@a2a-js/sdk';
 import { ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory } from '@a2a-js/sdk/client';
-import { type Permission, permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
-import { messageTo, textOf, withKey } from '../support/a2a-client.js';
+import { permissionsOf, ROLES } from '../../apps/api/src/auth/permissions.js';
+import { messageTo, METHODS, textOf, withKey } from '../support/a2a-client.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import { type Jwks, type SignedCard, verifications } from '../support/card-signatures.js';
 
 interface RpcBody {
   id?: unknown;
@@ -14,10 +17,18 @@ interface RpcBody {
 const VERSION = { 'a2a-version': '1.0' };
 const FACTS = 'urn:rollcall:a2a:v1';
 
+const newKey = (): JsonWebKey =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' });
+const KEYS = { old: newKey(), new: newKey() };
+
 let api: TestApi;
 let key: string;
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_PUBLIC_URL: 'https://fleet.example.com/base/', ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
+  api = await startApi({
+    ROLLCALL_PUBLIC_URL: 'https://fleet.example.com/base/',
+    ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+    ROLLCALL_A2A_SIGNING_KEYS: JSON.stringify([KEYS.old]),
+  });
   key = await api.given.key('caller');
   const content = { description: 'Echoes.', instructions: 'Echo.', capabilities: ['text.echo'] };
   await api.call('POST', '/v1/definitions', { body: { name: 'echo', content } });
@@ -33,7 +44,6 @@ const rpc = async (method: string, params?: object, by = key): Promise<Answer<Rp
     headers: VERSION,
     body: { jsonrpc: '2.0', id: 7, method, params },
   });
-/** Sends text that is not changed on the way. */
 async function raw(path: string, text: string, headers: Record<string, string> = {}): Promise<Answer<RpcBody>> {
   const own = { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...VERSION };
   const response = await fetch(api.url + path, { method: 'POST', headers: { ...own, ...headers }, body: text });
@@ -92,7 +102,8 @@ describe('the cards', () => {
     });
     expect(JSON.stringify(await card('Builder%3A1'))).not.toContain('127.0.0.1:8099');
     expect(await card('echo')).toMatchObject({ name: 'echo', version: '1', description: 'Echoes.' });
-    expect((await api.call('GET', '/a2a/agents/echo', { key })).body).toEqual(await card('echo'));
+    const { body: same } = await api.call('GET', '/a2a/agents/echo', { key });
+    expect({ ...same, signatures: [] }).toEqual({ ...(await card('echo')), signatures: [] });
     expect(await api.call('GET', '/a2a/agents/absent', { key })).toMatchObject({
       status: 404,
       body: { code: 'AGENT_NOT_FOUND' },
@@ -106,6 +117,33 @@ describe('the cards', () => {
     const one = await api.call('GET', '/a2a/agents/Builder%3A1/extendedAgentCard', { key, headers });
     expect(one.body).toMatchObject({ capabilities: { extensions: [{ params: { sandboxLevel: 0, labels: {} } }] } });
     expect(one.headers.get('a2a-extensions')).toBe(FACTS);
+  });
+});
+
+describe('the signatures of cards', () => {
+  const signed = async (on: TestApi, path = '/.well-known/agent-card.json'): Promise<SignedCard> =>
+    (await on.call<SignedCard>('GET', path, { key })).body;
+
+  it('S3.12 a card verifies with the published keys, with the SDK and with another implementation of JOSE', async () => {
+    for (const path of ['/.well-known/agent-card.json', '/a2a/agents/echo']) {
+      const card = await signed(api, path);
+      const { keys } = (await api.call<Jwks>('GET', '/.well-known/jwks.json', { key: null })).body;
+      expect(keys.map(({ d }) => d)).toEqual([undefined]);
+      expect(verifications(card, keys)).toEqual([true]);
+      expect(verifications({ ...card, description: 'Other.' }, keys)).toEqual([false]);
+      const verify = verifyAgentCardSignature(async () => await Promise.resolve(keys[0] as never));
+      await verify(card as never); // as JSON: the objects of the SDK lose the security schemes
+    }
+  });
+
+  it('S3.12 during a rotation, a card has the signatures of both keys, and another tag', async () => {
+    const before = await api.call('GET', '/.well-known/agent-card.json', { key: null });
+    const during = await api.replica({ ROLLCALL_A2A_SIGNING_KEYS: JSON.stringify([KEYS.new, KEYS.old]) });
+    const { keys } = (await during.call<Jwks>('GET', '/.well-known/jwks.json')).body;
+    expect(verifications(await signed(during), keys)).toEqual([true, true]);
+    const after = await during.call('GET', '/.well-known/agent-card.json', { key: null });
+    expect(after.headers.get('etag')).not.toBe(before.headers.get('etag'));
+    await during.stop();
   });
 });
 
@@ -186,22 +224,9 @@ describe('the errors of JSON-RPC', () => {
   });
 
   it('S3.12 each role may call the methods that its permissions include', async () => {
-    const methods: Record<string, Permission> = {
-      SendMessage: 'runs:start',
-      SendStreamingMessage: 'runs:start',
-      GetTask: 'runs:read',
-      ListTasks: 'runs:read',
-      CancelTask: 'runs:start',
-      SubscribeToTask: 'runs:read',
-      CreateTaskPushNotificationConfig: 'runs:start',
-      GetTaskPushNotificationConfig: 'runs:read',
-      ListTaskPushNotificationConfigs: 'runs:read',
-      DeleteTaskPushNotificationConfig: 'runs:start',
-      GetExtendedAgentCard: 'agents:read',
-    };
     for (const role of ROLES) {
       const by = await api.given.key(role);
-      for (const [method, permission] of Object.entries(methods)) {
+      for (const [method, permission] of Object.entries(METHODS)) {
         const { status } = await rpc(method, { id: 'absent' }, by);
         expect({ role, method, status }).toEqual({
           role,
@@ -319,7 +344,6 @@ describe('version 0.3', () => {
   });
 });
 
-/** The resolver of the SDK asks for the card of version 1.0. */
 function withVersion(fetchImpl: typeof fetch): typeof fetch {
   return async (input, init = {}) => await fetchImpl(input, { ...init, headers: { 'a2a-version': '0.3' } });
 }

@@ -4,6 +4,7 @@ import { until } from '#rollcall/test-support';
 import { FakeA2aServer } from '#rollcall/providers/testing';
 import { a2aClient, BINDINGS, collect, messageTo, send, textOf } from '../support/a2a-client.js';
 import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import { exampleOf, examplesOf, ExampleRunner } from '../support/doc-example.js';
 import { TestAgents } from '../support/test-agents.js';
 
@@ -18,7 +19,8 @@ let remote: FakeA2aServer;
 let key: string;
 let stranger: string;
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
+  // the remote agent sends no heartbeats
+  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' });
   other = await api.replica({ ROLLCALL_RUNS_MAX: '0' });
   agents = new TestAgents();
   for (const replica of [api, other]) agents.install(replica);
@@ -242,6 +244,56 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(await failure(send(client, messageTo('Hello.')))).toBe('RequestMalformedError'); // no default agent
     const wrong = messageTo('Hello.', { metadata: { capabilities: 'all' } });
     expect(await failure(send(client, wrong))).toBe('RequestMalformedError');
+  });
+});
+
+describe('a registration with a card', () => {
+  const register = async (body: object): Promise<Answer> => await api.call('POST', '/v1/agents', { body });
+
+  it('S3.2 the URL of a card is enough to register and to call an agent', async () => {
+    const { status, body } = await register({ agentId: 'by-url', cardUrl: remote.url, version: '9' });
+    const agent = { name: 'fake', version: '9', capabilities: ['scenario', 'test'], endpoint: remote.url };
+    expect({ status, body }).toMatchObject({
+      status: 201,
+      body: { agent: { ...agent, agentCard: { name: 'fake' } } },
+    });
+    const client = await a2aClient(agentUrl('by-url'), key, 'JSONRPC');
+    const text = JSON.stringify({ does: 'answer', pieces: ['called'] });
+    expect(textOf(await send(client, messageTo(text)))).toBe('called');
+  });
+
+  it('S3.2 an inline card gives what is missing, and an invalid one is rejected with all its faults', async () => {
+    const skills = [{ id: 'code.review', name: 'Review', description: 'Reviews.', tags: ['Quality', 'a, b'] }];
+    const card = { name: 'Reviewer', description: 'Reviews code.', version: '3.1', skills };
+    const legacy = { ...card, url: 'http://127.0.0.1:8099/a2a', protocolVersion: '0.3.0' };
+    const { body } = await register({ agentCard: legacy, name: 'Mine' });
+    const capabilities = ['code.review', 'Quality'];
+    expect(body['agent']).toMatchObject({
+      name: 'Mine',
+      version: '3.1',
+      capabilities,
+      endpoint: legacy.url,
+      agentCard: legacy,
+    });
+    const invalid = await register({ agentCard: { ...card, name: ' ', skills: [{ id: 'x' }] } });
+    expect(invalid).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
+    expect((invalid.body['errors'] as { field: string }[]).map(({ field }) => field).toSorted()).toEqual([
+      'agentCard.name',
+      'agentCard.skills.0.description',
+      'agentCard.skills.0.name',
+      'agentCard.skills.0.tags',
+      'agentCard.supportedInterfaces',
+    ]);
+  });
+
+  it.each([
+    [{ cardUrl: 'no url' }, 'EGRESS_DENIED'],
+    [{ cardUrl: 'http://169.254.169.254/card.json' }, 'EGRESS_DENIED'],
+    [{ agentCard: null }, 'VALIDATION_FAILED'],
+    [{ agentCard: {}, name: 5 }, 'VALIDATION_FAILED'],
+    [{ capabilities: ['a'] }, 'VALIDATION_FAILED'],
+  ])('S3.2 rejects %j', async (body, code) => {
+    expect(await register(body)).toMatchObject({ status: 400, body: { code } });
   });
 });
 

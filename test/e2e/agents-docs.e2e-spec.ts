@@ -61,6 +61,26 @@ describe('the agent of docs/agents.md', () => {
     expect(await record()).toMatchObject({ status: 'active', generation: 2 });
   });
 
+  it('N3 the demo agents stay registered, can be found, and deregister at the end', async () => {
+    const demo = examples.program('agents.js');
+    const exit = once(demo.child, 'exit');
+    const query = { capabilities: ['build'], consistency: 'strong' };
+    const found = async (): Promise<string[]> => {
+      const { body } = await api.call<{ candidates: { agent: { agentId: string } }[] }>('POST', '/v1/agents/query', {
+        body: query,
+      });
+      return body.candidates.map(({ agent }) => agent.agentId).toSorted();
+    };
+    await until('both builders are found', async () => (await found()).join() === 'builder,builder-free');
+    await api.call('POST', '/v1/agents/builder/evict');
+    await until('the agent has registered again', () =>
+      demo.output().includes('builder: registered builder, generation 2'),
+    );
+    demo.child.kill('SIGTERM');
+    expect(await exit).toEqual([0, null]);
+    expect((await api.call('GET', '/v1/agents/tester')).body).toMatchObject({ leaveReason: 'shutdown' });
+  });
+
   it('D2 the documented agent deregisters and exits with 0 when an operator drains it', async () => {
     const agent = examples.program('agent.js');
     const exit = once(agent.child, 'exit');

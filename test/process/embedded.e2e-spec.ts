@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -242,7 +242,7 @@ describe('the end of the process', () => {
     const first = start();
     await until(
       'the cluster is being created',
-      () => first.output !== '' || serversOn(folder).length > 0 || exists(join(folder, 'postgres.new')),
+      () => first.output !== '' || serversOn(folder).length > 0 || existsSync(join(folder, 'postgres.new')),
     );
     await first.end('SIGKILL');
     const second = await start().ready();
@@ -312,7 +312,3 @@ describe('an error at the start is reported in one sentence', () => {
     expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
   });
 });
-
-function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined;
-}

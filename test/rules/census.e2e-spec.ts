@@ -23,6 +23,7 @@ const A2A: RouteFacts[] = ['/a2a', '/a2a/agents/:agentId', '/a2a/:tenant'].flatM
 const CENSUS: RouteFacts[] = [
   ...A2A,
   { route: 'GET /.well-known/agent-card.json', access: 'public' },
+  { route: 'GET /.well-known/jwks.json', access: 'public' },
   { route: 'GET /a2a/agents/:agentId', access: 'agents:read' },
   { route: 'GET /a2a/agents/:agentId/.well-known/agent-card.json', access: 'agents:read' },
   { route: 'POST /a2a', access: 'agents:read', mutation: 'by method' },

@@ -8,12 +8,12 @@ const programsIn = (path: string): string[] =>
   [...read(path).matchAll(/program: '([\w.-]+)'/g)].map(([, name]) => name ?? '');
 
 /** They are compared with another commit, or without HTTP, and have no place in a run of all benchmarks. */
-const SEPARATE = ['against.bench', 'directory.bench'];
+const SEPARATE = new Set(['against.bench', 'directory.bench']);
 
 describe('npm run storm and npm run bench:all', () => {
   it('C7 run every storm and every benchmark', () => {
     const files = globSync('bench/*.ts', { cwd: ROOT }).map((path) => path.slice('bench/'.length, -'.ts'.length));
-    const benches = files.filter((name) => name.endsWith('.bench') && !SEPARATE.includes(name));
+    const benches = files.filter((name) => name.endsWith('.bench') && !SEPARATE.has(name));
     expect(programsIn('bench/all.ts').toSorted()).toEqual(benches.toSorted());
     const storms = files.filter((name) => /-storm$|^frozen-postgres$/.test(name));
     expect(programsIn('bench/storms.ts').toSorted()).toEqual(storms.toSorted());

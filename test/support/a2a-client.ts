@@ -6,6 +6,22 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from '@a2a-js/sdk/client';
+import type { Permission } from '../../apps/api/src/auth/permissions.js';
+
+/** The permission that each operation requires. */
+export const METHODS: Record<string, Permission> = {
+  SendMessage: 'runs:start',
+  SendStreamingMessage: 'runs:start',
+  GetTask: 'runs:read',
+  ListTasks: 'runs:read',
+  CancelTask: 'runs:start',
+  SubscribeToTask: 'runs:read',
+  CreateTaskPushNotificationConfig: 'runs:start',
+  GetTaskPushNotificationConfig: 'runs:read',
+  ListTaskPushNotificationConfigs: 'runs:read',
+  DeleteTaskPushNotificationConfig: 'runs:start',
+  GetExtendedAgentCard: 'agents:read',
+};
 
 export type Binding = 'JSONRPC' | 'HTTP+JSON';
 export const BINDINGS: Binding[] = ['JSONRPC', 'HTTP+JSON'];

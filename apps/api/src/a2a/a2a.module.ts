@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { A2aAgents } from './a2a.agents.js';
 import { A2aCalls } from './a2a.calls.js';
 import { A2aServices } from './a2a.services.js';
+import { CardSigner } from './card.signer.js';
 import { CardsController } from './cards.controller.js';
 import { MessagesController } from './messages.controller.js';
 import { PublicUrl } from './public.url.js';
@@ -20,6 +21,7 @@ import { TasksController } from './tasks.controller.js';
     A2aAgents,
     A2aCalls,
     A2aServices,
+    CardSigner,
     PublicUrl,
     SseStreams,
     TaskCanceller,

@@ -37,7 +37,7 @@ export function cardOf({ name, description, version, url, skills, live }: CardFa
     securitySchemes: {
       [SCHEME]: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An API key of Rollcall, or a JWT.' } },
     },
-    securityRequirements: [{ schemes: { [SCHEME]: { list: [] } } }],
+    securityRequirements: [{ schemes: { [SCHEME]: { list: ['runs:start'] } } }],
     defaultInputModes: ['text/plain', 'application/json', 'application/octet-stream'],
     defaultOutputModes: ['text/plain', 'application/json', 'application/octet-stream'],
     skills,

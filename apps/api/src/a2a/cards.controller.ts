@@ -9,6 +9,7 @@ import { Permit, Public } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { A2aAgents } from './a2a.agents.js';
 import { namedVersion } from './a2a.calls.js';
+import { CardSigner, JWKS_PATH } from './card.signer.js';
 import { toLegacyCard } from './legacy.card.js';
 
 /** The card of Rollcall changes with a new version or address, and the card of an agent with its load. */
@@ -19,31 +20,44 @@ const AGENT_CACHE = 'private, max-age=5';
 @ApiExcludeController()
 @Controller()
 export class CardsController {
-  constructor(private readonly agents: A2aAgents) {}
+  constructor(
+    private readonly agents: A2aAgents,
+    private readonly signer: CardSigner,
+  ) {}
 
   @Get(AGENT_CARD_PATH)
   @Public()
   async rollcall(@Res() reply: FastifyReply): Promise<void> {
-    await sendCard(reply, this.agents.rollcall().card, ROLLCALL_CACHE);
+    await this.send(reply, this.agents.rollcall().card, ROLLCALL_CACHE);
   }
 
   @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
   @Permit('agents:read')
   async agent(@Param('agentId') agentId: string, @Res() reply: FastifyReply): Promise<void> {
     const { card } = await this.agents.find(callerOf(reply.request).namespace, agentId);
-    await sendCard(reply, card, AGENT_CACHE);
+    await this.send(reply, card, AGENT_CACHE);
+  }
+
+  /** The public keys of the signatures of cards. */
+  @Get(JWKS_PATH)
+  @Public()
+  async keys(@Res() reply: FastifyReply): Promise<void> {
+    void reply.header('cache-control', ROLLCALL_CACHE).send(await this.signer.jwks());
+  }
+
+  /** A card of version 0.3 has no signature, because signatures cover the form of version 1.0. */
+  private async send(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
+    const isLegacy = namedVersion(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
+    const etag = tagOf(card, isLegacy ? 'legacy' : await this.signer.keyIds());
+    void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
+    if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
+    const body = isLegacy ? await toLegacyCard(card) : await this.signer.sign(card);
+    void reply.type(JSON_TYPE).send(JSON.stringify(body));
   }
 }
 
-/**
- * The tag is a hash of the content, so it is the same on all replicas. The card has the form of version 0.3 only if the request names
- * that version, because clients of version 1.0 fetch a card before they know the version.
- */
-async function sendCard(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
-  const isLegacy = namedVersion(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
-  const body = JSON.stringify(isLegacy ? await toLegacyCard(card) : AgentCard.toJSON(card));
-  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
-  void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
-  if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
-  void reply.type(JSON_TYPE).send(body);
+/** A hash of the content and of the keys. The signatures differ each time, and the tag is the same on all replicas. */
+function tagOf(card: AgentCard, form: string): string {
+  const content = `${form} ${JSON.stringify(AgentCard.toJSON(card))}`;
+  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
 }

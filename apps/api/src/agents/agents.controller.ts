@@ -24,7 +24,6 @@ import {
 } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Length } from 'class-validator';
 import { qualifiedId } from '#rollcall/platform';
-import { EndpointCheck } from '#rollcall/providers';
 import {
   AgentsService,
   type AgentStatus,
@@ -45,6 +44,7 @@ import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from './agent.
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { IfMatch } from './if-match.js';
+import { RegistrationReader } from './registration.reader.js';
 import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
@@ -86,7 +86,7 @@ export class AgentsController {
   constructor(
     private readonly agents: AgentsService,
     private readonly aliases: CapabilityAliases,
-    private readonly endpoints: EndpointCheck,
+    private readonly registrations: RegistrationReader,
     private readonly authenticator: Authenticator,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
@@ -105,8 +105,8 @@ export class AgentsController {
   @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })
   @Problems('AGENT_ALREADY_REGISTERED', 'NOT_THE_OWNER', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<Effect<RegistrationView>> {
-    if (body.endpoint) body.endpoint = await this.endpoints.check(body.endpoint);
-    return new Effect(async () => await this.join(body, caller));
+    const complete = await this.registrations.complete(body);
+    return new Effect(async () => await this.join(complete, caller));
   }
 
   @Get()
@@ -174,7 +174,7 @@ export class AgentsController {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
       await this.agents.check(claim); // resolve host names only for callers that may update the agent
-      body.endpoint = await this.endpoints.check(body.endpoint);
+      body.endpoint = await this.registrations.checkEndpoint(body.endpoint);
     }
     return new Effect(async () => await this.agents.update(claim, toUpdate(body), ifVersion));
   }

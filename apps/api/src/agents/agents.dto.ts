@@ -20,6 +20,7 @@ import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
+import { UnlessCard } from './card.rule.js';
 import {
   IsAgentName,
   IsAgentVersion,
@@ -134,7 +135,8 @@ export class RegisterBody {
   @IsIn([true, false])
   takeover?: boolean;
 
-  @ApiProperty({ example: 'swarm-builder', description: 'A name for people.' })
+  @ApiPropertyOptional({ example: 'swarm-builder', description: 'A name for people. Without a card, it is required.' })
+  @UnlessCard('name')
   @IsAgentName()
   name: string;
 
@@ -152,14 +154,25 @@ export class RegisterBody {
     type: 'object',
     additionalProperties: true,
     nullable: true,
-    description: 'The A2A agent card. It is stored unchanged.',
+    description: 'The A2A agent card, which is stored unchanged. It replaces a missing name and missing capabilities.',
     example: { name: 'swarm-builder' },
   })
   @IsOptional()
   @IsObject()
   agentCard?: Record<string, unknown> | null;
 
-  @ApiProperty({ example: ['plan', 'build', 'code-generation'], description: CAPABILITIES_RULE })
+  @ApiPropertyOptional({
+    example: 'https://builder.example:5091/.well-known/agent-card.json',
+    description:
+      'The URL of an A2A agent card, or of an agent that has one. The card is fetched, and used as `agentCard`.',
+  })
+  @Optional()
+  @IsEndpoint()
+  cardUrl?: string;
+
+  /** Required without a card. */
+  @ApiPropertyOptional({ example: ['plan', 'build', 'code-generation'], description: CAPABILITIES_RULE })
+  @UnlessCard('capabilities')
   @IsCapabilities()
   capabilities: string[];
 

@@ -16,6 +16,7 @@ import { LivenessController } from './liveness.controller.js';
 import { ProtectionController } from './protection.controller.js';
 import { QueryReader } from './query.reader.js';
 import { RegistrationBatchController } from './registration-batch.controller.js';
+import { RegistrationReader } from './registration.reader.js';
 import { RegistrationBatchReader } from './registration-batch.reader.js';
 import { OperatorActionsController } from './operator-actions.controller.js';
 
@@ -37,6 +38,7 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     ContractQueries,
     QueryReader,
     RegistrationBatchReader,
+    RegistrationReader,
     AgentSockets,
     AgentSocketAccess,
     AgentsGateway,

@@ -1,12 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { EndpointCheck } from '#rollcall/providers';
+import { validationFailed } from '../http/validation.error.js';
 import { validated } from '../http/validation.pipe.js';
 import { RegisterBatchBody, RegisterBody } from './agents.dto.js';
+import { withCard } from './registration.reader.js';
 
 /** One registration of a batch: valid, or rejected with an error. */
 export type BatchItem = { ok: true; body: RegisterBody } | { ok: false; error: unknown };
 
+const ONE_BY_ONE = 'cardUrl cannot be used in a batch: register the agent with POST /v1/agents, or send agentCard';
 /** After this many items, the reader yields to other requests. */
 const ITEMS_WITHOUT_PAUSE = 50;
 
@@ -39,7 +42,9 @@ export class RegistrationBatchReader {
 
 function toItem(agent: Record<string, unknown>): BatchItem {
   try {
-    return { ok: true, body: validated(plainToInstance(RegisterBody, agent)) };
+    const body = validated(plainToInstance(RegisterBody, agent));
+    if (body.cardUrl !== undefined) throw validationFailed([{ field: 'cardUrl', message: ONE_BY_ONE }]);
+    return { ok: true, body: withCard(body) };
   } catch (error) {
     return { ok: false, error };
   }

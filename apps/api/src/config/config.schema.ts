@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { providers } from '../providers/providers.config.js';
+import { a2a } from './a2a.settings.js';
 import { agent, agents } from './agents.settings.js';
 import { auth } from './auth.settings.js';
 import { budgets, langfuse } from './budget.settings.js';
@@ -35,6 +36,7 @@ export const ConfigSchema = z.strictObject({
   egress: egress.prefault({}),
   providers: providers.prefault({}),
   runtime: runtime.prefault({}),
+  a2a: a2a.prefault({}),
   agents,
   agent,
   webhooks: webhooksConfig.prefault({}),

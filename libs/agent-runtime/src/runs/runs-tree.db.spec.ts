@@ -65,8 +65,8 @@ describe('a delegated run that was interrupted in a call that is not idempotent'
     const before = await second.reader.tree(keyOf(run));
     expect(before.children).toMatchObject([{ run: { id: pending?.runId, agentId: 'payer', state: 'running' } }]);
     expect((await budgetOf(second, run)).held).toBe(0);
-    const { callId = '', inputHash = '' } = pending ?? {};
-    await second.runs.approve(keyOf(run), { callId, inputHash, approved: true, output: 'it had worked' }, ACTOR);
+    const call = { callId: pending?.callId ?? '', inputHash: pending?.inputHash ?? '' };
+    await second.runs.approve(keyOf(run), { ...call, approved: true, output: 'it had worked' }, ACTOR);
     expect(await ended(second, run)).toMatchObject({ state: 'completed' });
     const after = await second.reader.tree(keyOf(run));
     expect(after).toMatchObject({ subtree: { tokens: 4 * TOKENS }, children: [{ run: { state: 'completed' } }] });

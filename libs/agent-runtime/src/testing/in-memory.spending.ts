@@ -47,7 +47,7 @@ export class InMemorySpending implements Spending {
     const { namespace, runId, parentRunId, limit } = run;
     const parent = parentRunId === null ? undefined : this.runs.get(namespace, parentRunId);
     if (!this.runs.has(namespace, runId)) this.runs.open(namespace, runId, limit, parent);
-    return this.usageOf(namespace, runId);
+    return await this.usageOf(namespace, runId);
   }
 
   hold(request: HoldRequest): Awaitable<Hold> {

@@ -19,7 +19,7 @@ export function cardFor(url: string, streaming: boolean, protocolBinding: string
     capabilities: { streaming },
     defaultInputModes: ['text/plain', 'application/json'],
     defaultOutputModes: ['text/plain'],
-    skills: [],
+    skills: [{ id: 'scenario', name: 'Scenario', description: 'Executes a scenario', tags: ['test'] }],
     supportedInterfaces: [{ url, protocolBinding, protocolVersion }],
   });
 }
