@@ -30,3 +30,14 @@ export const REGISTER_EXAMPLES = {
 export const REGISTER_BATCH_EXAMPLES = {
   two: { summary: 'Two agents', value: { agents: [{ ...SHORT, agentId: 'builder-02' }, SHORT] } },
 };
+
+export const QUERY_EXAMPLES = {
+  cheapest: {
+    summary: 'The cheapest agents with a capability, and why the others are excluded',
+    value: { capabilities: ['build'], prefer: 'cheapest', limit: 10, explain: true },
+  },
+  auction: {
+    summary: 'Let the agents bid',
+    value: { capabilities: ['build'], prefer: 'contract-net', task: 'Build the site.', waitMs: 3_000 },
+  },
+};

@@ -8,6 +8,7 @@ import { closeSignal } from '../http/close.signal.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
+import { QUERY_EXAMPLES } from './agents.examples.js';
 import { QueryBody } from './query.dto.js';
 import { QueryReader } from './query.reader.js';
 import { RankingView } from './ranking.view.js';
@@ -27,7 +28,7 @@ export class DiscoveryController {
   @HttpCode(200)
   @Permit('agents:query')
   @Repeatable()
-  @ApiBody({ type: QueryBody })
+  @ApiBody({ type: QueryBody, examples: QUERY_EXAMPLES })
   @ApiOperation({
     operationId: 'agents.query',
     summary: 'Find agents by capability, health and cost',

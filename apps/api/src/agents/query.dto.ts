@@ -138,6 +138,7 @@ export class QueryBody {
     minimum: MIN_AUCTION_MS,
     maximum: MAX_AUCTION_MS,
     default: DEFAULT_SELECTION_MS,
+    example: 3_000,
     description: 'Only with `contract-net`: how long the auction may take, in milliseconds.',
   })
   @IsOptional()
@@ -148,6 +149,7 @@ export class QueryBody {
   @ApiPropertyOptional({
     minLength: 1,
     maxLength: MAX_TASK_LENGTH,
+    example: 'Build the site.',
     description: 'Only with `contract-net`: what the agents bid for.',
   })
   @IsOptional()
