@@ -45,10 +45,14 @@ export class RunAgents {
     return !entry || addressOf(entry.record) !== undefined;
   }
 
-  /** An agent that does not have the name of its definition cannot be built here if it is gone. */
-  private async use(key: DefinitionKey, definition: Run['definition']): Promise<AgentUse> {
+  /**
+   * A run that has started continues on its revision. An agent that does not have the name of its definition cannot be built here
+   * if it is gone.
+   */
+  private async use(key: DefinitionKey, { definition, attempts }: Run): Promise<AgentUse> {
+    const hasStarted = attempts > 1;
     try {
-      return await this.hosted.use(key);
+      return await this.hosted.use(key, definition && hasStarted ? definition : undefined);
     } catch (error) {
       if (error instanceof AgentHostedElsewhereError)
         throw closed(`The replica of the agent ${key.name} does not respond.`);
@@ -57,14 +61,15 @@ export class RunAgents {
     }
   }
 
-  private async own({ namespace, definition, agentId: name }: Run): Promise<OpenAgent> {
-    const { agent, revision, signal, release } = await this.use({ namespace, name }, definition);
+  private async own(run: Run): Promise<OpenAgent> {
+    const { namespace, definition, agentId: name } = run;
+    const { agent, revision, signal, release } = await this.use({ namespace, name }, run);
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
       const isIdempotent =
         definition !== null &&
         agent.agentType !== 'in-process' &&
-        (await this.isMarked({ namespace, name: definition.name }));
+        (await this.isMarked({ namespace, name: definition.name }, revision ?? definition.revision));
       return { target: { name, agent, close }, revision, signal, isIdempotent };
     } catch (error) {
       release();
@@ -79,8 +84,8 @@ export class RunAgents {
     return { target, revision: null, isIdempotent: labels[MARK] === 'true' };
   }
 
-  private async isMarked(key: { namespace: string; name: string }): Promise<boolean> {
-    return (await this.definitions.get(key)).content.metadata?.[MARK] === true;
+  private async isMarked(key: DefinitionKey, revision: number): Promise<boolean> {
+    return (await this.definitions.revision(key, revision)).content.metadata?.[MARK] === true;
   }
 }
 
