@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
+import { AgentNotFoundError, AgentsService } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
@@ -33,6 +35,7 @@ export class RunAgents {
     private readonly definitions: DefinitionsService,
     private readonly registered: RegistryTargets,
     private readonly candidates: RunCandidates,
+    private readonly agents: AgentsService,
   ) {}
 
   async open(run: Run, context: RunContext): Promise<OpenAgent> {
@@ -79,9 +82,20 @@ export class RunAgents {
 
   private async foreign({ namespace, agentId }: Run, context: RunContext): Promise<OpenAgent> {
     const target = await this.registered.open({ name: agentId }, context);
-    if (!target) throw new RunTargetUnknownError(agentId);
+    if (!target) throw await this.missing(namespace, agentId);
     const labels = (await this.candidates.find(namespace, agentId))?.record.labels ?? {};
     return { target, revision: null, isIdempotent: labels[MARK] === 'true' };
+  }
+
+  /** Of the agents of runs, only those that a replica hosted have no address. */
+  private async missing(namespace: string, agentId: string): Promise<Error> {
+    try {
+      const left = await this.agents.get(qualifiedId(namespace, agentId));
+      if (!addressOf(left)) return closed(`The agent ${agentId} was shut down.`);
+    } catch (error) {
+      if (!(error instanceof AgentNotFoundError)) throw error;
+    }
+    return new RunTargetUnknownError(agentId);
   }
 
   private async isMarked(key: DefinitionKey, revision: number): Promise<boolean> {
