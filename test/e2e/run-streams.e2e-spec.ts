@@ -214,6 +214,27 @@ describe('a run that waits or is finished', () => {
   });
 });
 
+describe('a run that waits while its definition changes', () => {
+  const path = '/v1/definitions/buyer';
+
+  it.each([
+    ['replaced', async () => await api.call('PUT', path, { body: { content: { description: 'Other.', tools: [] } } })],
+    ['removed', async () => await api.call('DELETE', path)],
+  ])('S0.2 S0.6 continues on its revision if the definition is %s', async (_name, change) => {
+    const { body: payer } = await api.call<{ content: object }>('GET', '/v1/definitions/payer');
+    await api.call('DELETE', path);
+    await api.call('POST', '/v1/definitions', { body: { name: 'buyer', content: payer.content } });
+    const run = `/v1/runs/${await start('buyer')}`;
+    const settled = async (): Promise<Record<string, unknown>> => (await api.call('GET', `${run}?waitMs=20000`)).body;
+    const { result, definition } = await settled();
+    const [{ inputHash }] = (result as { approvals: [{ inputHash: string }] }).approvals;
+    expect((await change()).status).toBeLessThan(300);
+    await api.call('POST', `${run}/approvals`, { body: { callId: 'call-1', inputHash, approved: true } });
+    expect(await settled()).toMatchObject({ state: 'completed', definition });
+    expect(agents.paid).toBe(1);
+  });
+});
+
 describe('the commands of docs/runs.md', () => {
   it('B6 start, follow, approve, continue and cancel runs', async () => {
     agents.finish();

@@ -177,6 +177,18 @@ describe('two replicas', () => {
     expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
   });
 
+  it('S1.5 the run of an agent without a definition fails with AGENT_CLOSED when its host stops', async () => {
+    const leaving = await here.replica();
+    await spawn({ name: 'leaving', content: SLOW }, leaving);
+    const run = await start({ agent: 'leaving' }, LONG, leaving);
+    await until('the run has a step', async () => {
+      const { body } = await here.call<{ items: unknown[] }>('GET', `/v1/runs/${run.body.id}/steps`);
+      return body.items.length > 1;
+    });
+    await leaving.stop();
+    expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
+  });
+
   it('S1.3 an agent outside of Rollcall is not found among the hosted agents, and the message says where it is', async () => {
     await here.given.agent({ agentId: 'outside' });
     for (const method of ['GET', 'DELETE'])

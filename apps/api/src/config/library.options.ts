@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
-import type { BudgetSource, RegistryOptions } from '#rollcall/registry';
+import { type BudgetSource, leaseTtlMs, type RegistryOptions } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
 import { DEFAULT_AGENTS_FOLDER } from './agents.settings.js';
 import type { Config } from './config.schema.js';
@@ -69,10 +69,12 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
 
 function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
   const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
-  const beatEveryMs = registryPolicies(config).lease.intervalMs / 2;
+  const { lease } = registryPolicies(config);
+  const beatEveryMs = lease.intervalMs / 2;
+  const hostLostMs = leaseTtlMs(lease) + beatEveryMs; // the registry evicts first, unless self-preservation prevents it
   const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
   const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
-  return { beatEveryMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
+  return { beatEveryMs, hostLostMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
 }
 
 function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {

@@ -14,11 +14,21 @@ const ALL_NAMES = 'rollcall.definitions';
 export class AgentNameStore {
   constructor(private readonly db: Database) {}
 
-  async lock({ namespace, name }: AgentName): Promise<void> {
+  async lock(key: AgentName): Promise<void> {
     await this.db.query(
       'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
-      [ALL_NAMES, `rollcall.definition:${namespace}/${name}`],
+      [ALL_NAMES, lockOf(key)],
     );
+  }
+
+  /** Like `lock`, but returns false if another transaction holds the name. */
+  async tryLock(key: AgentName): Promise<boolean> {
+    const rows = await this.db.query<{ isHeld: boolean }>(
+      `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)),
+         pg_try_advisory_xact_lock(hashtextextended($2, 0)) AS "isHeld"`,
+      [ALL_NAMES, lockOf(key)],
+    );
+    return rows[0]?.isHeld === true;
   }
 
   /** Waits for all transactions that hold a name, and delays new ones. */
@@ -28,6 +38,12 @@ export class AgentNameStore {
 
   async lockShared(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [ALL_NAMES]);
+  }
+
+  /** Whether a live agent has the name, hosted by a replica or external. */
+  async isLive({ namespace, name }: AgentName): Promise<boolean> {
+    const sql = 'SELECT 1 FROM agent WHERE agent_id = $1 AND left_at IS NULL';
+    return (await this.db.query(sql, [qualifiedId(namespace, name)])).length > 0;
   }
 
   async isDefined({ namespace, name }: AgentName): Promise<boolean> {
@@ -45,4 +61,8 @@ export class AgentNameStore {
     );
     return new Set(rows.map(({ agentId }) => agentId));
   }
+}
+
+function lockOf({ namespace, name }: AgentName): string {
+  return `rollcall.definition:${namespace}/${name}`;
 }

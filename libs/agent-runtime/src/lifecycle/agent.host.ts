@@ -7,7 +7,7 @@ import { type DefinitionKey, DefinitionsService } from '../definitions/definitio
 import type { Blueprint } from './agent.instance.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { HostedAgent } from './hosted.agent.js';
-import type { AgentUse } from './hosted.agents.js';
+import type { AgentUse, PinnedRevision } from './hosted.agents.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import type { ShutdownDetail } from './shutdown.report.js';
@@ -44,17 +44,9 @@ export class AgentHost {
   }
 
   /** Uses the spawned agent of this name, or else the agent of the definition. */
-  async use(key: DefinitionKey): Promise<AgentUse> {
-    const spawned = this.find(key);
-    if (spawned) return await spawned.hosted.use();
-    const id = qualifiedId(key.namespace, key.name);
-    const agent = this.cached.get(id) ?? this.cache(id, key);
-    try {
-      return await agent.use();
-    } catch (error) {
-      if (error instanceof DefinitionNotFoundError && agent.isEmpty) this.cached.delete(id);
-      throw error;
-    }
+  async use(key: DefinitionKey, pinned?: PinnedRevision): Promise<AgentUse> {
+    const canBuild = pinned && (pinned.name === key.name || this.find(key));
+    return canBuild ? await this.useRevision(key, pinned) : await this.useCurrent(key);
   }
 
   /** A name on this replica, without an instance. */
@@ -139,7 +131,7 @@ export class AgentHost {
   }
 
   private async close(agent: SpawnedAgent, limitMs: number): Promise<ShutdownDetail> {
-    const closed = await agent.hosted.close(limitMs);
+    const [closed] = await Promise.all([agent.hosted.close(limitMs), this.closePinned(agent.agentId, limitMs)]);
     const unregistered = await this.registrar.leave(agent).catch((error: unknown) => error as Error);
     this.remove(agent);
     const detail = { ...closed, error: closed.error ?? unregistered ?? null };
@@ -151,9 +143,46 @@ export class AgentHost {
     if (this.members.get(agent.agentId) === agent) this.members.delete(agent.agentId);
   }
 
-  private cache(id: string, key: DefinitionKey): HostedAgent {
-    const agent = this.create(key, async () => await this.definitions.get(key));
+  private async useCurrent(key: DefinitionKey): Promise<AgentUse> {
+    const spawned = this.find(key);
+    if (spawned) return await spawned.hosted.use();
+    const id = qualifiedId(key.namespace, key.name);
+    const agent = this.cached.get(id) ?? this.cache(id, key, async () => await this.definitions.get(key));
+    try {
+      return await agent.use();
+    } catch (error) {
+      if (error instanceof DefinitionNotFoundError && agent.isEmpty) this.cached.delete(id);
+      throw error;
+    }
+  }
+
+  private async useRevision(key: DefinitionKey, { name, revision }: PinnedRevision): Promise<AgentUse> {
+    const { namespace } = key;
+    const isOwn = (this.find(key)?.facts.definition ?? name) === name;
+    if (isOwn && (await this.definitions.find({ namespace, name }))?.revision === revision) {
+      const use = await this.useCurrent(key);
+      if (use.revision === revision) return use;
+      use.release(); // the definition has just changed
+    }
+    const id = `${pinnedPrefix(qualifiedId(namespace, key.name))}${name}@${revision}`;
+    const read = async (): Promise<Blueprint> => await this.definitions.revision({ namespace, name }, revision);
+    return await (this.cached.get(id) ?? this.cache(id, key, read)).use();
+  }
+
+  private async closePinned(agentId: string, limitMs: number): Promise<void> {
+    const pinned = [...this.cached].filter(([id]) => id.startsWith(pinnedPrefix(agentId)));
+    for (const [id] of pinned) this.cached.delete(id);
+    await Promise.all(pinned.map(async ([, agent]) => await agent.close(limitMs)));
+  }
+
+  private cache(id: string, key: DefinitionKey, blueprint: () => Promise<Blueprint>): HostedAgent {
+    const agent = this.create(key, blueprint);
     this.cached.set(id, agent);
     return agent;
   }
+}
+
+/** Begins the ids of agents that were built from an earlier revision. No name contains a space. */
+function pinnedPrefix(agentId: string): string {
+  return `${agentId} `;
 }

@@ -68,6 +68,15 @@ export class AgentRegistrar {
     await this.end({ agentId, generation: Number(generation), tokenHash: null });
   }
 
+  /** Ends the registration of an agent whose replica is lost. If the replica returns, it registers the agent again. */
+  async lose({ agentId, generation }: Pick<RuntimeAgentRow, 'agentId' | 'generation'>): Promise<void> {
+    await this.db.transaction(async () => {
+      if (!(await this.store.lock(agentId, generation))) return;
+      await this.agents.remove(agentId, 'evicted');
+      await this.store.remove(agentId, Number(generation));
+    });
+  }
+
   private async end(claim: LeaseClaim): Promise<void> {
     await this.db.transaction(async () => {
       try {

@@ -13,6 +13,12 @@ export interface AgentUse {
   release(): void;
 }
 
+/** The revision of a definition that a run was started on. */
+export interface PinnedRevision {
+  readonly name: string;
+  readonly revision: number;
+}
+
 /** Where a spawned agent lives, and what it was built from. */
 export interface AgentHosting {
   readonly replicaId: string;
@@ -32,9 +38,10 @@ export abstract class HostedAgents {
   /**
    * The agent of this name on this replica, for one call. It is built from its definition on first use (S0.3). At its
    * `maxConcurrency`, the call waits, or is rejected with AGENT_BUSY if `whenBusy` is `reject`. An agent that another replica
-   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE.
+   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE. With `pinned`, the call uses this
+   * revision, even if the definition was replaced or removed.
    */
-  abstract use(key: DefinitionKey): Promise<AgentUse>;
+  abstract use(key: DefinitionKey, pinned?: PinnedRevision): Promise<AgentUse>;
 
   /** The spawned agent of this name; undefined if none is live on any replica. */
   abstract find(key: DefinitionKey): Promise<AgentHosting | undefined>;

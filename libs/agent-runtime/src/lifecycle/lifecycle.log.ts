@@ -16,6 +16,10 @@ export const LifecycleLog = {
     else log.log({ event: 'agent.shutdown', namespace, name });
   },
 
+  hostLost(replicaId: string, agents: number): void {
+    log.warn({ event: 'agents.host_lost', replicaId, agents });
+  },
+
   allClosed({ succeeded, failed }: ShutdownReport): void {
     const failures = Object.keys(failed).length;
     const count = succeeded.length + failures;

@@ -2,6 +2,8 @@
 export interface LifecycleOptions {
   /** How often a hosted agent sends a heartbeat. It must be shorter than the lease of the registry. */
   beatEveryMs: number;
+  /** The agents of a replica leave when none of them has sent a heartbeat for this time. It must be longer than the lease of the registry. */
+  hostLostMs: number;
   /** The instance of an agent without calls is closed after this time; the next call builds a new one. */
   idleMs: number;
   /** How long the calls of an agent may continue after its definition has changed. */
@@ -16,6 +18,7 @@ export const LIFECYCLE_OPTIONS = Symbol('LifecycleOptions');
 
 export const DEFAULT_LIFECYCLE_OPTIONS: LifecycleOptions = {
   beatEveryMs: 5_000,
+  hostLostMs: 36_000,
   idleMs: 900_000,
   drainMs: 600_000,
   shutdownMs: 10_000,

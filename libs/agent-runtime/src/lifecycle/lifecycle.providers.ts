@@ -8,6 +8,7 @@ import { AgentShutdowns } from './agent.shutdowns.js';
 import { DefinitionFollower } from './definition.follower.js';
 import { HostedAgents } from './hosted.agents.js';
 import { DEFAULT_LIFECYCLE_OPTIONS, LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
+import { LostHosts } from './lost.hosts.js';
 import { RuntimeAgentStore } from './runtime-agent.store.js';
 import { RuntimeCommandStore } from './runtime-command.store.js';
 import { RuntimeCommands } from './runtime.commands.js';
@@ -22,6 +23,7 @@ export function lifecycleProviders(options: Partial<LifecycleOptions>): Provider
     SpawnPlans,
     AgentSpawner,
     AgentBeats,
+    LostHosts,
     RuntimeCommandStore,
     RuntimeCommands,
     AgentShutdowns,

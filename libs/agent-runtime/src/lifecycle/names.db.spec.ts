@@ -1,5 +1,5 @@
 import { until } from '#rollcall/test-support';
-import { BY, codeOf, define, NAMESPACE, spawn, type TestHost, TestHosts } from '../testing/test-hosts.js';
+import { BY, codeOf, define, fakeContent, NAMESPACE, spawn, type TestHost, TestHosts } from '../testing/test-hosts.js';
 
 let hosts: TestHosts;
 let here: TestHost;
@@ -80,6 +80,23 @@ describe('an evicted agent whose name is locked', () => {
 });
 
 describe('concurrent spawns of one name', () => {
+  it.each([
+    [TAKEN, 'has the name', async () => void (await spawn(there, 'ada'))],
+    ['DATABASE_BUSY', 'is not live', async () => await Promise.resolve()],
+  ])('S1.2 a spawn that cannot lock its name gets %s if another agent %s', async (code, _state, meanwhile) => {
+    const impatient = await hosts.add({ operationTimeoutMs: 1_000 });
+    const spawned = codeOf(spawn(impatient, 'ada', { content: fakeContent({ builds: 'slow' }) }));
+    await until('it is under construction', () => impatient.fake.attempts === 1);
+    await meanwhile();
+    const { db } = hosts.database;
+    await db.transaction(async () => {
+      await db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.definition:default/ada', 0))`);
+      impatient.fake.proceed();
+      await spawned;
+    });
+    expect(await spawned).toBe(code);
+  });
+
   it('S1.2 one succeeds and all others are rejected with AGENT_ALREADY_EXISTS, in each of 20 rounds', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const name = `ada-${round}`; // a name without an earlier registration: there is no row that a spawn could lock

@@ -82,6 +82,49 @@ describe('all replicas', () => {
   });
 });
 
+describe('a replica without heartbeats', () => {
+  const LONG = 60_000;
+  let now = 0;
+
+  /** Sweeps for a minute. The agents in `beating` send heartbeats. */
+  async function sweepForLong(on: TestHost, beating: readonly string[], everyMs = 5_000): Promise<void> {
+    const beat = 'UPDATE agent_lease SET last_beat_at = clock_timestamp() WHERE agent_id = ANY ($1)';
+    const end = now + LONG;
+    for (; now <= end; now += everyMs) {
+      await hosts.database.db.query(beat, [beating]);
+      await on.lostHosts.sweep(now);
+    }
+  }
+
+  it('loses its agents, and the names are free again; agents of live replicas stay', async () => {
+    const [survivor, live] = [await hosts.add(), await hosts.add()];
+    await spawn(there, 'ada');
+    await spawn(there, 'bob');
+    await spawn(live, 'cat');
+    await spawn(live, 'silent'); // one agent without heartbeats does not make its replica lost
+    await sweepForLong(survivor, ['cat']);
+    const names = (await here.lifecycle.list(NAMESPACE, 10)).map(({ name }) => name);
+    expect(names).toEqual(['cat', 'silent']);
+    expect(await here.agents.get('ada')).toMatchObject({ status: 'left', leaveReason: 'evicted' });
+    expect(hosts.logged.at(-1)).toMatchObject({ event: 'agents.host_lost', agents: 2 });
+    expect(await codeOf(spawn(survivor, 'ada'))).toBe('succeeded');
+    await there.beats.pass(); // it was only cut off: one name is taken, and the other agent registers again
+    expect(there.fake.open.map(({ name }) => name)).toEqual(['bob']);
+  });
+
+  it('keeps its agents if the heartbeats of all replicas are missing, or if nobody has watched it meanwhile', async () => {
+    const survivor = await hosts.add();
+    await spawn(there, 'ada');
+    await sweepForLong(survivor, [], LONG);
+    expect(await here.lifecycle.has(ADA)).toBe(true);
+    await spawn(survivor, 'own');
+    await sweepForLong(survivor, []);
+    expect(await here.lifecycle.has(ADA)).toBe(true);
+    await sweepForLong(survivor, ['own']);
+    expect(await here.lifecycle.has(ADA)).toBe(false);
+  });
+});
+
 describe('shutdownAll', () => {
   beforeAll(async () => void (there = await hosts.add())); // the listener of the other one is stopped
 

@@ -106,6 +106,26 @@ export class RuntimeAgentStore {
     return await this.db.query<RuntimeAgentRow>(`SELECT ${COLUMNS} FROM ${LIVE} AND h.namespace = $1`, [namespace]);
   }
 
+  /** The newest heartbeat of the agents of each replica. */
+  async hostBeats(): Promise<Map<string, string>> {
+    const rows = await this.db.query<{ replicaId: string; beat: string }>(
+      `SELECT h.replica_id AS "replicaId", max(l.last_beat_at)::text AS beat
+       FROM runtime_agent AS h JOIN agent_lease AS l USING (agent_id, generation) GROUP BY h.replica_id`,
+    );
+    return new Map(rows.map(({ replicaId, beat }) => [replicaId, beat]));
+  }
+
+  /** All live agents of a replica, in all namespaces. */
+  async hostedBy(replicaId: string): Promise<RuntimeAgentRow[]> {
+    return await this.db.query<RuntimeAgentRow>(`SELECT ${COLUMNS} FROM ${LIVE} AND h.replica_id = $1`, [replicaId]);
+  }
+
+  /** Locks the registration until the transaction ends. Returns whether it is live. */
+  async lock(agentId: string, generation: string): Promise<boolean> {
+    const sql = 'SELECT 1 FROM agent WHERE agent_id = $1 AND generation = $2 AND left_at IS NULL FOR UPDATE';
+    return (await this.db.query(sql, [agentId, generation])).length > 0;
+  }
+
   /** Deletes the rows of agents that are not live any more, such as those of dead replicas. */
   async prune(): Promise<void> {
     await this.db.query(

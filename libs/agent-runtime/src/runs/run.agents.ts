@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
+import { AgentNotFoundError, AgentsService } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
@@ -33,6 +35,7 @@ export class RunAgents {
     private readonly definitions: DefinitionsService,
     private readonly registered: RegistryTargets,
     private readonly candidates: RunCandidates,
+    private readonly agents: AgentsService,
   ) {}
 
   async open(run: Run, context: RunContext): Promise<OpenAgent> {
@@ -45,10 +48,14 @@ export class RunAgents {
     return !entry || addressOf(entry.record) !== undefined;
   }
 
-  /** An agent that does not have the name of its definition cannot be built here if it is gone. */
-  private async use(key: DefinitionKey, definition: Run['definition']): Promise<AgentUse> {
+  /**
+   * A run that has started continues on its revision. An agent that does not have the name of its definition cannot be built here
+   * if it is gone.
+   */
+  private async use(key: DefinitionKey, { definition, attempts }: Run): Promise<AgentUse> {
+    const hasStarted = attempts > 1;
     try {
-      return await this.hosted.use(key);
+      return await this.hosted.use(key, definition && hasStarted ? definition : undefined);
     } catch (error) {
       if (error instanceof AgentHostedElsewhereError)
         throw closed(`The replica of the agent ${key.name} does not respond.`);
@@ -57,14 +64,15 @@ export class RunAgents {
     }
   }
 
-  private async own({ namespace, definition, agentId: name }: Run): Promise<OpenAgent> {
-    const { agent, revision, signal, release } = await this.use({ namespace, name }, definition);
+  private async own(run: Run): Promise<OpenAgent> {
+    const { namespace, definition, agentId: name } = run;
+    const { agent, revision, signal, release } = await this.use({ namespace, name }, run);
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
       const isIdempotent =
         definition !== null &&
         agent.agentType !== 'in-process' &&
-        (await this.isMarked({ namespace, name: definition.name }));
+        (await this.isMarked({ namespace, name: definition.name }, revision ?? definition.revision));
       return { target: { name, agent, close }, revision, signal, isIdempotent };
     } catch (error) {
       release();
@@ -74,13 +82,24 @@ export class RunAgents {
 
   private async foreign({ namespace, agentId }: Run, context: RunContext): Promise<OpenAgent> {
     const target = await this.registered.open({ name: agentId }, context);
-    if (!target) throw new RunTargetUnknownError(agentId);
+    if (!target) throw await this.missing(namespace, agentId);
     const labels = (await this.candidates.find(namespace, agentId))?.record.labels ?? {};
     return { target, revision: null, isIdempotent: labels[MARK] === 'true' };
   }
 
-  private async isMarked(key: { namespace: string; name: string }): Promise<boolean> {
-    return (await this.definitions.get(key)).content.metadata?.[MARK] === true;
+  /** Of the agents of runs, only those that a replica hosted have no address. */
+  private async missing(namespace: string, agentId: string): Promise<Error> {
+    try {
+      const left = await this.agents.get(qualifiedId(namespace, agentId));
+      if (!addressOf(left)) return closed(`The agent ${agentId} was shut down.`);
+    } catch (error) {
+      if (!(error instanceof AgentNotFoundError)) throw error;
+    }
+    return new RunTargetUnknownError(agentId);
+  }
+
+  private async isMarked(key: DefinitionKey, revision: number): Promise<boolean> {
+    return (await this.definitions.revision(key, revision)).content.metadata?.[MARK] === true;
   }
 }
 

@@ -44,7 +44,7 @@ export class RunRecords {
     return new RunJournal({ log, watches, scope, spending, meter }, run, steps.length);
   }
 
-  /** The definition may have got a new revision since the run was started, or since it was interrupted. */
+  /** The definition may have got a new revision between the creation of the run and its first execution. */
   async recordRevision({ definition }: Run, revision: number | null, { fence }: RunScope): Promise<void> {
     if (definition && revision !== null && revision !== definition.revision)
       await this.store.setRevision(fence, revision);

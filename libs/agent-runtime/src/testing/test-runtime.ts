@@ -35,6 +35,7 @@ import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
 import { AgentShutdowns } from '../lifecycle/agent.shutdowns.js';
 import { DefinitionFollower } from '../lifecycle/definition.follower.js';
 import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
+import { LostHosts } from '../lifecycle/lost.hosts.js';
 import { RuntimeCommands } from '../lifecycle/runtime.commands.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
@@ -58,6 +59,7 @@ export interface TestRuntime {
   lifecycle: AgentLifecycle;
   host: AgentHost;
   beats: AgentBeats;
+  lostHosts: LostHosts;
   commands: RuntimeCommands;
   follower: DefinitionFollower;
   shutdowns: AgentShutdowns;
@@ -113,6 +115,7 @@ export async function testRuntime(db: Database, options: TestRuntimeOptions = {}
     lifecycle: module.get(AgentLifecycle, anywhere),
     host: module.get(AgentHost, anywhere),
     beats: module.get(AgentBeats, anywhere),
+    lostHosts: module.get(LostHosts, anywhere),
     commands: module.get(RuntimeCommands, anywhere),
     follower: module.get(DefinitionFollower, anywhere),
     shutdowns: module.get(AgentShutdowns, anywhere),
