@@ -214,6 +214,13 @@ describe('a run that waits or is finished', () => {
     expect(exported.body.steps.filter(({ type }) => type === 'message')).toHaveLength(2);
     const { body: tree } = await api.call('GET', `/v1/runs/${id}/tree`);
     expect(tree).toMatchObject({ run: { id }, subtree: { tokens: expect.any(Number) }, children: [] });
+    const unknown = { status: 400, body: { errors: [{ field: 'foo', message: 'foo is not a known field' }] } };
+    for (const route of ['retry', 'cancel']) {
+      expect(await post(`${id}/${route}`, { foo: 1 })).toMatchObject(unknown);
+      expect(await post(`${id}/${route}?foo=1`, {})).toMatchObject(unknown);
+    }
+    for (const route of ['tree', 'export'])
+      expect(await api.call('GET', `/v1/runs/${id}/${route}?foo=1`)).toMatchObject(unknown);
     const retried = await post(`${id}/retry`, {});
     expect(retried).toMatchObject({ status: 202, body: { retryOf: id, agentId: 'payer' } });
     expect(await settled(String(retried.body['id']))).toMatchObject({ state: 'waiting', waitingFor: 'approval' });
