@@ -59,6 +59,11 @@ describe('the stream of a run over SSE', () => {
     expect(types).toEqual(STEPS);
     expect(third.events.at(-1)).toMatchObject({ id: '5-end', type: 'state', data: { id, state: 'completed' } });
     expect((await watch(other, id, '', { 'last-event-id': '5-end' })).status).toBe(204);
+    for (const wrong of ['0-end', '3-end', '9-end', '9'])
+      expect(await api.call('GET', `/v1/runs/${id}/stream`, { headers: { 'last-event-id': wrong } })).toMatchObject({
+        status: 400,
+        body: { errors: [{ field: 'last-event-id' }] },
+      });
     expect((await (await watch(other, id)).over()).steps).toEqual([1, 2, 3, 4, 5]);
   });
 
@@ -110,6 +115,7 @@ describe('the stream of a run over SSE', () => {
     ['RUN/stream?afterStep=99', {}, 400, 'VALIDATION_FAILED'],
     ['RUN/stream?afterStep=-1', {}, 400, 'VALIDATION_FAILED'],
     ['RUN/stream', { 'last-event-id': '1042-9f3c27d1' }, 400, 'VALIDATION_FAILED'],
+    ['RUN/stream', { 'last-event-id': '1-end' }, 400, 'VALIDATION_FAILED'],
   ])('B6 rejects %s with %j', async (path, headers, status, code) => {
     const id = await start('payer');
     const answer = await api.call('GET', `/v1/runs/${path.replace('RUN', id)}`, { headers });
@@ -208,6 +214,13 @@ describe('a run that waits or is finished', () => {
     expect(exported.body.steps.filter(({ type }) => type === 'message')).toHaveLength(2);
     const { body: tree } = await api.call('GET', `/v1/runs/${id}/tree`);
     expect(tree).toMatchObject({ run: { id }, subtree: { tokens: expect.any(Number) }, children: [] });
+    const unknown = { status: 400, body: { errors: [{ field: 'foo', message: 'foo is not a known field' }] } };
+    for (const route of ['retry', 'cancel']) {
+      expect(await post(`${id}/${route}`, { foo: 1 })).toMatchObject(unknown);
+      expect(await post(`${id}/${route}?foo=1`, {})).toMatchObject(unknown);
+    }
+    for (const route of ['tree', 'export'])
+      expect(await api.call('GET', `/v1/runs/${id}/${route}?foo=1`)).toMatchObject(unknown);
     const retried = await post(`${id}/retry`, {});
     expect(retried).toMatchObject({ status: 202, body: { retryOf: id, agentId: 'payer' } });
     expect(await settled(String(retried.body['id']))).toMatchObject({ state: 'waiting', waitingFor: 'approval' });

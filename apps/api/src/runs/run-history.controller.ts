@@ -4,6 +4,7 @@ import { RunReader } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { NoInput } from '../http/no-input.guard.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { RunExportView, RunTreeView, toExportView, toTreeView } from './run-history.view.js';
@@ -17,6 +18,7 @@ export class RunHistoryController {
   constructor(private readonly reader: RunReader) {}
 
   @Get(':id/tree')
+  @NoInput()
   @ApiOperation({
     operationId: 'runs.getTree',
     summary: 'Get a run with its descendants',
@@ -30,6 +32,7 @@ export class RunHistoryController {
   }
 
   @Get(':id/export')
+  @NoInput()
   @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'runs.export',

@@ -5,6 +5,7 @@ import { message } from '#rollcall/providers';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { NoInput } from '../http/no-input.guard.js';
 import { Problems } from '../http/problems.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -64,6 +65,7 @@ export class RunRepliesController {
   }
 
   @Post(':id/retry')
+  @NoInput()
   @HttpCode(202)
   @Permit('runs:start')
   @Mutation({ audit: 'run.retried', prepares: true, recordResult: { id: 'newRunId', agentId: 'agentId' } })

@@ -56,9 +56,15 @@ export class RunStreamController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const caller = callerOf(request);
+    const key = { namespace: caller.namespace, id };
     const last = readLastEventId(lastEventId);
-    const open = await this.streams.prepare({ namespace: caller.namespace, id }, last?.step ?? query.afterStep);
-    if (last?.isEnd) return void reply.code(204).send(); // a browser then stops to reconnect
+    if (last?.isEnd) {
+      if (!(await this.streams.isEnd(key, last.step))) throw notAnEvent();
+      return void reply.code(204).send(); // a browser then stops to reconnect
+    }
+    const open = last
+      ? await this.streams.prepare(key, last.step, notAnEvent)
+      : await this.streams.prepare(key, query.afterStep);
     const response = beginSse(request, reply);
     if (!response) return;
     const connection = new RunSseConnection(response);
@@ -75,6 +81,10 @@ export class RunStreamController {
 function readLastEventId(id: string | undefined): { step: number; isEnd: boolean } | undefined {
   if (!id) return undefined;
   if (EVENT_ID.test(id)) return { step: Number.parseInt(id, 10), isEnd: id.endsWith(LAST) };
+  throw notAnEvent();
+}
+
+function notAnEvent(): Error {
   const message = 'last-event-id must be the id of an event of this stream, or be left out';
-  throw validationFailed([{ field: 'last-event-id', message }]);
+  return validationFailed([{ field: 'last-event-id', message }]);
 }

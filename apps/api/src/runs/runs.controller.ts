@@ -8,6 +8,7 @@ import { Permit } from '../auth/route.access.js';
 import { closeSignal } from '../http/close.signal.js';
 import { InFlight } from '../http/in-flight.js';
 import { PagedList, PageQuery } from '../http/page.js';
+import { NoInput } from '../http/no-input.guard.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { Effect } from '../mutation/effect.js';
@@ -101,6 +102,7 @@ export class RunsController {
   }
 
   @Post(':id/cancel')
+  @NoInput()
   @HttpCode(200)
   @Permit('runs:start')
   @Mutation({ audit: 'run.cancelled' })

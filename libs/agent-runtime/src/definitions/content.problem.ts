@@ -10,6 +10,8 @@ const TYPES: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
+const NO_MATCH = 'Invalid string: ';
+
 const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'elements' };
 
 /** States what a field of a definition must be, as the end of the sentence "maxIterations …". */
@@ -19,6 +21,8 @@ export function contentProblem(issue: z.core.$ZodIssue): string {
   if (code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
   if (code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
   if (code === 'too_big') return tooBig(issue);
+  if (code === 'invalid_format' && issue.format === 'url') return 'must be a URL';
+  if (code === 'invalid_format' && issue.message.startsWith(NO_MATCH)) return issue.message.slice(NO_MATCH.length);
   if (code !== 'too_small') return issue.message;
   return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
 }

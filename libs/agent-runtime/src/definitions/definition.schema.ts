@@ -67,6 +67,12 @@ export function readContent(value: unknown): ReadContent {
   return { content: validFields(value), faults: error.issues.flatMap(toFaults) };
 }
 
+/** Checks the settings of an agent provider. All problems are reported at once. */
+export function settingsFaults(schema: z.ZodType, settings: unknown): DefinitionFault[] {
+  const { error } = schema.safeParse(settings, { reportInput: true });
+  return (error?.issues ?? []).flatMap((issue) => toFaults({ ...issue, path: ['settings', ...issue.path] }));
+}
+
 function validFields(value: unknown): DefinitionContent {
   const given = z.record(z.string(), z.unknown()).safeParse(value).data ?? {};
   const entries = Object.entries(ContentSchema.shape).map(([key, schema]) => [key, validPart(given[key], schema)]);

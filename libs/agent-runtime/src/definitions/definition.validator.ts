@@ -16,7 +16,7 @@ import {
   unknownReferences,
   withoutUnknown,
 } from './definition.references.js';
-import { readContent, unknownKey, withoutUnknownKeys } from './definition.schema.js';
+import { readContent, settingsFaults, unknownKey, withoutUnknownKeys } from './definition.schema.js';
 
 const NATIVE = 'native';
 
@@ -79,6 +79,8 @@ export class DefinitionValidator {
         field: 'settings',
         message: `settings: the provider ${NATIVE} has none; use the other fields of the definition`,
       });
+    const schema = this.providers.list().find(({ name }) => name === provider)?.settingsSchema;
+    if (schema) faults.push(...settingsFaults(schema, settings ?? {}));
     if (outputSchema) faults.push(...thrownBy('outputSchema', () => outputFormat(outputSchema)));
     return [...faults, ...duplicatesIn(content), ...thrownBy('skills', () => this.promptOf(content))];
   }

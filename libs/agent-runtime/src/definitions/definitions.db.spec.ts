@@ -153,6 +153,21 @@ describe('registration', () => {
     ]);
   });
 
+  it('S4.1 the settings of a provider are checked, and all problems are reported with the others', async () => {
+    expect(await messagesOf({ provider: 'http', settings: {} })).toEqual(['settings.url is required']);
+    expect(await messagesOf({ provider: 'http' })).toEqual(['settings.url is required']);
+    const settings = { url: 'agent', key: 'x', credential: { env: 'key', scheme: 5 } };
+    expect(await messagesOf({ provider: 'http', settings, tools: ['clokc'] })).toEqual([
+      'tools: there is no tool "clokc" (did you mean clock?)',
+      'settings.url must be a URL',
+      'settings.credential.env must match pattern /^[A-Z][A-Z0-9_]*$/',
+      'settings.credential.scheme must be a string',
+      'settings.key is not a known field',
+    ]);
+    const content = { provider: 'http', settings: { url: 'http://agent.example' } };
+    expect(await here.definitions.register(draft(content))).toMatchObject({ content });
+  });
+
   it('S4.7 a model is a preset, an alias, inherit, null, or an inline choice', async () => {
     const models = [
       'small',

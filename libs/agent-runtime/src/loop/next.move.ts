@@ -18,7 +18,7 @@ export function nextMove(state: RunState, tools: ToolFinder, options: LoopOption
   const open = openReply(state.openSteps);
   if (!open) return beforeReply(state, options);
   const { content, finish } = open.reply;
-  if (open.isFinal) return stop(state, 'budget', 'The run reached its budget.');
+  if (open.isFinal) return stop(state, 'budget', `The run reached its budget. ${open.shortage ?? ''}`.trim());
   if (finish === 'refusal') return end({ type: 'refused', parts: partsOf(textOf(content)) });
   if (finish === 'length') return stop(state, 'output-limit', 'The model reached its limit of output tokens.');
   if (content.some(({ type }) => type === 'tool-call')) return nextForCalls(state, tools);

@@ -224,6 +224,7 @@ describe('a budget', () => {
     });
     const { outcome, steps } = await loop.read();
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'budget', parts: [textPart('I know only x.')] });
+    expect(outcome).toMatchObject({ detail: 'The run reached its budget. The budget of the run is used up.' });
     expect(steps.at(-1)).toMatchObject({ type: 'model-replied', turn: 2, isFinal: true });
     expect(model.calls[1]?.request.toolChoice).toBe('none');
   });

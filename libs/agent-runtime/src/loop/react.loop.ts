@@ -126,7 +126,7 @@ class ReactRun {
     try {
       const request = finalRequest(this.state, this.tools, this.parts);
       const reply = await this.parts.callModel(this.modelCall(request, true));
-      this.finish({ type: 'model-replied', turn, reply, isFinal: true });
+      this.finish({ type: 'model-replied', turn, reply, isFinal: true, shortage: error.message });
     } catch (again) {
       if (!(again instanceof SpendingLimitError)) return this.activity.fail(again);
       this.spendingError = again;

@@ -13,14 +13,15 @@ export type Step =
    */
   | { readonly type: 'message-received'; readonly messages: readonly ModelMessage[]; readonly isCorrection?: true }
   /**
-   * A reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget. `charges` is what the reply
-   * costs; the budget middleware adds it, and makes the charges when the step is stored.
+   * A reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget, and `shortage` states what was
+   * missing. `charges` is what the reply costs; the budget middleware adds it, and makes the charges when the step is stored.
    */
   | {
       readonly type: 'model-replied';
       readonly turn: number;
       readonly reply: ModelReply;
       readonly isFinal?: true;
+      readonly shortage?: string;
       readonly charges?: readonly Charge[];
     }
   /** A tool call begins. Without a `tool-finished` step, it was in progress when the run ended. */

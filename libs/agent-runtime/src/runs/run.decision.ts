@@ -1,3 +1,4 @@
+import { type RunResult, waitedFor } from './run.status.js';
 import { RunDecisionMismatchError, RunNotWaitingError } from './run.errors.js';
 import type { Run, RunDecision } from './run.js';
 import type { RunStep } from './run.step.js';
@@ -8,21 +9,28 @@ type DecidableRun = Pick<Run, 'id' | 'state' | 'waitingFor' | 'result'>;
 export interface DecidedStep {
   readonly runId: string;
   readonly step: RunStep;
+  /** The result of the run afterwards, with the calls that still wait. */
+  readonly result: RunResult | null;
 }
 
 /**
  * The step that records a decision of an operator. It must name a call that waits, with exactly its input. After an interruption,
- * the operator may also record the result of the call.
+ * the operator may also record the result of the call. A run that is queued after a decision accepts those about its other calls.
  */
 export function stepOf(run: DecidableRun, decision: RunDecision): DecidedStep {
-  const { waitingFor, result } = run;
+  const { result } = run;
+  const waitingFor = run.state === 'queued' ? waitedFor(result) : run.waitingFor;
   if (waitingFor === null || waitingFor === 'input') throw new RunNotWaitingError(run, 'a decision');
   const { callId, inputHash, approved, reason, output } = decision;
   const call = result?.approvals?.find((one) => one.callId === callId && one.inputHash === inputHash);
   if (!call) throw RunDecisionMismatchError.ofCall();
   if (output !== undefined && waitingFor !== 'needs_review') throw RunDecisionMismatchError.ofOutput();
   const { runId = run.id } = call;
-  if (output !== undefined) return { runId, step: { type: 'tool-finished', turn: 0, callId, name: call.tool, output } };
-  const step = { type: 'approval-decided', callId, inputHash, approved } as const;
-  return { runId, step: reason === undefined ? step : { ...step, reason } };
+  const rest = result && { ...result, approvals: result.approvals?.filter((one) => one !== call) ?? [] };
+  const decided = { type: 'approval-decided', callId, inputHash, approved } as const;
+  const step: RunStep =
+    output !== undefined
+      ? { type: 'tool-finished', turn: 0, callId, name: call.tool, output }
+      : { ...decided, ...(reason !== undefined && { reason }) };
+  return { runId, step, result: rest };
 }

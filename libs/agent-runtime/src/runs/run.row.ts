@@ -56,11 +56,14 @@ export function timesOf({ createdAt, startedAt, finishedAt }: Pick<RunRow, Times
   return { createdAt: createdAt.toISOString(), startedAt: toText(startedAt), finishedAt: toText(finishedAt) };
 }
 
-/** A run that continues has only what exists of the answer. Only a waiting run has calls that wait for a decision. */
+/**
+ * A run that continues, or is cancelled while it waits, has only what exists of the answer. Only a waiting run has calls that wait
+ * for a decision.
+ */
 export function currentResult(state: RunStatus, result: RunResult | null): RunResult | null {
   if (result === null || state === 'waiting') return result;
   const { approvals: _decided, ...ended } = result;
-  return isFinal(state) ? ended : { parts: result.parts };
+  return isFinal(state) && state !== 'cancelled' ? ended : { parts: result.parts };
 }
 
 function toNumber(value: string | null): number | null {

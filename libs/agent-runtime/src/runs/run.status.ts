@@ -101,6 +101,12 @@ export function endOf(result: AgentResult, pending: readonly PendingApproval[] =
   }
 }
 
+/** What a run waited for before it was queued again; null if no other call waits for a decision. */
+export function waitedFor(result: RunResult | null): WaitingFor | null {
+  if (!result?.approvals?.length) return null;
+  return result.reason === NEEDS_REVIEW ? 'needs_review' : 'approval';
+}
+
 /** Whether the run was interrupted in a call that must not be repeated without a decision. */
 export function isReviewNeeded(result: AgentResult): boolean {
   return result.outcome === 'stopped' && result.reason === NEEDS_REVIEW;

@@ -5,7 +5,7 @@ import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 import type { RunFence } from './run.scope.js';
-import { type RunEnd, statusesBefore } from './run.status.js';
+import { type RunEnd, type RunResult, statusesBefore } from './run.status.js';
 import type { RunStep, StoredStep } from './run.step.js';
 import type { ReportedUsage } from './run.usage.js';
 
@@ -62,6 +62,12 @@ export class RunStore {
     return row && toRun(row);
   }
 
+  /** The result as it is stored: that of a queued run has the calls that still wait for a decision. */
+  async storedResult(id: string): Promise<RunResult | null> {
+    const [row] = await this.db.query<{ result: RunResult | null }>('SELECT result FROM run WHERE id = $1', [id]);
+    return row?.result ?? null;
+  }
+
   /** Newest first; `before` is the position of the last run of the previous page. */
   async page(filter: RunFilter, limit: number, before?: number): Promise<(Run & { seq: number })[]> {
     const { namespace, states, agentId, definition, rootId, from, to } = filter;
@@ -107,12 +113,13 @@ export class RunStore {
   }
 
   /** Adds a step to a waiting run or to one of its descendants, and puts the run into the queue. The caller has locked the run. */
-  async continue(id: string, { runId, step }: DecidedStep): Promise<void> {
+  async continue(id: string, { runId, step, result }: DecidedStep): Promise<void> {
     await this.db.query(
       `WITH added AS (INSERT INTO run_step (run_id, seq, step)
          SELECT $3, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $3)
-       UPDATE run SET state = 'queued', state_at = clock_timestamp(), waiting_for = NULL, queued_at = clock_timestamp(), ${FREE} WHERE id = $1`,
-      [id, JSON.stringify(step), runId],
+       UPDATE run SET state = 'queued', state_at = clock_timestamp(), waiting_for = NULL, queued_at = clock_timestamp(),
+         result = $4, ${FREE} WHERE id = $1`,
+      [id, JSON.stringify(step), runId, JSON.stringify(result)],
     );
   }
 

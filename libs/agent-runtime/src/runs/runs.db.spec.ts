@@ -115,6 +115,32 @@ describe('a durable run', () => {
     expect(world.executed).toEqual(['pay', 'pay', 'pay']);
   });
 
+  it('B6 accepts the decisions about all its calls at once, before a replica continues it; a cancelled one asks for none', async () => {
+    world.gate.resolve();
+    world.defineApprovals('spender', 'c0', 'c1');
+    const first = await world.replica();
+    const [run, other] = [await first.run('spender'), await first.run('spender')];
+    const waiting = await ended(first, run);
+    await ended(first, other);
+    await world.stop(first);
+    const idle = await world.replica({ maxRunning: 0 });
+    const [one, two] = (waiting.result?.approvals ?? []).map((call) => ({ ...call, approved: true }));
+    if (!one || !two) throw new Error('two calls wait');
+    await idle.runs.approve(keyOf(run), one, ACTOR);
+    const code = 'RUN_DECISION_MISMATCH';
+    await expect(idle.runs.approve(keyOf(run), one, ACTOR)).rejects.toMatchObject({ code });
+    expect(await idle.runs.approve(keyOf(run), two, ACTOR)).toMatchObject({ state: 'queued', result: { parts: [] } });
+    const again = idle.runs.approve(keyOf(run), two, ACTOR);
+    await expect(again).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
+    await world.database.db.query(`UPDATE run SET result = '{"parts":[],"reason":"x","detail":"y"}' WHERE id = $1`, [
+      other.id,
+    ]);
+    expect((await idle.runs.cancel(keyOf(other), ACTOR)).result).toEqual({ parts: [] });
+    const second = await world.replica();
+    expect(await ended(second, run)).toMatchObject({ state: 'completed', attempts: 2 });
+    expect(world.executed).toEqual(['spend', 'spend']);
+  });
+
   it('B6 hands its runs over when the replica stops: a tool in progress ends first, and is not repeated', async () => {
     const first = await world.replica();
     const run = await first.run('payer');

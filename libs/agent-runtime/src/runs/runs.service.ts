@@ -24,6 +24,8 @@ import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 import { sumOf } from './run.usage.js';
 
+type Decide = (run: Run) => DecidedStep | Promise<DecidedStep>;
+
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /**
@@ -101,13 +103,19 @@ export class RunsService {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
-      return { runId: run.id, step: { type: 'message', parts, ...(messageId !== undefined && { messageId }) } };
+      const step = { type: 'message', parts, ...(messageId !== undefined && { messageId }) } as const;
+      return { runId: run.id, step, result: currentResult('queued', run.result) };
     });
   }
 
-  /** Decides about a call that waits for it. The run continues, and waits again if other calls wait. */
+  /**
+   * Decides about a call that waits for it. The run continues, and waits again if other calls wait; until a replica continues it, it
+   * accepts decisions about these.
+   */
   async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
-    return await this.resume(key, actor, (run) => stepOf(run, decision));
+    return await this.resume(key, actor, async (run) =>
+      stepOf({ ...run, result: await this.store.storedResult(run.id) }, decision),
+    );
   }
 
   /** No replica reports the usage of a cancelled run, so it follows from its steps. */
@@ -136,12 +144,12 @@ export class RunsService {
     });
   }
 
-  private async resume(key: RunKey, actor: RunActor, decide: (run: Run) => DecidedStep): Promise<Run> {
+  private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {
     return await this.db.transaction(async () => {
       const run = await this.changeable(key, actor);
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      await this.store.continue(run.id, decide(run));
-      await this.events.queued(run, actor.by);
+      await this.store.continue(run.id, await decide(run));
+      if (run.state !== 'queued') await this.events.queued(run, actor.by);
       return { ...run, state: 'queued', waitingFor: null, result: currentResult('queued', run.result) };
     });
   }

@@ -1,7 +1,7 @@
 import type { Database } from '#rollcall/platform';
 import { readAll, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
 import type { ModelRequest } from '#rollcall/providers';
-import { callTool, hangAfter, say, using } from '#rollcall/providers/testing';
+import { callTool, callTools, hangAfter, say, using } from '#rollcall/providers/testing';
 import type { Run } from '../runs/run.js';
 import type { RunsOptions } from '../runs/runs.options.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -34,6 +34,17 @@ export class RunsWorld {
   define(name: string, ...steps: string[]): void {
     const tools = [this.tool('look', true), this.tool('pay', false)];
     this.agents.defined.set(name, { script: script(steps), tools, options: { mayAsk: name === 'asker' } });
+  }
+
+  /** Defines an agent whose model makes these calls at once. Each needs an approval. */
+  defineApprovals(name: string, ...callIds: string[]): void {
+    const spend = this.tool('spend', false);
+    const calls = callIds.map((id): [string, unknown, string] => ['spend', {}, id]);
+    this.agents.defined.set(name, {
+      script: ({ messages }) =>
+        using(USED, messages.some(({ role }) => role === 'assistant') ? say('done') : callTools(...calls)),
+      tools: [{ ...spend, needsApproval: true }],
+    });
   }
 
   static async create(): Promise<RunsWorld> {

@@ -16,6 +16,8 @@ export interface AgentConfig {
 export interface AgentProvider {
   readonly name: string;
   readonly agentType: AgentType;
+  /** The form of the settings. A definition whose settings differ from it is rejected when it is registered. */
+  readonly settingsSchema?: z.ZodType;
   createAgent(config: AgentConfig): Promise<Agent>;
   /** Describes the provider for users: its purpose, its requirements and its settings. */
   describe?(): ProviderDescription;

@@ -39,6 +39,7 @@ interface Remote {
 export class A2aAgentProvider implements AgentProvider {
   readonly name = 'a2a';
   readonly agentType = 'remote';
+  readonly settingsSchema = SettingsSchema;
 
   constructor(private readonly options: A2aProviderOptions) {}
 

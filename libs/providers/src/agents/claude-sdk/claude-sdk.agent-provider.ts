@@ -48,6 +48,7 @@ export interface ClaudeSdkProviderOptions {
 export class ClaudeSdkAgentProvider implements AgentProvider {
   readonly name = 'claude-sdk';
   readonly agentType = 'sdk';
+  readonly settingsSchema = SettingsSchema;
 
   constructor(private readonly options: ClaudeSdkProviderOptions) {}
 

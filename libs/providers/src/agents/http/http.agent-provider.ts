@@ -12,6 +12,7 @@ const SettingsSchema = z.strictObject({ url: z.url(), credential: CredentialSche
 export class HttpAgentProvider implements AgentProvider {
   readonly name = 'http';
   readonly agentType = 'api';
+  readonly settingsSchema = SettingsSchema;
 
   constructor(private readonly options: OutboundOptions) {}
 

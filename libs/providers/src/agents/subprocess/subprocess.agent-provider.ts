@@ -28,6 +28,7 @@ export interface SubprocessProviderOptions {
 export class SubprocessAgentProvider implements AgentProvider {
   readonly name = 'subprocess';
   readonly agentType = 'subprocess';
+  readonly settingsSchema = SettingsSchema;
   private readonly programs: ReadonlyMap<string, AllowedProgram>;
 
   constructor(private readonly options: SubprocessProviderOptions) {
