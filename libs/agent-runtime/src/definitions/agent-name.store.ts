@@ -28,7 +28,7 @@ export class AgentNameStore {
          pg_try_advisory_xact_lock(hashtextextended($2, 0)) AS "isHeld"`,
       [ALL_NAMES, lockOf(key)],
     );
-    return rows[0]?.isHeld === true;
+    return rows[0]?.isHeld ?? false;
   }
 
   /** Waits for all transactions that hold a name, and delays new ones. */
