@@ -1,4 +1,5 @@
 import { RuntimeError } from '../errors.js';
+import { suggestion } from '../tools/closest.name.js';
 import { proposedName } from './definition.name.js';
 
 /** One problem of a definition. */
@@ -49,8 +50,8 @@ export class DefinitionExistsError extends RuntimeError {
 export class DefinitionNotFoundError extends RuntimeError {
   readonly code = 'DEFINITION_NOT_FOUND';
 
-  constructor(name: string) {
-    super(`There is no definition ${show(name)}. GET /v1/definitions lists all definitions.`);
+  constructor(name: string, known: readonly string[] = []) {
+    super(`There is no definition ${show(name)}${suggestion(name, known)}. GET /v1/definitions lists all definitions.`);
   }
 }
 

@@ -72,6 +72,13 @@ describe('registration', () => {
     expect(await loggedEvents()).toHaveLength(1);
   });
 
+  it('S4.4 an unknown name has a suggestion', async () => {
+    await here.definitions.register(draft({}, { name: 'release-notes' }));
+    const get = async (name: string): Promise<unknown> => await here.definitions.get({ ...KEY, name });
+    await expect(get('relase-notes')).rejects.toThrow(/relase-notes.* \(did you mean release-notes\?\)\. GET/);
+    await expect(get('other')).rejects.not.toThrow('did you mean');
+  });
+
   it('S0.9 two registries in one process share nothing', async () => {
     const other = await testDatabase();
     const { definitions } = await testRuntime(other.db);

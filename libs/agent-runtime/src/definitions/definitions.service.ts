@@ -110,7 +110,13 @@ export class DefinitionsService {
 
   async get({ namespace, name }: DefinitionKey): Promise<Definition> {
     const row = await this.store.find(namespace, name);
-    if (!row) throw new DefinitionNotFoundError(name);
+    if (!row) {
+      const known = await this.summaries(namespace);
+      throw new DefinitionNotFoundError(
+        name,
+        known.map((one) => one.name),
+      );
+    }
     return toDefinition(row);
   }
 

@@ -11,6 +11,8 @@ let database: TestDatabase;
 let folder: string;
 const started: TestRuntime[] = [];
 const warnings: string[] = [];
+/** The summary of the last start. */
+let loadedFiles: object = {};
 beforeAll(async () => {
   database = await testDatabase();
   folder = await mkdtemp(join(tmpdir(), 'rollcall-agents-'));
@@ -35,7 +37,8 @@ async function runtime(options: TestRuntimeOptions = {}, db = database.db): Prom
   started.push(one);
   const ignore = (): void => undefined;
   const warn = ({ message = '' }: { message?: string }): void => void warnings.push(message);
-  Logger.overrideLogger({ log: ignore, error: ignore, warn }); // the testing module sets its own logger
+  const log = (line: { files?: object }): void => void (loadedFiles = line.files ?? loadedFiles);
+  Logger.overrideLogger({ log, error: ignore, warn }); // the testing module sets its own logger
   return one;
 }
 
@@ -199,6 +202,9 @@ describe('definitions of files', () => {
     const here = await start({ files: { folder } });
     expect(await listed(here)).toEqual(['one 1 file', 'two 1 file']);
     expect(warnings).toEqual([expect.stringContaining('two.md:4: budget'), expect.stringContaining('are kept')]);
+    await write('two.md', FILE('two', 'budget: much\nmaxTurns: none\n'));
+    await start({ files: { folder } });
+    expect(loadedFiles).toEqual({ warnings: 0, rejected: 1, skipped: 0 });
     await rm(join(folder, 'two.md'));
     expect(await listed(await start({ files: { folder } }))).toEqual(['one 1 file']);
     expect(await listed(await start({ files: { folder: join(folder, 'absent') } }))).toEqual(['one 1 file']);

@@ -26,7 +26,7 @@ export class DeploymentReport {
       unregistered: removed.map(idOf),
       unchanged: unchanged.length,
       taken: taken.map(({ wanted }) => idOf(wanted)),
-      files: { warnings: warned.length, rejected: rejected.length, skipped },
+      files: { warnings: warned.length, rejected: new Set(rejected.map(({ file }) => file)).size, skipped },
     });
   }
 

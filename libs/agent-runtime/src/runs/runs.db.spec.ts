@@ -124,7 +124,8 @@ describe('a durable run', () => {
     await ended(first, other);
     await world.stop(first);
     const idle = await world.replica({ maxRunning: 0 });
-    const [one, two] = (waiting.result?.approvals ?? []).map((call) => ({ ...call, approved: true }));
+    const calls = waiting.result?.approvals ?? [];
+    const [one, two] = calls.map(({ callId, inputHash }) => ({ callId, inputHash, approved: true }));
     if (!one || !two) throw new Error('two calls wait');
     await idle.runs.approve(keyOf(run), one, ACTOR);
     const code = 'RUN_DECISION_MISMATCH';

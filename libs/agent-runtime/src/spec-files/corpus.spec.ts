@@ -218,12 +218,12 @@ const TABLE: Readonly<Record<string, Expected>> = {
   'map-one-wrong.json': {
     loaded: { 'map-good': {} },
     rejected: [
-      [3, 'no description'],
-      [5, 'maxTurns must be'],
-      [7, 'The value of map-text must be a spec'],
+      [3, 'map-bad: The spec has no description'],
+      [5, 'map-bad: maxTurns must be'],
+      [7, 'map-text: The value must be a spec'],
     ],
   },
-  'map-name-twice.json': { rejected: [[3, 'The name map-twice occurs twice in this file']] },
+  'map-name-twice.json': { rejected: [[3, 'map-twice: The name occurs twice in this file']] },
   'syntax-error.json': { rejected: [[4, NOT_JSON]] },
   'unfinished.json': { rejected: [[3, NOT_JSON]] },
   'comment.json': { rejected: [[2, NOT_JSON]] },

@@ -90,11 +90,11 @@ function mapOfSpecs(map: Fields, scanner: JsonScanner, options: SpecOptions): Pa
   if (Object.keys(map).length > MAX_SPECS) throw new SpecFileError(1, `The file has more than ${MAX_SPECS} specs.`);
   return fileOf(
     ...Object.entries(map).map(([name, fields]) => {
-      const problems = new SpecProblems((key) => scanner.lineOf(name, key), options.strict ?? false);
-      if (scanner.duplicates.has(name)) problems.error(name, `The name ${shown(name)} occurs twice in this file.`);
-      if (!isFields(fields)) problems.error(name, `The value of ${shown(name)} must be a spec: an object.`);
+      const problems = new SpecProblems((key) => scanner.lineOf(name, key), options.strict ?? false, name);
+      if (scanner.duplicates.has(name)) problems.error(name, 'The name occurs twice in this file.');
+      if (!isFields(fields)) problems.error(name, 'The value must be a spec: an object.');
       else if (fields['name'] !== undefined && fields['name'] !== name)
-        problems.warn('name', `The name of the spec is its key in the map, ${shown(name)}.`);
+        problems.warn('name', 'The name of the spec is its key in the map.');
       const line = scanner.lineOf(name);
       return isFields(fields) ? parseOne({ ...fields, name }, '', { line, problems, options }) : problems;
     }),

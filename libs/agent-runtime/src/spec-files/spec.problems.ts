@@ -15,6 +15,8 @@ export class SpecProblems {
     /** Returns the line of a key. */
     readonly lineOf: (key: string) => number,
     private readonly strict: boolean,
+    /** The name of the spec, if its file contains several. */
+    private readonly name?: string,
   ) {}
 
   warn(key: string, message: string): void {
@@ -30,7 +32,8 @@ export class SpecProblems {
     this.add(true, this.lineOf(key), message);
   }
 
-  private add(isError: boolean, line: number, message: string): void {
+  private add(isError: boolean, line: number, text: string): void {
+    const message = this.name === undefined ? text : `${shown(this.name)}: ${text}`;
     (isError ? this.errors : this.warnings).push({ line, message });
   }
 }
