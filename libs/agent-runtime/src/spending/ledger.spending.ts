@@ -90,7 +90,10 @@ export class LedgerSpending implements Spending {
    * Ends the holds of a run whose calls in progress are lost and will not be repeated without a new hold. The charges of recorded
    * replies are made. A call in progress is charged as held, because its usage is unknown. What is held for the final call is released.
    */
-  async endHolds({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
+  async endHolds(
+    { namespace, runId }: { namespace: string; runId: string },
+    charges: readonly Charge[],
+  ): Promise<void> {
     await this.chargeRecorded({ namespace, runId }, charges);
     const owner = qualifiedId(namespace, RUNTIME_OWNER);
     const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
