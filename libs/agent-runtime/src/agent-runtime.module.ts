@@ -56,6 +56,7 @@ import { RunReader } from './runs/run.reader.js';
 import { RunRecords } from './runs/run.records.js';
 import { RunRedactor } from './runs/run.redactor.js';
 import { RunStore } from './runs/run.store.js';
+import { RunSettlement } from './runs/run.settlement.js';
 import { RunSweeper } from './runs/run.sweeper.js';
 import { RunTargets } from './runs/run.targets.js';
 import { RunWatches } from './runs/run.watches.js';
@@ -198,6 +199,7 @@ const RUN_EXECUTION: Provider[] = [
   RunExecution,
   DelegatedRuns,
   RunWorkers,
+  RunSettlement,
   RunSweeper,
   RunRedactionStore,
   RunRedactor,

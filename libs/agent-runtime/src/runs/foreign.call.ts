@@ -1,4 +1,5 @@
 import { type AgentEvent, type AgentResult, textPart } from '#rollcall/providers';
+import { DeadlineReached } from '../loop/run.activity.js';
 import type { PendingApproval } from '../loop/run.outcome.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { lastMessage, type Progress, type RecordedCall } from './recorded.call.js';
@@ -14,9 +15,11 @@ type Finished = Extract<AgentStep, { type: 'finished' }>;
  */
 export async function* foreignCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent, steps, options, journal, isIdempotent } = call;
-  if (steps.some(({ type }) => type === 'agent-called')) await journal.releaseHolds();
+  if (steps.some(({ type }) => type === 'agent-called')) await journal.endHolds(steps);
   const known = recordedEnd(call, progress);
   if (known) return yield { type: 'finished', result: known };
+  const { deadline } = options.context;
+  if (deadline !== null && deadline <= Date.now()) throw new DeadlineReached();
   const finishedBefore = steps.filter((step): step is Finished => step.type === 'finished').map(({ result }) => result);
   const conversationId = finishedBefore.at(-1)?.conversationId;
   await journal.append({ type: 'agent-called', idempotent: isIdempotent });

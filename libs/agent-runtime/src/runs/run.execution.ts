@@ -3,7 +3,6 @@ import { DomainError } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
 import { paidAgent } from '../delegation/paid.agent.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
-import { recordedCall } from './agent.call.js';
 import { DelegatedRuns } from './delegated.runs.js';
 import { Progress } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
@@ -14,6 +13,8 @@ import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
+import { reportsIn, sumOf } from './run.usage.js';
+import { timedCall } from './timed.call.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';
@@ -46,6 +47,7 @@ export class RunExecution {
     const progress = new Progress();
     try {
       const recorded = { run, steps: await this.records.stepsOf(run) };
+      progress.usage = sumOf(reportsIn(recorded.steps));
       const journal = this.records.journal(recorded, scope);
       const end = await this.attempt(recorded, journal, progress).catch(async (error: unknown) => {
         const isWaiting =
@@ -66,14 +68,15 @@ export class RunExecution {
 
   private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
     const { crashes } = recorded.run;
-    if (crashes >= MAX_CRASHES) return failureOf(new RunCrashedError(crashes));
     try {
+      if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
       return endOf(await this.open(recorded, journal, progress), progress.pending);
     } catch (error) {
       if (isInterruption(error, journal.scope)) throw error;
-      const { id: runId, agentId } = recorded.run;
+      const { id: runId, agentId, attempts } = recorded.run;
       if (!(error instanceof ProviderError || error instanceof DomainError))
         this.log.error({ event: 'run.internal_error', runId, agentId, err: error });
+      if (attempts > 1) await journal.endHolds(recorded.steps);
       return failureOf(error);
     }
   }
@@ -87,7 +90,7 @@ export class RunExecution {
     try {
       await this.records.recordRevision(run, opened.revision, journal.scope);
       const call = { agent, steps, options: { context, signal }, journal, isIdempotent };
-      return await resultOf(recordedCall(call, progress));
+      return await resultOf(timedCall(call, progress));
     } finally {
       await target.close();
     }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentUsage } from '#rollcall/providers';
-import type { Spending } from '../spending/spending.js';
+import type { LedgerSpending } from '../spending/ledger.spending.js';
 import type { LiveEvent } from './run.live.js';
 import type { LogEntry } from './run-log.entry.js';
 import { isOutage, type RunLog } from './run.log.js';
@@ -8,6 +8,7 @@ import type { RunMeter } from './run.meter.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import type { RunEnd } from './run.status.js';
 import type { RunStep } from './run.step.js';
+import { chargesIn, reportsIn } from './run.usage.js';
 import type { RunWatches } from './run.watches.js';
 
 const RETRY_MS = 200;
@@ -17,7 +18,7 @@ export interface JournalParts {
   readonly watches: RunWatches;
   readonly meter: RunMeter;
   readonly scope: RunScope;
-  readonly spending: Pick<Spending, 'recover'>;
+  readonly spending: Pick<LedgerSpending, 'endHolds'>;
 }
 
 /** Records one run while it is executed. Its steps and its end are durable when the methods resolve. */
@@ -61,10 +62,10 @@ export class RunJournal {
     return (await log.write({ fence: scope.fence, run: this.run, end: { ...end, usage } })) === 'stored';
   }
 
-  /** Releases what an interrupted execution held for calls without a recorded result. */
-  async releaseHolds(): Promise<void> {
+  /** Ends what an interrupted execution held: these steps are paid, and calls without a recorded result are charged as held. */
+  async endHolds(steps: readonly RunStep[]): Promise<void> {
     const { namespace, id: runId } = this.run;
-    await this.parts.spending.recover({ namespace, runId }, []);
+    await this.parts.spending.endHolds({ namespace, runId }, chargesIn(reportsIn(steps)));
   }
 
   /** An event that is not stored. */

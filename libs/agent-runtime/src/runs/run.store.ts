@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
+import { RUNTIME_OWNER } from '../spending/ledger.spending.js';
 import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -20,6 +21,9 @@ export type NewRun = Pick<
     deadline: number | null;
     host: string | null;
   };
+
+/** What a step of this run reports. */
+export type OwnUsage = ReportedUsage & { readonly runId: string };
 
 /** How many runs are not finished, and how long the oldest queued one has waited. */
 export interface OpenRuns {
@@ -134,13 +138,23 @@ export class RunStore {
   }
 
   /** What the stored steps of these runs report. */
-  async reportedUsage(ids: readonly string[]): Promise<(ReportedUsage & { runId: string })[]> {
-    return await this.db.query<ReportedUsage & { runId: string }>(
+  async reportedUsage(ids: readonly string[]): Promise<OwnUsage[]> {
+    return await this.db.query<OwnUsage>(
       `SELECT run_id AS "runId", coalesce(step -> 'reply' -> 'usage', step -> 'result' -> 'usage', step -> 'usage') AS usage,
          step -> 'charges' AS charges
        FROM run_step WHERE run_id = ANY ($1) AND step ->> 'type' IN ('model-replied', 'context-summarised', 'finished')
        ORDER BY run_id, seq`,
       [ids],
+    );
+  }
+
+  /** Finished runs for which the runtime still holds amounts. */
+  async finishedWithHolds(sinceMs: number, limit: number): Promise<RunKey[]> {
+    return await this.db.query<RunKey>(
+      `SELECT DISTINCT r.namespace, r.id FROM budget_reservation AS held JOIN run AS r ON r.id = substring(held.run_id FROM '[^/]*$')
+       WHERE held.state = 'held' AND r.finished_at < clock_timestamp() - $1 * interval '1 millisecond'
+         AND held.owner = CASE r.namespace WHEN $3 THEN '' ELSE r.namespace || '/' END || $4 LIMIT $2`,
+      [sinceMs, limit, DEFAULT_NAMESPACE, RUNTIME_OWNER],
     );
   }
 

@@ -1,5 +1,6 @@
 import { addUsage, type AgentUsage } from '#rollcall/providers';
 import type { Charge, SpendingAmount } from '../spending/spending.js';
+import type { RunStep } from './run.step.js';
 
 /** The usage of a run without its descendants. */
 export interface RunUsage extends AgentUsage {
@@ -14,6 +15,19 @@ export interface RunUsage extends AgentUsage {
 export interface ReportedUsage {
   readonly usage: AgentUsage;
   readonly charges?: readonly Charge[] | null;
+}
+
+/** What the steps of a run report. */
+export function reportsIn(steps: readonly RunStep[]): ReportedUsage[] {
+  return steps.flatMap((step): ReportedUsage[] => {
+    if (step.type === 'model-replied') return [{ usage: step.reply.usage, charges: step.charges }];
+    if (step.type === 'context-summarised') return [{ usage: step.usage, charges: step.charges }];
+    return step.type === 'finished' ? [{ usage: step.result.usage }] : [];
+  });
+}
+
+export function chargesIn(reports: readonly ReportedUsage[]): Charge[] {
+  return reports.flatMap(({ charges }) => charges ?? []);
 }
 
 /** The usage that all steps of a run report together. */

@@ -1,8 +1,11 @@
+import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { answers, FakeAgent, hangs } from '../testing/fake.agent.js';
 import { budgetOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../testing/runs.world.js';
 
+/** What is held for a call of an agent with its own loop. */
+const CALL_TOKENS = 32_000;
 const ACTOR = { by: 'key:test', mayManage: false };
 
 let world: RunsWorld;
@@ -99,7 +102,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });
 
-  it('B6 is not repeated blindly after an interruption, and holds no budget while it waits for a decision', async () => {
+  it('B6 is not repeated blindly after an interruption, and is charged for the interrupted call as held', async () => {
     const made: FakeAgent[] = [];
     world.agents.foreign.set('remote', () => {
       const isFirst = made.length === 0;
@@ -115,15 +118,46 @@ describe('a run of an agent with its own loop', () => {
     for (const [index, run] of runs.entries()) {
       const waiting = await ended(second, run);
       expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
-      expect(await budgetOf(second, run)).toEqual({ used: 0, held: 0 });
+      expect(await budgetOf(second, run)).toEqual({ used: CALL_TOKENS, held: 0 });
       const [pending] = waiting.result?.approvals ?? [];
       const decision = { callId: run.id, inputHash: pending?.inputHash ?? '', approved: index === 0 };
       await second.runs.approve(keyOf(run), decision, ACTOR);
     }
     expect(await ended(second, runs[0])).toMatchObject({ state: 'completed' });
-    expect(await budgetOf(second, runs[0])).toEqual({ used: TOKENS, held: 0 });
-    expect(await ended(second, runs[1])).toMatchObject({ state: 'stopped', result: { reason: 'rejected' } });
-    expect(await budgetOf(second, runs[1])).toEqual({ used: 0, held: 0 });
+    expect(await budgetOf(second, runs[0])).toEqual({ used: CALL_TOKENS + TOKENS, held: 0 });
+    const rejected = await ended(second, runs[1]);
+    expect(rejected).toMatchObject({ state: 'stopped', result: { reason: 'rejected' } });
+    expect(rejected.usage).toEqual({ estimatedTokens: CALL_TOKENS });
+    expect(await budgetOf(second, runs[1])).toEqual({ used: CALL_TOKENS, held: 0 });
+  });
+
+  it('B6 is charged for an interrupted call as held if it is cancelled before another replica takes it over', async () => {
+    world.agents.foreign.set('remote', () => new FakeAgent('remote', (_text, options) => hangs(options), 'api'));
+    const { proxy, url } = await proxyPostgres(world.database.url);
+    const first = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));
+    const run = await first.run('remote');
+    await until('the call is paid', async () => (await budgetOf(first, run)).held === CALL_TOKENS);
+    proxy.cut();
+    const second = await world.replica({ maxRunning: 0 });
+    await second.runs.cancel(keyOf(run), ACTOR);
+    await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '1 minute'`);
+    expect(await second.settlement.endHolds()).toBe(1);
+    expect(await budgetOf(second, run)).toEqual({ used: CALL_TOKENS, held: 0 });
+    proxy.heal();
+    await world.stop(first);
+    await proxy.stop();
+  });
+
+  it('B6 is stopped at its deadline, and its call is aborted', async () => {
+    const agent = new FakeAgent('remote', (_text, options) => hangs(options), 'api');
+    world.agents.foreign.set('remote', () => agent);
+    const one = await world.replica();
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    const request = { namespace: 'default', target: { definition: 'remote' }, input, by: 'key:test' };
+    const run = await one.runs.start({ ...request, deadline: Date.now() + 1_500 });
+    expect(await ended(one, run)).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+    expect(agent.calls.map(({ options }) => options.signal?.aborted)).toEqual([true]);
+    expect((await budgetOf(one, run)).held).toBe(0);
   });
 
   it('B6 S2.4 is paid once if the run that delegated to it is interrupted before it has stored the result', async () => {

@@ -19,10 +19,10 @@ import {
 import { RunEvents } from './run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
 import { currentResult } from './run.row.js';
+import { RunSettlement } from './run.settlement.js';
 import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
-import { sumOf } from './run.usage.js';
 
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep>;
 
@@ -40,6 +40,7 @@ export class RunsService {
     private readonly targets: RunTargets,
     private readonly admission: RunAdmission,
     private readonly events: RunEvents,
+    private readonly settlement: RunSettlement,
   ) {}
 
   async start(request: StartRun): Promise<Run> {
@@ -72,14 +73,9 @@ export class RunsService {
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
   async cancel(key: RunKey, actor: RunActor): Promise<Run> {
-    return await this.db.transaction(async () => {
-      const run = await this.changeable(key, actor);
-      if (run.state === 'cancelled') return run;
-      if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      const cancelled = await this.withUsage(await this.store.cancelTree(run.id));
-      await this.events.cancelled(run.id, cancelled, actor.by);
-      return cancelled.find(({ id }) => id === run.id) ?? run;
-    });
+    const { run, cancelled } = await this.db.transaction(async () => await this.cancelTree(key, actor));
+    await this.settlement.charge(cancelled);
+    return cancelled.find(({ id }) => id === run.id) ?? run;
   }
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
@@ -118,12 +114,13 @@ export class RunsService {
     );
   }
 
-  /** No replica reports the usage of a cancelled run, so it follows from its steps. */
-  private async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
-    const reports = Map.groupBy(await this.store.reportedUsage(cancelled.map(({ id }) => id)), ({ runId }) => runId);
-    const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
-    if (usages.size > 0) await this.store.setUsage(usages);
-    return cancelled.map((run) => ({ ...run, usage: usages.get(run.id) ?? run.usage }));
+  private async cancelTree(key: RunKey, actor: RunActor): Promise<{ run: Run; cancelled: Run[] }> {
+    const run = await this.changeable(key, actor);
+    if (run.state === 'cancelled') return { run, cancelled: [] };
+    if (isFinal(run.state)) throw new RunFinishedError(run.state);
+    const cancelled = await this.settlement.withUsage(await this.store.cancelTree(run.id));
+    await this.events.cancelled(run.id, cancelled, actor.by);
+    return { run, cancelled };
   }
 
   private async get(key: RunKey): Promise<Run> {

@@ -1,5 +1,7 @@
 import type { Hold, SpendingAmount } from './spending.js';
 
+/** The keys of the holds of the fund begin with this prefix. */
+export const FINAL_PREFIX = 'final/';
 const NOTHING: SpendingAmount = { tokens: 0, microUsd: 0 };
 
 /**

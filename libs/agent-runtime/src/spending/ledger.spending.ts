@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
 import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
+import { FINAL_PREFIX } from './final.fund.js';
 import { LedgerHold, type RunReservation } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
 import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending, SpendingLimit } from './spending.js';
@@ -8,10 +9,11 @@ import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending, Spending
 type Scope = Parameters<BudgetsService['shortage']>[0][number];
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
-const RUNTIME = 'system:runtime';
+export const RUNTIME_OWNER = 'system:runtime';
 /** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
+const UNKNOWN = { tokens: null, microUsd: null };
 /** The errors of an operation on a reservation that has ended, or ended so long ago that it was deleted. */
 const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
 
@@ -41,7 +43,7 @@ export class LedgerSpending implements Spending {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
     try {
-      await this.budgets.openRun(id, parentId, limit, qualifiedId(namespace, RUNTIME));
+      await this.budgets.openRun(id, parentId, limit, qualifiedId(namespace, RUNTIME_OWNER));
     } catch (error) {
       if (codeOf(error) !== 'BUDGET_EXISTS') throw error;
     }
@@ -77,16 +79,41 @@ export class LedgerSpending implements Spending {
     return usage;
   }
 
-  /** Also charges reservations that have expired since the interruption. */
   async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
+    await this.chargeRecorded({ namespace, runId }, charges);
+    const owner = qualifiedId(namespace, RUNTIME_OWNER);
+    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
+    await Promise.all(held.map(async (key) => await unlessEnded(this.ledger.release({ owner, key }))));
+  }
+
+  /**
+   * Ends the holds of a run whose calls in progress are lost and will not be repeated without a new hold. The charges of recorded
+   * replies are made. A call in progress is charged as held, because its usage is unknown. What is held for the final call is released.
+   */
+  async endHolds(
+    { namespace, runId }: { namespace: string; runId: string },
+    charges: readonly Charge[],
+  ): Promise<void> {
+    await this.chargeRecorded({ namespace, runId }, charges);
+    const owner = qualifiedId(namespace, RUNTIME_OWNER);
+    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
+    const end = async (key: string): Promise<unknown> => {
+      if (key.startsWith(`${runId}/${FINAL_PREFIX}`)) return await this.ledger.release({ owner, key });
+      return await this.ledger.settle({ owner, key }, UNKNOWN);
+    };
+    await Promise.all(held.map(async (key) => await unlessEnded(end(key))));
+  }
+
+  /** Makes the charges of recorded replies, unless they have been made already. Also charges reservations that have expired. */
+  async chargeRecorded(
+    { namespace, runId }: { namespace: string; runId: string },
+    charges: readonly Charge[],
+  ): Promise<void> {
     const recorded = charges.map(async ({ key, tokens, microUsd }) => {
       const of = reservationOf(namespace, runId, key);
       await unlessEnded(this.ledger.settle(of, { tokens, microUsd }));
     });
     await Promise.all(recorded);
-    const owner = qualifiedId(namespace, RUNTIME);
-    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
-    await Promise.all(held.map(async (key) => await unlessEnded(this.ledger.release({ owner, key }))));
   }
 
   /** Renews the holds of calls in progress, and repeats charges that failed. */
@@ -129,7 +156,7 @@ export class LedgerSpending implements Spending {
 }
 
 function reservationOf(namespace: string, runId: string, name: string): RunReservation {
-  return { owner: qualifiedId(namespace, RUNTIME), key: `${runId}/${name}`, name };
+  return { owner: qualifiedId(namespace, RUNTIME_OWNER), key: `${runId}/${name}`, name };
 }
 
 async function unlessEnded(operation: Promise<unknown>): Promise<void> {

@@ -3,7 +3,7 @@ import type { ModelCall } from '../middleware/middleware.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
 import { releaseAll } from './charges.js';
 import { ConversationSize } from './conversation.size.js';
-import { FinalFund } from './final.fund.js';
+import { FINAL_PREFIX, FinalFund } from './final.fund.js';
 import { shortened } from './shortened.request.js';
 import { SpendingLimitError } from './spending.errors.js';
 import type { Awaitable, Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
@@ -130,7 +130,7 @@ export class RunAccount {
       const { tokens, microUsd } = amountOf(part, terms);
       return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
     };
-    const key = `final/${(this.fundHolds += 1)}`;
+    const key = `${FINAL_PREFIX}${(this.fundHolds += 1)}`;
     this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { takesRest: false }));
   }
 

@@ -22,6 +22,7 @@ import { RunFeed } from '../runs/run.feed.js';
 import type { Run, StartRun } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
 import { RunRedactor } from '../runs/run.redactor.js';
+import { RunSettlement } from '../runs/run.settlement.js';
 import { RunSweeper } from '../runs/run.sweeper.js';
 import { RunWorkers } from '../runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
@@ -117,6 +118,7 @@ export interface TestRuns {
   feed: RunFeed;
   workers: RunWorkers;
   sweeper: RunSweeper;
+  settlement: RunSettlement;
   redactor: RunRedactor;
   budgets: BudgetsService;
   events: TestEvents;
@@ -149,6 +151,7 @@ export async function testRuns(
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
+    settlement: module.get(RunSettlement, anywhere),
     redactor: module.get(RunRedactor, anywhere),
     budgets: module.get(BudgetsService, anywhere),
     start: () => [events, channel, workers].forEach((part) => part.start()),

@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { Periodic } from '#rollcall/platform';
+import { LedgerSpending } from '../spending/ledger.spending.js';
+import type { Run } from './run.js';
+import { isOutage } from './run.log.js';
+import { type OwnUsage, RunStore } from './run.store.js';
+import { chargesIn, sumOf } from './run.usage.js';
+
+/** A live replica ends the holds of a finished run itself, within this time. */
+const LIVE_MS = 5_000;
+const BATCH = 100;
+
+type Payer = Pick<Run, 'namespace' | 'id'>;
+
+/** Settles runs that end without their execution: it was cancelled, or its replica is gone. Everything follows from the stored steps. */
+@Injectable()
+export class RunSettlement {
+  constructor(
+    private readonly store: RunStore,
+    private readonly spending: LedgerSpending,
+  ) {}
+
+  /** No replica reports the usage of a cancelled run. */
+  async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
+    const reports = await this.reportsOf(cancelled);
+    const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
+    if (usages.size > 0) await this.store.setUsage(usages);
+    return cancelled.map((run) => ({ ...run, usage: usages.get(run.id) ?? run.usage }));
+  }
+
+  /** Charges the recorded replies of cancelled runs. If the database is unavailable, `endHolds` makes the charges later. */
+  async charge(cancelled: readonly Payer[]): Promise<void> {
+    try {
+      const reports = await this.reportsOf(cancelled);
+      const charged = cancelled.map(async ({ namespace, id: runId }) => {
+        await this.spending.chargeRecorded({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+      });
+      await Promise.all(charged);
+    } catch (error) {
+      if (!isOutage(error)) throw error;
+    }
+  }
+
+  /** Ends what dead replicas held for runs that are finished now. Returns the number of these runs. */
+  @Periodic('runs.end_holds', 3_000)
+  async endHolds(): Promise<number> {
+    const ended = await this.store.finishedWithHolds(LIVE_MS, BATCH);
+    const reports = await this.reportsOf(ended);
+    for (const { namespace, id: runId } of ended)
+      await this.spending.endHolds({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+    return ended.length;
+  }
+
+  private async reportsOf(runs: readonly Payer[]): Promise<ReadonlyMap<string, OwnUsage[]>> {
+    if (runs.length === 0) return new Map();
+    return Map.groupBy(await this.store.reportedUsage(runs.map(({ id }) => id)), ({ runId }) => runId);
+  }
+}
