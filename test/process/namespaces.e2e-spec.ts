@@ -113,7 +113,8 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
       for (const { namespace, callerKey: key } of teams) {
         const agents = storm.of(namespace);
         const found = agents.filter(({ fails }) => !fails).map(({ expected }) => expected);
-        const excluded = agents.filter(({ fails }) => fails).map(({ agentId }) => agentId);
+        const evicted = namespace === SILENT ? storm.silent : [];
+        const excluded = [...agents.filter(({ fails }) => fails), ...evicted].map(({ agentId }) => agentId).toSorted();
         await bothReturn(
           async (at) => {
             const ranking = (await call<RankingView>(at, 'POST', '/v1/agents/query', { key, body })).body;

@@ -7,7 +7,7 @@ import { type DefinitionKey, DefinitionsService } from '../definitions/definitio
 import type { Blueprint } from './agent.instance.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { HostedAgent } from './hosted.agent.js';
-import type { AgentUse, PinnedRevision } from './hosted.agents.js';
+import type { AgentUse, PinnedRevision, UseOptions } from './hosted.agents.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
 import type { ShutdownDetail } from './shutdown.report.js';
@@ -44,9 +44,9 @@ export class AgentHost {
   }
 
   /** Uses the spawned agent of this name, or else the agent of the definition. */
-  async use(key: DefinitionKey, pinned?: PinnedRevision): Promise<AgentUse> {
+  async use(key: DefinitionKey, { pinned, waits = false }: UseOptions = {}): Promise<AgentUse> {
     const canBuild = pinned && (pinned.name === key.name || this.find(key));
-    return canBuild ? await this.useRevision(key, pinned) : await this.useCurrent(key);
+    return canBuild ? await this.useRevision(key, pinned, waits) : await this.useCurrent(key, waits);
   }
 
   /** A name on this replica, without an instance. */
@@ -143,30 +143,31 @@ export class AgentHost {
     if (this.members.get(agent.agentId) === agent) this.members.delete(agent.agentId);
   }
 
-  private async useCurrent(key: DefinitionKey): Promise<AgentUse> {
+  private async useCurrent(key: DefinitionKey, waits: boolean): Promise<AgentUse> {
     const spawned = this.find(key);
-    if (spawned) return await spawned.hosted.use();
+    if (spawned) return await spawned.hosted.use(waits);
     const id = qualifiedId(key.namespace, key.name);
     const agent = this.cached.get(id) ?? this.cache(id, key, async () => await this.definitions.get(key));
     try {
-      return await agent.use();
+      return await agent.use(waits);
     } catch (error) {
       if (error instanceof DefinitionNotFoundError && agent.isEmpty) this.cached.delete(id);
       throw error;
     }
   }
 
-  private async useRevision(key: DefinitionKey, { name, revision }: PinnedRevision): Promise<AgentUse> {
+  private async useRevision(key: DefinitionKey, pinned: PinnedRevision, waits: boolean): Promise<AgentUse> {
+    const { name, revision } = pinned;
     const { namespace } = key;
     const isOwn = (this.find(key)?.facts.definition ?? name) === name;
     if (isOwn && (await this.definitions.find({ namespace, name }))?.revision === revision) {
-      const use = await this.useCurrent(key);
+      const use = await this.useCurrent(key, waits);
       if (use.revision === revision) return use;
       use.release(); // the definition has just changed
     }
     const id = `${pinnedPrefix(qualifiedId(namespace, key.name))}${name}@${revision}`;
     const read = async (): Promise<Blueprint> => await this.definitions.revision({ namespace, name }, revision);
-    return await (this.cached.get(id) ?? this.cache(id, key, read)).use();
+    return await (this.cached.get(id) ?? this.cache(id, key, read)).use(waits);
   }
 
   private async closePinned(agentId: string, limitMs: number): Promise<void> {

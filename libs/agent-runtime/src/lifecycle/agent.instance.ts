@@ -36,8 +36,8 @@ export class AgentInstance {
     return state === 'idle' && this.inFlight > 0 ? 'busy' : state;
   }
 
-  async use(): Promise<AgentUse> {
-    const release = await this.slots.acquire();
+  async use(waits = false): Promise<AgentUse> {
+    const release = await this.slots.acquire(waits);
     return { agent: this.agent, revision: this.blueprint.revision, signal: this.ending.signal, release };
   }
 

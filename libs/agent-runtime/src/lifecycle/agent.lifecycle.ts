@@ -7,7 +7,7 @@ import { AgentHost } from './agent.host.js';
 import { type AgentInfo, toInfo } from './agent.info.js';
 import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { AgentShutdowns } from './agent.shutdowns.js';
-import { type AgentHosting, type AgentUse, HostedAgents, type PinnedRevision } from './hosted.agents.js';
+import { type AgentHosting, type AgentUse, HostedAgents, type UseOptions } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentNotHostedError, AgentShutdownFailedError } from './lifecycle.errors.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
@@ -39,9 +39,9 @@ export class AgentLifecycle extends HostedAgents {
     return await this.spawner.prepare(request);
   }
 
-  async use(key: DefinitionKey, pinned?: PinnedRevision): Promise<AgentUse> {
+  async use(key: DefinitionKey, options?: UseOptions): Promise<AgentUse> {
     try {
-      return await this.host.use(key, pinned);
+      return await this.host.use(key, options);
     } catch (error) {
       const hosting = error instanceof DefinitionNotFoundError ? await this.find(key) : undefined;
       const isElsewhere = hosting && hosting.replicaId !== this.replicaId && hosting.definition !== key.name;

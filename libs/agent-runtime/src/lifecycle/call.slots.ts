@@ -25,12 +25,12 @@ export class CallSlots {
     return this.inUse;
   }
 
-  /** Returns the function that ends the call. */
-  async acquire(): Promise<() => void> {
+  /** Returns the function that ends the call. With `waits`, a call beyond the limit waits, also if others are rejected. */
+  async acquire(waits = false): Promise<() => void> {
     const { name, limit = Infinity, whenBusy = 'queue' } = this.options;
     if (this.isClosed) throw new SlotsClosed();
     if (this.inUse < limit) this.inUse += 1;
-    else if (whenBusy === 'reject') throw new AgentBusyError(name, limit);
+    else if (whenBusy === 'reject' && !waits) throw new AgentBusyError(name, limit);
     else await new Promise<void>((enter, reject) => this.waiting.push({ enter, reject }));
     let isReleased = false;
     return () => {

@@ -53,12 +53,12 @@ export class HostedAgent {
     return this.inFlight > 0 ? 0 : performance.now() - this.usedAt;
   }
 
-  async use(): Promise<AgentUse> {
+  async use(waits = false): Promise<AgentUse> {
     for (;;) {
       this.usedAt = performance.now();
       const instance = await this.instance();
       try {
-        return this.timed(await instance.use());
+        return this.timed(await instance.use(waits));
       } catch (error) {
         if (!(error instanceof SlotsClosed)) throw error; // the instance was replaced while the call waited: use the new one
       }

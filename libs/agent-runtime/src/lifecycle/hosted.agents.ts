@@ -19,6 +19,13 @@ export interface PinnedRevision {
   readonly revision: number;
 }
 
+export interface UseOptions {
+  /** The call uses this revision, even if the definition was replaced or removed. */
+  readonly pinned?: PinnedRevision;
+  /** The call waits at `maxConcurrency`, also if `whenBusy` is `reject`: somebody has already checked that there is room. */
+  readonly waits?: boolean;
+}
+
 /** Where a spawned agent lives, and what it was built from. */
 export interface AgentHosting {
   readonly replicaId: string;
@@ -38,10 +45,9 @@ export abstract class HostedAgents {
   /**
    * The agent of this name on this replica, for one call. It is built from its definition on first use (S0.3). At its
    * `maxConcurrency`, the call waits, or is rejected with AGENT_BUSY if `whenBusy` is `reject`. An agent that another replica
-   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE. With `pinned`, the call uses this
-   * revision, even if the definition was replaced or removed.
+   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE.
    */
-  abstract use(key: DefinitionKey, pinned?: PinnedRevision): Promise<AgentUse>;
+  abstract use(key: DefinitionKey, options?: UseOptions): Promise<AgentUse>;
 
   /** The spawned agent of this name; undefined if none is live on any replica. */
   abstract find(key: DefinitionKey): Promise<AgentHosting | undefined>;

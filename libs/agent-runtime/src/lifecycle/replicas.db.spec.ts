@@ -44,18 +44,18 @@ describe('all replicas', () => {
     await define(here, 'ada');
     await spawn(here, 'bob', { definition: 'ada', content: undefined });
     const [before] = here.fake.built;
-    const current = await here.lifecycle.use(bob, pinned);
+    const current = await here.lifecycle.use(bob, { pinned });
     expect(current).toMatchObject({ agent: before, revision: 1 });
     current.release();
     await replace(here, 'ada');
-    const [old, other] = [await here.lifecycle.use(bob, pinned), await there.lifecycle.use(ADA, pinned)];
+    const [old, other] = [await here.lifecycle.use(bob, { pinned }), await there.lifecycle.use(ADA, { pinned })];
     expect([old.revision, other.revision, (await here.lifecycle.use(bob)).revision]).toEqual([1, 1, 2]);
     old.signal.addEventListener('abort', old.release);
     await here.lifecycle.stop(bob, 100);
     expect([old.signal.aborted, other.signal.aborted]).toEqual([true, false]);
-    expect(await codeOf(here.lifecycle.use(bob, pinned))).toBe('DEFINITION_NOT_FOUND');
+    expect(await codeOf(here.lifecycle.use(bob, { pinned }))).toBe('DEFINITION_NOT_FOUND');
     await here.definitions.unregister({ ...ADA, source: 'rest', by: BY });
-    expect(await there.lifecycle.use(ADA, pinned)).toMatchObject({ revision: 1 });
+    expect(await there.lifecycle.use(ADA, { pinned })).toMatchObject({ revision: 1 });
   });
 
   it('S1.5 an agent of another replica is shut down there, and its error is thrown here', async () => {

@@ -49,13 +49,14 @@ export class RunAgents {
   }
 
   /**
-   * A run that has started continues on its revision. An agent that does not have the name of its definition cannot be built here
+   * A run that has started continues on its revision. It waits for a slot, because the start of the run has checked for room: the
+   * call of a run that was just cancelled may still be ending. An agent that does not have the name of its definition cannot be built here
    * if it is gone.
    */
   private async use(key: DefinitionKey, { definition, attempts }: Run): Promise<AgentUse> {
     const hasStarted = attempts > 1;
     try {
-      return await this.hosted.use(key, definition && hasStarted ? definition : undefined);
+      return await this.hosted.use(key, { pinned: (hasStarted && definition) || undefined, waits: true });
     } catch (error) {
       if (error instanceof AgentHostedElsewhereError)
         throw closed(`The replica of the agent ${key.name} does not respond.`);
