@@ -47,6 +47,10 @@ const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, d
 export class RunStore {
   constructor(private readonly db: Database) {}
 
+  async transaction<Value>(work: () => Promise<Value>): Promise<Value> {
+    return await this.db.transaction(work);
+  }
+
   /** Adds a run and its first step, the input. Returns undefined if the run exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
     const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));

@@ -2,7 +2,9 @@ import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { answers, FakeAgent, hangs } from '../testing/fake.agent.js';
-import { budgetOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../testing/runs.world.js';
+import type { TestRuns } from '../testing/test-runs.js';
+import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../testing/runs.world.js';
+import type { Run } from './run.js';
 
 /** What is held for a call of an agent with its own loop. */
 const CALL_TOKENS = 32_000;
@@ -174,6 +176,78 @@ describe('a run of an agent with its own loop', () => {
     expect(await ended(second, run)).toMatchObject({ state: 'completed' });
     const { children } = await second.reader.tree(keyOf(run));
     expect(children).toMatchObject([{ run: { agentId: 'remote', usage: USED }, subtree: { tokens: TOKENS } }]);
+  });
+});
+
+describe('a run whose replica is killed in a model call', () => {
+  let victim: TestRuns;
+  let proxy: Awaited<ReturnType<typeof proxyPostgres>>['proxy'];
+  let run: Run;
+  let call: number;
+
+  beforeEach(async () => {
+    world.gate.resolve();
+    const proxied = await proxyPostgres(world.database.url);
+    ({ proxy } = proxied);
+    const db = await world.database.connectAgain({ url: proxied.url, operationTimeoutMs: 500 });
+    victim = await world.replica({}, db);
+    run = await victim.run('thinker');
+    await until('the second model call is in progress', () => world.agents.callsOf('thinker') === 2);
+    call = await heldFor('2/1');
+    proxy.cut();
+  });
+  afterEach(async () => {
+    proxy.heal();
+    await world.stop(victim);
+    await proxy.stop();
+  });
+
+  async function heldFor(key: string): Promise<number> {
+    const sql = `SELECT held_tokens::int AS tokens FROM budget_reservation WHERE key = $1`;
+    const [row] = await world.database.db.query<{ tokens: number }>(sql, [`${run.id}/${key}`]);
+    return row?.tokens ?? -1;
+  }
+
+  /** The replica has stored the reply of the call, and has not charged it. */
+  async function storeReply(): Promise<void> {
+    const charges = JSON.stringify([{ key: '2/1', tokens: TOKENS, microUsd: 0 }]);
+    await world.database.db.query(
+      `INSERT INTO run_step (run_id, seq, step) SELECT run_id, (SELECT max(seq) + 1 FROM run_step WHERE run_id = $1),
+         jsonb_set(jsonb_set(step::jsonb, '{turn}', '2'), '{charges}', $2::jsonb)
+       FROM run_step WHERE run_id = $1 AND step ->> 'type' = 'model-replied'`,
+      [run.id, charges],
+    );
+  }
+
+  it('B2 B6 holds nothing after it is cancelled, and is charged for the call as on a live replica', async () => {
+    const other = await world.replica({ maxRunning: 0 });
+    await other.runs.cancel(keyOf(run), ACTOR);
+    expect(await other.settlement.endHolds()).toBe(0); // a live replica would charge the call itself
+    await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '1 minute'`);
+    expect([await other.settlement.endHolds(), await other.settlement.endHolds()]).toEqual([1, 0]);
+    expect(call).toBeGreaterThan(0);
+    expect(await budgetOf(other, run)).toEqual({ used: TOKENS + call, held: 0 });
+    expect((await ended(other, run)).usage).toMatchObject({ ...USED, estimatedTokens: call });
+  });
+
+  it('B2 B6 is charged for a stored reply when it is cancelled', async () => {
+    await storeReply();
+    const other = await world.replica({ maxRunning: 0 });
+    await other.runs.cancel(keyOf(run), ACTOR);
+    expect((await budgetOf(other, run)).used).toBe(2 * TOKENS);
+    const charged = await chargesOf(other, run);
+    expect(charged).toEqual({ usage: 2 * TOKENS, ledger: 2 * TOKENS });
+  });
+
+  it('B2 B6 is charged for a stored reply and holds nothing when it fails on another replica', async () => {
+    await storeReply();
+    await world.database.db.query('UPDATE run SET crashes = 9');
+    await world.endLeases();
+    const other = await world.replica();
+    const failed = await ended(other, run);
+    expect(failed).toMatchObject({ state: 'failed', result: { error: { code: 'RUN_CRASHED' } } });
+    expect(failed.usage).toEqual({ inputTokens: 20, outputTokens: 10 });
+    expect(await budgetOf(other, run)).toEqual({ used: 2 * TOKENS, held: 0 });
   });
 });
 

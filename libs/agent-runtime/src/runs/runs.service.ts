@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import type { SpendingLimit } from '../spending/spending.js';
@@ -35,7 +34,6 @@ const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 @Injectable()
 export class RunsService {
   constructor(
-    private readonly db: Database,
     private readonly store: RunStore,
     private readonly targets: RunTargets,
     private readonly admission: RunAdmission,
@@ -73,7 +71,7 @@ export class RunsService {
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
   async cancel(key: RunKey, actor: RunActor): Promise<Run> {
-    const { run, cancelled } = await this.db.transaction(async () => await this.cancelTree(key, actor));
+    const { run, cancelled } = await this.store.transaction(async () => await this.cancelTree(key, actor));
     await this.settlement.charge(cancelled);
     return cancelled.find(({ id }) => id === run.id) ?? run;
   }
@@ -130,7 +128,7 @@ export class RunsService {
   }
 
   private async insert(run: NewRun, chosen: ChosenAgent): Promise<Run> {
-    return await this.db.transaction(async () => {
+    return await this.store.transaction(async () => {
       await this.admission.holdNamespace(run.namespace);
       await this.admission.checkRoom(run.namespace, chosen);
       const added = await this.store.insert(run);
@@ -142,7 +140,7 @@ export class RunsService {
   }
 
   private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {
-    return await this.db.transaction(async () => {
+    return await this.store.transaction(async () => {
       const run = await this.changeable(key, actor);
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
       await this.store.continue(run.id, await decide(run));
