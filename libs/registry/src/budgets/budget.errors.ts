@@ -98,8 +98,9 @@ export class SettlementTooLargeError extends RegistryError {
   constructor(
     { key, held }: { key: string; held: Amount },
     used: Amount,
-    { unit, limit }: { unit: Unit; limit: number },
+    readonly excess: { unit: Unit; limit: number },
   ) {
+    const { unit, limit } = excess;
     super(
       `The reservation "${key}" holds ${held[unit]} ${unit}, so you may settle at most ${limit}, not ${used[unit]}. ` +
         'Reserve as much as a call may use, or settle with a credential that has budgets:write. ' +

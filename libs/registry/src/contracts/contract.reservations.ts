@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { QuotaExceededError } from '#rollcall/platform';
 import { SettlementTooLargeError } from '../budgets/budget.errors.js';
 import { BudgetLedger } from '../budgets/budget.ledger.js';
-import { MAX_TTL_MS } from '../budgets/reservation.js';
+import type { ReservationKey } from '../budgets/ledger.batch.js';
+import { MAX_TTL_MS, type Usage } from '../budgets/reservation.js';
 import { RegistryError } from '../errors.js';
 import type { Contract, ContractOutcome, Participant } from './contract.js';
 
@@ -37,15 +38,19 @@ export class ContractReservations {
     await ifOpen(this.ledger.release(keyOf(contract)));
   }
 
-  /** Charges the actual cost. A cost that is far above the reservation is not charged: the reserved amount is charged instead. */
+  /** Charges the actual cost, of each unit at most the limit of its reservation (`settleMultiple`). */
   async settle(contract: Contract, { tokens, microUsd }: ContractOutcome): Promise<void> {
-    const key = keyOf(contract);
-    await ifOpen(
-      this.ledger.settle(key, { tokens, microUsd }, 'limited').catch(async (error: unknown) => {
-        if (!(error instanceof SettlementTooLargeError)) throw error;
-        await this.ledger.settle(key, { tokens: null, microUsd: null }, 'limited');
-      }),
-    );
+    await ifOpen(this.settleUpToLimit(keyOf(contract), { tokens, microUsd }));
+  }
+
+  private async settleUpToLimit(key: ReservationKey, usage: Usage): Promise<void> {
+    try {
+      await this.ledger.settle(key, usage, 'limited');
+    } catch (error) {
+      if (!(error instanceof SettlementTooLargeError)) throw error;
+      const { unit, limit } = error.excess;
+      await this.settleUpToLimit(key, { ...usage, [unit]: limit });
+    }
   }
 }
 

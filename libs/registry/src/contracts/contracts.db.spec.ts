@@ -229,6 +229,22 @@ describe('an award (S3.9)', () => {
     await expectSound(replicas.here.budgets);
   });
 
+  it.each([
+    ['the reported cost', { microUsd: 400, tokens: 10 }, '400'],
+    ['at most ten times the reserved amount', { microUsd: 99_999, tokens: 10 }, '10000'],
+  ])('S3.9 an outcome charges %s, and no tokens if none were reserved', async (_, cost, charged) => {
+    const contract = await here.service.announce(announcement());
+    await bothBid(contract);
+    await here.closer.pass();
+    await here.bidding.confirm(keyOf(contract), cheap.claim);
+    await here.outcomes.record(keyOf(contract), OWNER, { ok: true, ms: 1, ...cost });
+    const [row] = await replicas.database.db.query(
+      `SELECT used_micro_usd AS "microUsd", used_tokens AS tokens FROM budget WHERE kind = 'agent' AND subject = 'cheap'`,
+    );
+    expect(row).toEqual({ microUsd: charged, tokens: '0' });
+    await expectSound(replicas.here.budgets);
+  });
+
   it('S3.9 a cancelled contract releases its reservation; only its announcer or an operator can cancel it', async () => {
     const contract = await here.service.announce(announcement());
     await bothBid(contract);
