@@ -8,7 +8,8 @@ import {
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
 import type { FieldError } from '../http/api.error.js';
-import type { Problem } from '../http/problem.js';
+import { type Problem, toProblem } from '../http/problem.js';
+import { problemOf } from '../http/problem.reply.js';
 import type { ErrorCode } from '../http/problem.table.js';
 
 /** An error for which A2A has no code, such as 403 or 503. It keeps the status and the code of Rollcall. */
@@ -52,6 +53,11 @@ const KNOWN: Partial<Record<ErrorCode, (details: Details) => A2AError>> = {
   MALFORMED_JSON: ({ message, metadata }) =>
     new JsonRpcRequestMalformedError({ message, metadata, envelopeCode: A2A_ERROR_CODE.PARSE_ERROR }),
 };
+
+/** Like `problemOf`, but errors of A2A, which are errors of the client, are not logged. */
+export function a2aProblemOf(error: unknown, requestId: string): Problem {
+  return error instanceof A2AError ? toProblem(error, requestId) : problemOf(error, requestId);
+}
 
 /** Converts any error to one of A2A. `problem` is what the REST API would answer. */
 export function toA2aError(error: unknown, { status, body }: Problem): A2AError {

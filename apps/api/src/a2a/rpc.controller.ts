@@ -8,11 +8,11 @@ import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { permit } from '../auth/auth.guard.js';
 import { InFlight } from '../http/in-flight.js';
-import { problemOf } from '../http/problem.reply.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { A2aCalls, versionOf } from './a2a.calls.js';
+import { a2aProblemOf } from './a2a.errors.js';
 import { rpcErrorOf, rpcErrors } from './error.format.js';
 import { keepErrors } from './kept.errors.js';
 import { checkMessage } from './message.check.js';
@@ -40,7 +40,7 @@ export class RpcController {
     try {
       await this.answer(rpc, agentId, reply);
     } catch (error) {
-      const { status, headers, body } = rpcErrors(error, problemOf(error, reply.request.id));
+      const { status, headers, body } = rpcErrors(error, a2aProblemOf(error, reply.request.id));
       if (!reply.sent)
         void reply
           .code(status)

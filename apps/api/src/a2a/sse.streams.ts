@@ -6,8 +6,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
-import { problemOf } from '../http/problem.reply.js';
-import { toA2aError } from './a2a.errors.js';
+import { a2aProblemOf, toA2aError } from './a2a.errors.js';
 import { SseConnection } from './sse.connection.js';
 
 /** Sends the events of a generator as server-sent events. */
@@ -34,7 +33,7 @@ export class SseStreams {
       await copy(first, events, connection);
       connection.finish();
     } catch (error) {
-      connection.fail(toA2aError(error, problemOf(error, reply.request.id)));
+      connection.fail(toA2aError(error, a2aProblemOf(error, reply.request.id)));
     } finally {
       await events.return();
     }

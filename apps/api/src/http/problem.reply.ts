@@ -22,14 +22,20 @@ const log = new Logger('http');
 /** Converts an error to a problem. Unexpected errors are logged in full, because the response has no details. */
 export function problemOf(error: unknown, requestId: string): Problem {
   const problem = toProblem(error, requestId);
-  if (problem.unexpected) log.error({ event: 'http.unexpected_error', requestId, err: error });
+  if (problem.unexpected) logUnexpected(error, requestId);
   return problem;
 }
 
+function logUnexpected(error: unknown, requestId: string): void {
+  log.error({ event: 'http.unexpected_error', requestId, err: error });
+}
+
 export function replyProblem(reply: FastifyReply, error: unknown): void {
-  const problem = problemOf(error, reply.request.id);
+  const { id, routeOptions } = reply.request;
+  const problem = toProblem(error, id);
+  const { status, headers, body } = routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
+  if (problem.unexpected && status >= 500) logUnexpected(error, id); // a format may know the error as one of the client
   if (reply.sent) return;
-  const { status, headers, body } = reply.request.routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
   if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // a new connection may reach another replica
   void reply.code(status).headers(headers).send(JSON.stringify(body));
 }
