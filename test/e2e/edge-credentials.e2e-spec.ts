@@ -156,8 +156,11 @@ describe('a WebSocket upgrade', () => {
   const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
   it('A2 answers an upgrade of a path without a WebSocket over HTTP', async () => {
-    for (const path of ['/', '/health/nothing', '/v1/nothing', '/%', '//']) {
-      const answer = await rawHttp(api.url, upgrade(path, KEY, 'Sec-WebSocket-Version: 13', 'Connection: close'));
+    const answerOf = async (path: string): Promise<string> =>
+      await rawHttp(api.url, upgrade(path, KEY, 'Sec-WebSocket-Version: 13', 'Connection: close'));
+    expect(await answerOf('/')).toMatch(/^HTTP\/1\.1 302 /); // leads to /docs
+    for (const path of ['/health/nothing', '/v1/nothing', '/%', '//']) {
+      const answer = await answerOf(path);
       expect({ path, answer }).toEqual({ path, answer: expect.stringMatching(/^HTTP\/1\.1 40[04] /) as string });
       expect(answer).toContain('application/problem+json');
     }
