@@ -2,19 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 
+/** How long requests are still served that were sent before the proxy noticed that the port is closed. */
+const LAST_REQUESTS_MS = 250;
+
 /**
  * Stops the application in this order:
  * 1. readiness reports 503, so that the proxy stops sending requests here;
  * 2. for `drainDelay`, the replica still serves requests, so that the proxy can notice the 503;
  * 3. the server accepts no new connections, so that a proxy sends each request to another replica, also one that it must not repeat;
- *    requests on open connections are rejected;
+ *    requests that arrive on open connections are served a moment longer, then they are rejected;
  * 4. the shutdown hooks of Nest stop the parts in the order of `SHUTDOWN_ORDER` (libs/platform).
  * After `timeout` the process stops waiting for requests in progress.
  */
 export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
   lifecycle.phase = 'draining';
   await delay(drainDelay);
-  lifecycle.phase = 'closing';
   nest.getHttpServer().close();
+  await delay(LAST_REQUESTS_MS);
+  lifecycle.phase = 'closing';
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
 }
