@@ -20,7 +20,7 @@ export class PublicUrl {
 
   /** The URL of a path that starts with `/`. */
   of(path: string): string {
-    return `${(this.config.http.publicUrl ?? this.own()).replace(/\/+$/, '')}${path}`;
+    return `${(this.config.http.publicUrl ?? this.own()).replace(/(?<!\/)\/+$/, '')}${path}`;
   }
 
   /** The address on which this replica listens. */

@@ -10,8 +10,8 @@ type Fields = Readonly<Record<string, unknown>>;
 const NO_SPEC: ParsedFile = Object.freeze({ specs: [], errors: [] });
 const MAX_SPECS = 1_000;
 const BYTE_ORDER_MARK = /^\uFEFF/;
-/** A key at the start of a line of the front matter. */
-const KEY = /^["']?([^\s"'#:-][^"':]*?)["']?\s*:/;
+/** A key at the start of a line of the front matter, with the spaces after it. */
+const KEY = /^["']?([^\s"'#:-][^"':]*)(?:["']\s*)?:/;
 /** A JSON object with a text under one of these keys is one spec, not a map of specs. */
 const KEYS_OF_ONE_SPEC = ['name', 'agent_type', 'description', ...PROMPT_KEYS];
 
@@ -111,7 +111,7 @@ function linesOfKeys(text: string): Map<string, number> {
   const [, ...lines] = text.split(/\r\n|\n|\r/);
   for (const [index, line] of lines.entries()) {
     if (line.startsWith('---')) break;
-    const key = KEY.exec(line)?.[1];
+    const key = KEY.exec(line)?.[1]?.trimEnd();
     if (key !== undefined && !found.has(key)) found.set(key, index + 2);
   }
   return found;
