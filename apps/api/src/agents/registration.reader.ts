@@ -1,6 +1,6 @@
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER, AGENT_CARD_PATH } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
-import { EgressClient, EndpointCheck } from '#rollcall/providers';
+import { EgressClient, EndpointCheck, ProviderError } from '#rollcall/providers';
 import { ApiError } from '../http/api.error.js';
 import { parseJsonBody } from '../http/json-body.parser.js';
 import { validationFailed } from '../http/validation.error.js';
@@ -10,6 +10,8 @@ import type { RegisterBody } from './agents.dto.js';
 
 const CARD_TIMEOUT_MS = 10_000;
 const HEADERS = { accept: 'application/json', [A2A_VERSION_HEADER]: A2A_PROTOCOL_VERSION };
+
+const NO_RESPONSE: ReadonlySet<string> = new Set(['EGRESS_UNREACHABLE', 'EGRESS_TIMED_OUT']);
 
 /** Completes registrations: what is missing comes from the A2A card (S3.2), and the endpoint is checked. */
 @Injectable()
@@ -38,12 +40,22 @@ export class RegistrationReader {
   private async fetchCard(cardUrl: string): Promise<Record<string, unknown>> {
     const given = new URL(await this.checkEndpoint(cardUrl));
     const url = given.pathname.endsWith('.json') ? given : new URL(AGENT_CARD_PATH, given);
-    const response = await this.egress.fetch(url, { headers: HEADERS, signal: AbortSignal.timeout(CARD_TIMEOUT_MS) });
-    const bytes = Buffer.from(await response.arrayBuffer());
-    if (!response.ok) throw unusable(`the server answered ${response.status}`);
-    const card = parsed(bytes);
+    const card = parsed(await this.read(url));
     if (typeof card !== 'object' || card === null || Array.isArray(card)) throw unusable('it is not a JSON object');
     return card as Record<string, unknown>;
+  }
+
+  /** A server that does not respond is a fault of the request, which names it. */
+  private async read(url: URL): Promise<Buffer> {
+    const signal = AbortSignal.timeout(CARD_TIMEOUT_MS);
+    try {
+      const response = await this.egress.fetch(url, { headers: HEADERS, signal });
+      if (!response.ok) throw unusable(`the server answered ${response.status}`);
+      return Buffer.from(await response.arrayBuffer());
+    } catch (error) {
+      if (signal.aborted) throw unusable(`the server did not respond within ${CARD_TIMEOUT_MS / 1_000} seconds`);
+      throw error instanceof ProviderError && NO_RESPONSE.has(error.code) ? unusable(error.message) : error;
+    }
   }
 }
 

@@ -14,7 +14,7 @@ class ControlledStore {
   }
 }
 
-const detached: Pick<Database, 'detached'> = { detached: (work) => work() };
+const detached = { detached: (work: () => unknown) => work(), counts: { add: () => undefined } };
 const WRITTEN: RenewedLeases = { beatAt: 7, counted: null, moved: [] };
 const beatOf = (agentId: string): Heartbeat => ({ agentId, generation: 1, tokenHash: null });
 
@@ -22,7 +22,7 @@ let store: ControlledStore;
 let batcher: HeartbeatBatcher;
 beforeEach(() => {
   store = new ControlledStore();
-  batcher = new HeartbeatBatcher(detached as Database, store as unknown as LeaseStore);
+  batcher = new HeartbeatBatcher(detached as unknown as Database, store as unknown as LeaseStore);
 });
 
 async function beat(agentId: string): Promise<BeatResult> {
