@@ -43,13 +43,13 @@ export { EventLog } from './events/event.log.js';
 export { isExpired, PLATFORM_EVENTS } from './events/expired.event.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
-export type { EventSink } from './sinks/event.sink.js';
+export type { EventSink, Receipt } from './sinks/event.sink.js';
 export type { DeliveryState } from './sinks/delivery.entity.js';
 export type { DeliveryRow } from './sinks/delivery.store.js';
 export { SinkFactories } from './sinks/sink.factories.js';
 export { DeliveryCounts } from './sinks/delivery.counts.js';
 export { openNatsSink } from './sinks/open-nats.sink.js';
-export { SinksService, type SinkStatus } from './sinks/sinks.service.js';
+export { PUSH_KIND, SinksService, type SinkStatus } from './sinks/sinks.service.js';
 export {
   ALL_NAMESPACES,
   DEFAULT_NAMESPACE,
@@ -73,7 +73,7 @@ export { WEBHOOK_OPTIONS, type WebhookOptions } from './webhooks/webhook.options
 export { WebhookSecrets } from './webhooks/webhook.secrets.js';
 export { WebhookSinks } from './webhooks/webhook.sinks.js';
 export { type WebhookFields, WebhookStore } from './webhooks/webhook.store.js';
-export { type WebhookAnswer, type WebhookRequest, WebhookTransport } from './webhooks/webhook.transport.js';
+export { confirmed, type WebhookAnswer, type WebhookRequest, WebhookTransport } from './webhooks/webhook.transport.js';
 export { type IssuedWebhook, type Webhook, WEBHOOK_KIND, WebhooksService } from './webhooks/webhooks.service.js';
 export { AdminKeyError, AdminKeys } from './keys/admin.keys.js';
 export { KeyChanges } from './keys/key.changes.js';

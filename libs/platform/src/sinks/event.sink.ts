@@ -20,6 +20,8 @@ export interface EventSink {
   readonly retries: RetryPolicy;
   /** Whether each delivery is recorded, so that operators can inspect it and send it again. */
   readonly keepsDeliveries: boolean;
+  /** Whether nothing follows this event. When it is delivered or parked, the sink is deleted. Absent: the sink has no end. */
+  isLast?(event: RegistryEvent): boolean;
   /** Resolves when the destination has confirmed all events, otherwise throws. The same events may be delivered again. */
   deliver(events: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt>;
   close(): Promise<void>;

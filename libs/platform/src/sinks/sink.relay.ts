@@ -182,11 +182,17 @@ export class SinkRelay implements Worker<ClaimedSink> {
       state === 'retrying' || state === 'pending' ? 'failed' : state,
       batch.length,
     );
+    if (this.failures === 0 && batch.some((one) => this.sink.isLast?.(one))) return await this.finish();
     const error = result.error === undefined ? null : describe(result.error);
     const progress: Progress = { cursor: this.cursor, attempts: this.failures, dueInMs: this.dueInMs, error };
     const [event] = batch;
     const outcome = this.sink.keepsDeliveries && event ? { event, state, error, ...resultOf(result) } : undefined;
     if (!(await this.dependencies.sinks.save(this.claimed, progress, outcome))) this.stopping.abort();
+  }
+
+  private async finish(): Promise<void> {
+    await this.dependencies.sinks.finish(this.claimed);
+    this.stopping.abort();
   }
 
   /** Repeats the deliveries that an operator has requested. Each gets one attempt; after a failure it is parked again. */

@@ -128,6 +128,11 @@ export class SinkStore {
     return rows.length > 0;
   }
 
+  /** Deletes a sink that has delivered its last event. */
+  async finish({ id, token }: SinkLease): Promise<void> {
+    await this.db.query('DELETE FROM event_sink WHERE id = $1 AND lease_token = $2', [id, token]);
+  }
+
   /** Stops a sink because events after its cursor were deleted. It continues when an operator sets a new cursor. */
   async stop({ id, token }: SinkLease, reason: string): Promise<void> {
     await this.db.query(`UPDATE event_sink SET ${FREE}, stopped_because = $3 WHERE id = $1 AND lease_token = $2`, [

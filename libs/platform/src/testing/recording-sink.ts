@@ -12,9 +12,15 @@ export class RecordingSink implements EventSink {
   retries: RetryPolicy = { maxAttempts: 3, firstDelayMs: 1, maxDelayMs: 5 };
   matches: EventMatcher = () => true;
   namespace: string = ALL_NAMESPACES;
+  /** The sink ends with this event. */
+  lastSeq = Infinity;
   /** Throws to make the delivery fail. */
   onAttempt: (event: RegistryEvent, signal: AbortSignal) => Promise<void> | void = () => undefined;
   closed = 0;
+
+  isLast({ seq }: RegistryEvent): boolean {
+    return seq === this.lastSeq;
+  }
 
   async deliver([event]: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt> {
     if (!event) return {};

@@ -1,12 +1,12 @@
 import { toCloudEventText } from '../events/cloud-event.js';
 import type { EventMatcher } from '../events/event.catalog.js';
 import type { RegistryEvent } from '../events/event.types.js';
-import { DeliveryError, type EventSink, type Receipt } from '../sinks/event.sink.js';
+import type { EventSink, Receipt } from '../sinks/event.sink.js';
 import type { RetryPolicy } from '../sinks/retry.policy.js';
 import type { WebhookOptions } from './webhook.options.js';
 import type { SigningSecret } from './webhook.secrets.js';
 import { signedHeaders } from './webhook.signature.js';
-import type { WebhookTransport } from './webhook.transport.js';
+import { confirmed, type WebhookTransport } from './webhook.transport.js';
 
 export interface WebhookTarget {
   url: string;
@@ -19,7 +19,7 @@ export interface WebhookTarget {
 
 const CONTENT_TYPE = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
 
-/** Sends each event as a CloudEvent in a signed POST request. Any 2xx status confirms the delivery. */
+/** Sends each event as a CloudEvent in a signed POST request. */
 export class WebhookSink implements EventSink {
   readonly batch = 1;
   readonly keepsDeliveries = true;
@@ -42,9 +42,7 @@ export class WebhookSink implements EventSink {
     const { url } = this.target;
     const body = toCloudEventText(event);
     const headers = { ...CONTENT_TYPE, ...this.signatureOf(event, body) };
-    const { status, retryAfterMs } = await this.transport.post({ url, headers, body, signal });
-    if (status >= 200 && status < 300) return { status };
-    throw new DeliveryError(`The endpoint responded with ${status}.`, { status, retryAfterMs });
+    return confirmed(await this.transport.post({ url, headers, body, signal }));
   }
 
   async close(): Promise<void> {

