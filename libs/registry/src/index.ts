@@ -84,17 +84,18 @@ export {
   nextCircuitChange,
   stepCircuit,
 } from './circuit/circuit.breaker.js';
-export { type AgentQuery, MAX_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
+export { type AgentQuery, CONTRACT_NET, MAX_LIMIT, MAX_CAPABILITIES } from './discovery/agent.query.js';
 export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
 export { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
 export { claimFault } from './discovery/capability.claim.js';
-export { Directory, type DirectoryOptions } from './discovery/directory.js';
+export { Directory, type DirectoryOptions, type LabelledAgent } from './discovery/directory.js';
 export type { DirectoryEntry } from './discovery/directory.entry.js';
 export { CapabilityAliasError } from './discovery/discovery.errors.js';
 export type { QueryPlan } from './discovery/query.plan.js';
 export { Ranker } from './discovery/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
+export { type SearchableWords, searchableWords, TextQuery } from './discovery/text.relevance.js';
 export { type Exclusion, type ExclusionCode, routability } from './discovery/routability.js';
 export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, DEFAULT_FLAP_POLICY } from './leases/flap.damping.js';
 export { type LeasePolicy, leaseTtlMs, nextIntervalMs, DEFAULT_LEASE_POLICY } from './leases/lease.policy.js';
@@ -107,13 +108,15 @@ export {
 export { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from './contracts/auction.js';
 export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/announcement.rules.js';
 export { MAX_ETA_MS } from './contracts/bid.js';
-export { type BidRequest, ContractBidding } from './contracts/contract.bidding.js';
+export type { BidRequest } from './contracts/contract.answers.js';
+export { ContractBidding } from './contracts/contract.bidding.js';
 export type { Announcement, Contract, Participant } from './contracts/contract.js';
 export { ContractCounts } from './contracts/contract.counts.js';
 export { ContractDispatcher } from './contracts/contract.dispatcher.js';
+export { MAX_INVITED } from './contracts/contract.invitees.js';
 export { ContractInviters } from './contracts/contract.inviters.js';
 export { type ContractNotice, type Inviter, type NoticeView, toNoticeView } from './contracts/contract.notice.js';
-export { CONTRACT_NET, ContractSelection, DEFAULT_SELECTION_MS } from './contracts/contract.selection.js';
+export { ContractSelection, DEFAULT_SELECTION_MS } from './contracts/contract.selection.js';
 export { ContractOutcomes } from './contracts/contract.outcomes.js';
 export { type ContractActor, type ContractReading, ContractsService } from './contracts/contracts.service.js';
 export { DEFAULT_WEIGHTS } from './contracts/scoring.js';

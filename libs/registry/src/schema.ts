@@ -25,6 +25,7 @@ import { Outcomes1763291010000 } from './migrations/1763291010000-outcomes.js';
 import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-namespaces.js';
 import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget-namespaces.js';
 import { Contracts1763900000000 } from './migrations/1763900000000-contracts.js';
+import { ContractLimits1764000000000 } from './migrations/1764000000000-contract-limits.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -57,5 +58,6 @@ export const REGISTRY_SCHEMA: Schema = {
     AgentNamespaces1763300010000,
     BudgetNamespaces1763300020000,
     Contracts1763900000000,
+    ContractLimits1764000000000,
   ],
 };

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { mock } from 'node:test';
 import type { Database } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
 import type { AgentRecord } from '../agents/agent.record.js';
@@ -176,13 +176,13 @@ describe('usage that agents report to several replicas', () => {
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
     let used = 0;
-    const read = jest.spyOn(store, 'aheadOfLedger').mockImplementation(async () => {
+    const read = mock.method(store, 'aheadOfLedger', async () => {
       if (used < 50) sweeper.onHeartbeats([{ agentId: 'builder', usedTokens: (used += 1) }]);
       return await Promise.resolve([]);
     });
     sweeper.onHeartbeats([{ agentId: 'builder', usedTokens: 1 }]);
     await sweeper.sweep();
-    expect(read).toHaveBeenCalledTimes(1);
+    expect(read.mock.callCount()).toBe(1);
   });
 
   it('S3.10 if a sweep fails, the next sweep charges the usage', async () => {
@@ -190,7 +190,8 @@ describe('usage that agents report to several replicas', () => {
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
     await here.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
-    jest.spyOn(store, 'aheadOfLedger').mockRejectedValueOnce(new Error('Postgres is unavailable'));
+    const failure = async (): Promise<never> => await Promise.reject(new Error('Postgres is unavailable'));
+    mock.method(store, 'aheadOfLedger', failure, { times: 1 });
     await expect(sweeper.sweep()).rejects.toThrow('Postgres is unavailable');
     expect(await sweeper.sweep()).toMatchObject({ reported: 1 });
   });

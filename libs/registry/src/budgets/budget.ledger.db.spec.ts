@@ -150,6 +150,30 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
+  it('B2 a charge of a part keeps the rest reserved, and the settlement charges only what exceeds it', async () => {
+    const { id } = await here.given.budget(100);
+    const held = await here.ledger.reserve(given.reservation(80));
+    for (const total of [30, 30, 20, 50]) await there.ledger.charge(of(held), tokens(total));
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(50), reserved: tokens(30) });
+    await expectSound(here);
+    expect(await here.ledger.settle(of(held), tokens(60))).toMatchObject({ state: 'settled', used: tokens(60) });
+    await there.ledger.charge(of(held), tokens(60));
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(60), reserved: tokens(0) });
+    await expectSound(here);
+  });
+
+  it('B2 after a charge of a part, a release returns the rest, and an unknown usage charges it', async () => {
+    const { id } = await here.given.budget(100);
+    for (const end of ['release', 'settle'] as const) {
+      const held = await here.ledger.reserve(given.reservation(30));
+      await here.ledger.charge(of(held), tokens(10));
+      if (end === 'release') await here.ledger.release(of(held));
+      else await here.ledger.settle(of(held), { tokens: null, microUsd: null });
+      await expectSound(here);
+    }
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(10 + 30), reserved: tokens(0) });
+  });
+
   it('B2 a settlement above the reservation is charged in full and marked, and the next reservation is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));

@@ -19,8 +19,9 @@ import type { Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import { countOutcomes } from './ledger.counts.js';
 import { BudgetOwners, needsOwners } from './budget.owners.js';
-import { LedgerBatch, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.batch.js';
-import { FLEET_SCOPE, LedgerStore, type BudgetScope, type LockedBudgets } from './ledger.store.js';
+import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
+import type { LedgerOutcome } from './ledger.outcome.js';
+import { FLEET_SCOPE, LedgerStore, type BudgetScope, type HeldAmount, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
   checkRequest,
@@ -91,6 +92,16 @@ export class BudgetLedger {
     return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes }));
   }
 
+  /**
+   * Charges a part of a reservation, which stays open. `usage` is the total so far: a repeated charge has no effect, and the
+   * settlement charges only what exceeds it.
+   */
+  async charge(of: ReservationKey, usage: Usage): Promise<Reservation> {
+    checkKey(of);
+    checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
+    return reservationOf(await this.run({ op: 'charge', of, usage }));
+  }
+
   async release(of: ReservationKey): Promise<Reservation> {
     checkKey(of);
     return reservationOf(await this.run({ op: 'release', of }));
@@ -110,8 +121,8 @@ export class BudgetLedger {
     return found;
   }
 
-  /** The keys of the reservations that the owner holds for a run. */
-  async heldFor(owner: string, runId: string): Promise<string[]> {
+  /** The reservations that the owner holds for a run. */
+  async heldFor(owner: string, runId: string): Promise<HeldAmount[]> {
     return await this.store.heldFor(owner, runId);
   }
 
@@ -199,8 +210,8 @@ export class BudgetLedger {
 
   private async write(batch: LedgerBatch): Promise<void> {
     const writes = batch.writes();
-    const { budgets: changed, opened, renewed, closed } = writes;
-    if (changed.length + opened.length + renewed.length + closed.length === 0) return;
+    const { budgets: changed, opened, renewed, charged, closed } = writes;
+    if (changed.length + opened.length + renewed.length + charged.length + closed.length === 0) return;
     if ((await this.store.write(writes)) < opened.length) throw new KeyTakenError();
     await this.events.append(batch, changed);
   }

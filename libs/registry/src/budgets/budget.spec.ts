@@ -5,6 +5,7 @@ import { available, conditionOf, type Budget, rolled, insufficientUnit, DEFAULT_
 import { isTimeZone, nextWindow } from './budget.window.js';
 import { forecast } from './forecast.js';
 import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
+import { fittingAmount } from './reservation.request.js';
 
 const limit = (tokens: number | null, microUsd: number | null = null): Budget['limit'] => ({ tokens, microUsd });
 const spent = (tokens: number, microUsd = 0): Budget['used'] => ({ tokens, microUsd });
@@ -125,6 +126,25 @@ describe('budget windows', () => {
   });
 });
 
+describe('an amount that is reserved ahead', () => {
+  const request = given.reservation(20, { ahead: spent(60) });
+  const fitting = (budget: Partial<Budget>): number => fittingAmount(request, [given.budgetState(budget)]).tokens;
+
+  it('B2 is added while all reserved amounts are at most a tenth of what is left of the budget', () => {
+    expect(fitting({ limit: limit(null) })).toBe(80);
+    expect(fitting({ limit: limit(1_000), used: spent(200) })).toBe(80);
+    expect(fitting({ limit: limit(1_000), used: spent(201) })).toBe(20);
+    expect(fitting({ limit: limit(1_000), reserved: spent(20) })).toBe(80);
+    expect(fitting({ limit: limit(1_000), reserved: spent(21) })).toBe(20);
+  });
+
+  it('B2 is added only if all budgets of the call have plenty left', () => {
+    const budgets = [given.budgetState({ limit: limit(null) }), given.budgetState({ limit: limit(100) })];
+    expect(fittingAmount(request, budgets).tokens).toBe(20);
+    expect(fittingAmount({ ...request, amount: spent(200), atLeastTokens: 50 }, budgets).tokens).toBe(100);
+  });
+});
+
 describe('a forecast', () => {
   const budget = given.budgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
   const HOUR = 3_600_000;
@@ -159,7 +179,12 @@ describe('a forecast', () => {
 describe('a batch of ledger operations', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('reserve' as const), owner: fc.nat(5), count: fc.nat(60), node: fc.nat(2) }),
-    fc.record({ kind: fc.constant('settle' as const), owner: fc.nat(5), count: fc.nat(90), node: fc.nat(2) }),
+    fc.record({
+      kind: fc.constantFrom('settle' as const, 'charge' as const),
+      owner: fc.nat(5),
+      count: fc.nat(90),
+      node: fc.nat(2),
+    }),
     fc.record({ kind: fc.constant('release' as const), owner: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
   );
 
@@ -177,12 +202,12 @@ describe('a batch of ledger operations', () => {
           const op: LedgerOp =
             kind === 'reserve'
               ? { op: kind, request }
-              : kind === 'settle'
+              : kind === 'settle' || kind === 'charge'
                 ? { op: kind, of, usage: { tokens: count, microUsd: 0 } }
                 : { op: kind, of };
           const result = batch.apply(op);
           if (!result.ok || result.replayed) continue;
-          if (kind === 'reserve') held.set(of.key, result.reservation?.held.tokens ?? 0);
+          if (result.reservation?.state === 'held') held.set(of.key, result.reservation.held.tokens);
           else held.delete(of.key);
           checkSums(batch, tree);
         }

@@ -56,7 +56,8 @@ const INSERT = `WITH b AS (
          INSERT INTO budget (kind, subject, window_kind, time_zone, path, root_id, limit_tokens, limit_micro_usd, low_tokens,
            low_micro_usd, used_tokens, used_micro_usd, own_tokens, own_micro_usd, window_start, window_end, source, declared,
            created_by, namespace)
-         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11, $12, $13, $14, $15, $16,
+         VALUES ($1, $2, $3, $4, $5::bigint[], ($5::bigint[])[1], $6, $7, $8, $9, $10, $11, $10, $11,
+           coalesce($12, clock_timestamp()), $13, $14, $15, $16,
            $17)
          ON CONFLICT (kind, subject, window_kind) DO NOTHING RETURNING *),
        entered AS (
@@ -67,6 +68,10 @@ const INSERT = `WITH b AS (
        SELECT ${BUDGET_COLUMNS} FROM b`;
 
 const FIND_OF = `SELECT ${READING} FROM budget b WHERE b.kind = $1 AND b.subject = $2 ORDER BY b.id`;
+
+/** Because of the arrays, Postgres uses the index, also in a generic plan. */
+const FIND_ALL = `SELECT ${READING} FROM budget b WHERE b.kind = ANY ($1::text[]) AND b.subject = ANY ($2::text[])
+  AND (b.kind, b.subject) IN (SELECT * FROM unnest($1::text[], $2::text[])) ORDER BY b.id`;
 
 /** The most ledger lines that a burn rate is computed from. */
 const BURN_LINES = 10_000;
@@ -80,8 +85,8 @@ export class BudgetStore {
     return rows[0]?.now.getTime() ?? 0;
   }
 
-  /** Inserts the budget and its first ledger line. Returns undefined if the budget exists already. */
-  async insert(budget: NewBudget, { start, end }: WindowSpan): Promise<Budget | undefined> {
+  /** Inserts the budget and its first ledger line. Its first window begins now by default. Returns undefined if the budget exists already. */
+  async insert(budget: NewBudget, { start, end }: Partial<WindowSpan>): Promise<Budget | undefined> {
     const { kind, subject, window, timeZone, path, limit, low, used, source, declared, by } = budget;
     const rows = await this.db.query<BudgetRow>({ name: 'budget_insert', text: INSERT }, [
       kind,
@@ -95,8 +100,8 @@ export class BudgetStore {
       low.microUsd,
       used.tokens,
       used.microUsd,
-      new Date(start),
-      end === null ? null : new Date(end),
+      toDate(start),
+      toDate(end),
       source,
       declared,
       by,
@@ -116,11 +121,10 @@ export class BudgetStore {
   }
 
   async findAll(scopes: readonly { kind: BudgetKind; subject: string }[]): Promise<BudgetReading[]> {
-    const rows = await this.db.query<ReadingRow>(
-      `SELECT ${READING} FROM budget b JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) USING (kind, subject)
-       ORDER BY b.id`,
-      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject)],
-    );
+    const rows = await this.db.query<ReadingRow>({ name: 'budget_of_all', text: FIND_ALL }, [
+      scopes.map(({ kind }) => kind),
+      scopes.map(({ subject }) => subject),
+    ]);
     return rows.map(toReading);
   }
 
@@ -278,4 +282,8 @@ function toReport({ id, tokens }: ReportRow): UsageReport {
 function toReading(row: ReadingRow): BudgetReading {
   const { createdAt, refreshedAt, refreshError, now } = row;
   return { budget: toBudget(row), createdAt, refreshedAt, refreshError, now: now.getTime() };
+}
+
+function toDate(time: number | null | undefined): Date | null {
+  return time === null || time === undefined ? null : new Date(time);
 }

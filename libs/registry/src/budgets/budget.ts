@@ -122,6 +122,11 @@ export function charge(budget: Budget, amount: Amount, own: boolean): Budget {
   return own ? { ...charged, own: plus(budget.own, amount) } : charged;
 }
 
+/** The budget after a write. */
+export function nextVersion(budget: Budget): Budget {
+  return { ...budget, version: budget.version + 1 };
+}
+
 export type BudgetCondition = 'ample' | 'low' | 'exhausted';
 
 /** Uses charged amounts only, because open reservations may be released. */

@@ -24,7 +24,7 @@ import {
 import { BudgetEvents } from './budget.events.js';
 import { BudgetLedger } from './budget.ledger.js';
 import { BudgetStore, type BudgetFilter, type BudgetReading, type NewBudget } from './budget.store.js';
-import { isTimeZone, nextWindow, type BudgetWindow } from './budget.window.js';
+import { isTimeZone, nextWindow, type BudgetWindow, type WindowSpan } from './budget.window.js';
 import type { BudgetScope } from './ledger.store.js';
 import { forecast, type Forecast } from './forecast.js';
 import type { LedgerEntryEntity } from './ledger-entry.entity.js';
@@ -178,10 +178,15 @@ export class BudgetsService {
 
   /** The namespace of the budget cannot be deleted before the transaction ends. */
   private async insert(budget: NewBudget): Promise<Budget | undefined> {
-    const [now] = await Promise.all([this.store.now(), this.ledger.holdNamespace(namespaceOfBudget(budget))]);
-    const inserted = await this.store.insert(budget, nextWindow(budget.window, now, budget.timeZone));
+    await this.ledger.holdNamespace(namespaceOfBudget(budget));
+    const inserted = await this.store.insert(budget, await this.firstWindow(budget));
     if (inserted) this.events.notify([inserted]);
     return inserted;
+  }
+
+  /** A window without an end begins when the budget is inserted. */
+  private async firstWindow({ window, timeZone }: NewBudget): Promise<Partial<WindowSpan>> {
+    return window === 'total' ? {} : nextWindow(window, await this.store.now(), timeZone);
   }
 
   /** Compares with the limit that the run was opened with: a top-up between two attempts does not make them differ. */

@@ -32,13 +32,13 @@ export function corrected(budget: Budget, correction: Correction): Corrected {
   const limit = newLimit(budget, correction);
   if ('error' in limit) return limit;
   const amount = minus(newUsed(budget, correction), budget.used);
-  const isLimit = UNITS.some((unit) => limit[unit] !== budget.limit[unit]);
+  const changesLimit = UNITS.some((unit) => limit[unit] !== budget.limit[unit]);
   const declared = correction.declared ?? budget.declared;
-  const isLine = isLimit || !isZero(amount);
-  if (!isLine && declared === budget.declared) return { budget, line: null };
+  const needsLine = changesLimit || !isZero(amount);
+  if (!needsLine && declared === budget.declared) return { budget, line: null };
   const counters = { used: plus(budget.used, amount), own: plus(budget.own, amount) };
   const next = { ...budget, ...counters, limit, declared, reports: newReports(budget, correction, amount.tokens) };
-  return { budget: next, line: isLine ? lineOf(budget, correction, amount, isLimit ? limit : null) : null };
+  return { budget: next, line: needsLine ? lineOf(budget, correction, amount, changesLimit ? limit : null) : null };
 }
 
 function lineOf(budget: Budget, { as: kind, by, note }: Correction, amount: Amount, limit: Limit | null): LedgerLine {

@@ -1,12 +1,12 @@
-import { type DomainError, localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
+import { localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
 import {
   charge,
   conditionOf,
   FLEET,
   hold,
   isZero,
+  nextVersion,
   insufficientUnit,
-  overflowingUnit,
   plus,
   releaseHold,
   rolled,
@@ -21,19 +21,29 @@ import {
 import {
   BudgetExhaustedError,
   BudgetNotFoundError,
-  BudgetOverflowError,
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
-  ReservationSettledError,
   SettlementTooLargeError,
 } from './budget.errors.js';
 import { corrected, type Correction } from './correction.js';
 import { OwnerCounts } from '../owner.counts.js';
 import type { ChargeMark, LedgerLine } from './ledger.entry.js';
+import type { LedgerOutcome } from './ledger.outcome.js';
 import { coveredByReports, reportedBefore } from './reported.usage.js';
 import type { Reservation, ReserveRequest, Usage } from './reservation.js';
 import { fittingAmount, isSameRequest } from './reservation.request.js';
+import {
+  chargedInPart,
+  coveredPart,
+  isEstimated,
+  marksOf,
+  type OneCharge,
+  overflowOf,
+  partOf,
+  repeatedSettlement,
+  settlementOf,
+} from './settlement.js';
 import { excessOf } from './spending.limits.js';
 
 export interface ReservationKey {
@@ -45,6 +55,8 @@ export type LedgerOp =
   | { op: 'reserve'; request: ReserveRequest }
   /** With `atMostTimes`, the settlement is rejected if a unit exceeds this multiple of its reserved amount. */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
+  /** Charges a part of a reservation, which stays open. The usage is the total so far. */
+  | { op: 'charge'; of: ReservationKey; usage: Usage }
   | { op: 'release'; of: ReservationKey }
   /** Extends the lifetime to at least `ttlMs` from now. */
   | { op: 'renew'; of: ReservationKey; ttlMs: number }
@@ -53,9 +65,6 @@ export type LedgerOp =
   | { op: 'correct'; correction: Correction }
   /** Begins a new window if the old one has ended. */
   | { op: 'roll'; budgetId: number };
-
-export type LedgerOutcome =
-  { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean } | { ok: false; error: DomainError };
 
 /** A stored reservation, and whether it has expired by the database's clock. */
 export interface LockedReservation extends Reservation {
@@ -74,6 +83,7 @@ export interface LedgerWrites {
   budgets: Budget[];
   opened: (Reservation & { ttlMs: number })[];
   renewed: (ReservationKey & { ttlMs: number })[];
+  charged: Reservation[];
   closed: Reservation[];
   lines: LedgerLine[];
 }
@@ -92,6 +102,7 @@ export class LedgerBatch {
   private readonly reservations: Map<string, LockedReservation>;
   private readonly opened = new Map<string, number>();
   private readonly renewed = new Map<string, number>();
+  private readonly charged = new Set<string>();
   private readonly closed = new Set<string>();
   private readonly lines: LedgerLine[] = [];
 
@@ -116,6 +127,8 @@ export class LedgerBatch {
         return this.reserve(op.request);
       case 'settle':
         return this.settle(op.of, op.usage, op.atMostTimes);
+      case 'charge':
+        return this.chargePart(op.of, op.usage);
       case 'release':
         return this.close(op.of, 'released');
       case 'renew':
@@ -132,6 +145,8 @@ export class LedgerBatch {
   writes(): LedgerWrites {
     const changed = [...this.budgets.values()].filter((budget) => budget !== this.before.get(budget.id));
     const all = [...this.reservations.entries()];
+    const stored = (keys: ReadonlySet<string>): LockedReservation[] =>
+      all.filter(([key]) => keys.has(key) && !this.opened.has(key)).map(([, one]) => one);
     const withTtl = (ttls: ReadonlyMap<string, number>): LedgerWrites['opened'] =>
       all.flatMap(([key, one]) => {
         const ttlMs = ttls.get(key);
@@ -141,7 +156,8 @@ export class LedgerBatch {
       budgets: changed.map(nextVersion),
       opened: withTtl(this.opened),
       renewed: withTtl(this.renewed).filter((one) => !this.closed.has(keyOf(one))),
-      closed: all.filter(([key]) => this.closed.has(key) && !this.opened.has(key)).map(([, one]) => one),
+      charged: stored(this.charged.difference(this.closed)),
+      closed: stored(this.closed),
       lines: this.lines,
     };
   }
@@ -159,8 +175,8 @@ export class LedgerBatch {
 
   private reserve(request: ReserveRequest): LedgerOutcome {
     const known = this.reservations.get(keyOf(request));
-    if (known)
-      return isSameRequest(known, request) ? { ok: true, reservation: known, replayed: true } : reused(request.key);
+    if (known && isSameRequest(known, request)) return { ok: true, reservation: known, replayed: true };
+    if (known) return { ok: false, error: new ReservationKeyReusedError(request.key) };
     const quotaError = this.held.quotaError(request.owner);
     if (quotaError) return { ok: false, error: quotaError };
     const found = this.budgetsOf(request);
@@ -194,40 +210,59 @@ export class LedgerBatch {
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
     if (found.state === 'settled') return repeatedSettlement(found, usage);
     if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
-    const used = { tokens: usage.tokens ?? found.held.tokens, microUsd: usage.microUsd ?? found.held.microUsd };
-    const excess = excessOf(used, found, atMostTimes);
-    if (excess) return { ok: false, error: new SettlementTooLargeError(found, used, excess) };
-    const overflow = overflowOf(this.affectedBy(found), used, (budget) => budget.used);
+    const { total, due } = settlementOf(found, usage);
+    const excess = excessOf(total, found, atMostTimes);
+    if (excess) return { ok: false, error: new SettlementTooLargeError(found, total, excess) };
+    const overflow = overflowOf(this.affectedBy(found), due, (budget) => budget.used);
     if (overflow) return overflow;
-    const overdraft = UNITS.some((unit) => used[unit] > found.held[unit] && this.countsAsOverdraft(unit, found));
-    const estimated = usage.tokens === null || (usage.microUsd === null && found.held.microUsd > 0);
-    const marks: ChargeMark[] = [];
-    if (overdraft) marks.push('overdraft');
-    if (found.state === 'expired') marks.push('late');
-    if (estimated) marks.push('estimated');
-    for (const budget of this.affectedBy(found)) this.chargeOne(budget, found, used, marks);
-    return { ok: true, reservation: this.end(found, { state: 'settled', used, overdraft, estimated }) };
+    const overdraft = this.isOverdraft(found, due);
+    const estimated = isEstimated(usage, found);
+    const marks = marksOf({ overdraft, late: found.state === 'expired', estimated });
+    for (const budget of this.affectedBy(found)) this.chargeOne(budget, found, { due, released: found.held, marks });
+    const facts = { used: total, overdraft: overdraft || found.overdraft, estimated };
+    return { ok: true, reservation: this.end(found, { state: 'settled', ...facts }), charged: due };
+  }
+
+  /** Charges what is not charged yet. A reservation that has expired is settled. */
+  private chargePart(of: ReservationKey, usage: Usage): LedgerOutcome {
+    const found = this.reservations.get(keyOf(of));
+    if (found?.state !== 'held') return this.settle(of, usage);
+    const part = partOf(found, usage);
+    const { due } = part;
+    if (isZero(due)) return { ok: true, reservation: found, replayed: true };
+    const overflow = overflowOf(this.affectedBy(found), due, (budget) => budget.used);
+    if (overflow) return overflow;
+    const overdraft = this.isOverdraft(found, due);
+    const each = { due, released: coveredPart(found, due), marks: marksOf({ overdraft }) };
+    const reported = this.affectedBy(found).map((budget) => this.chargeOne(budget, found, each));
+    const charged = chargedInPart(found, part, Math.max(0, ...reported));
+    const reservation = { ...charged, overdraft: overdraft || found.overdraft };
+    this.reservations.set(keyOf(of), reservation);
+    this.charged.add(keyOf(of));
+    return { ok: true, reservation, charged: due };
   }
 
   /** Money that was not reserved is an overdraft only if a budget limits money. */
-  private countsAsOverdraft(unit: Unit, found: Reservation): boolean {
-    return (
-      unit === 'tokens' || found.held[unit] > 0 || this.affectedBy(found).some(({ limit }) => limit[unit] !== null)
-    );
+  private isOverdraft(found: Reservation, due: Amount): boolean {
+    const counts = (unit: Unit): boolean =>
+      unit === 'tokens' || found.held[unit] > 0 || this.affectedBy(found).some(({ limit }) => limit[unit] !== null);
+    return UNITS.some((unit) => due[unit] > found.held[unit] && counts(unit));
   }
 
-  private chargeOne(budget: Budget, reservation: Reservation, used: Amount, marks: ChargeMark[]): void {
-    const { owner, key, scopes, held, state } = reservation;
+  /** Returns how many of the tokens reports have charged already. */
+  private chargeOne(budget: Budget, reservation: Reservation, { due, released, marks }: OneCharge): number {
+    const { owner, key, scopes, state } = reservation;
     const own = budget.kind !== 'run' || budget.subject === scopes.runId;
-    const released = state === 'held' ? releaseHold(budget, held) : budget;
-    const covered = coveredByReports(budget, reservation.reportedBefore, used.tokens);
-    const amount = { ...used, tokens: used.tokens - covered };
-    this.budgets.set(budget.id, charge(released, amount, own));
-    if (isZero(used)) return;
+    const rest = state === 'held' ? releaseHold(budget, released) : budget;
+    const covered = coveredByReports(budget, reservation.reportedBefore, due.tokens);
+    const amount = { ...due, tokens: due.tokens - covered };
+    this.budgets.set(budget.id, charge(rest, amount, own));
+    if (isZero(due)) return covered;
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
-    const all: ChargeMark[] = covered > 0 ? [...marks, 'reported'] : marks;
+    const all: ChargeMark[] = covered > 0 ? [...marks, 'reported'] : [...marks];
     const by = localIdOf(owner);
     this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by, note: null });
+    return covered;
   }
 
   /** Renews a held reservation, even after its expiry time, as long as no sweep has expired it. */
@@ -308,33 +343,4 @@ export class LedgerBatch {
   private affectedBy({ budgetIds }: Reservation): Budget[] {
     return budgetIds.map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined);
   }
-}
-
-function overflowOf(
-  budgets: readonly Budget[],
-  amount: Amount,
-  counterOf: (budget: Budget) => Amount,
-): LedgerOutcome | undefined {
-  for (const budget of budgets) {
-    const unit = overflowingUnit(counterOf(budget), amount);
-    if (unit) return { ok: false, error: new BudgetOverflowError(budget.id, unit, 'usage') };
-  }
-  return undefined;
-}
-
-function nextVersion(budget: Budget): Budget {
-  return { ...budget, version: budget.version + 1 };
-}
-
-function reused(key: string): LedgerOutcome {
-  return { ok: false, error: new ReservationKeyReusedError(key) };
-}
-
-/** A retry may repeat the amount, or leave it unknown. Another amount is rejected, because it would not be charged. */
-function repeatedSettlement(found: Reservation, usage: Usage): LedgerOutcome {
-  const { key, used } = found;
-  const differs = used && UNITS.some((unit) => usage[unit] !== null && usage[unit] !== used[unit]);
-  return differs
-    ? { ok: false, error: new ReservationSettledError(key, used) }
-    : { ok: true, reservation: found, replayed: true };
 }

@@ -1,5 +1,6 @@
 import type { Counts } from '#rollcall/platform';
-import type { LedgerOp, LedgerOutcome } from './ledger.batch.js';
+import type { LedgerOp } from './ledger.batch.js';
+import type { LedgerOutcome } from './ledger.outcome.js';
 
 /** Counts what a committed batch reserved, charged and rejected. A repeated operation counts once. */
 export function countOutcomes(counts: Counts, ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): void {
@@ -9,9 +10,9 @@ export function countOutcomes(counts: Counts, ops: readonly LedgerOp[], outcomes
       if (outcome.error.code === 'BUDGET_EXHAUSTED') counts.add('budget.refused');
     } else if (op === 'reserve' && !outcome.replayed) {
       counts.add('budget.reserved');
-    } else if (op === 'settle' && !outcome.replayed) {
-      counts.add('budget.tokens', outcome.reservation?.used?.tokens ?? 0);
-      counts.add('budget.micro_usd', outcome.reservation?.used?.microUsd ?? 0);
+    } else if (outcome.charged) {
+      counts.add('budget.tokens', outcome.charged.tokens);
+      counts.add('budget.micro_usd', outcome.charged.microUsd);
     }
   }
 }

@@ -16,7 +16,7 @@ export interface RowsStatement {
 type Opened = LedgerWrites['opened'][number];
 type Renewed = LedgerWrites['renewed'][number];
 
-/** Because of the array, Postgres uses the primary key. Without it, Postgres expects 100 rows in the JSON and reads the whole table. */
+/** The array makes Postgres use the primary key. Without the array, Postgres expects 100 rows in the JSON and reads the whole table. */
 const UPDATE_BUDGETS = `
   UPDATE budget b SET limit_tokens = n.limit_tokens, limit_micro_usd = n.limit_micro_usd,
     used_tokens = n.used_tokens, used_micro_usd = n.used_micro_usd, own_tokens = n.own_tokens, own_micro_usd = n.own_micro_usd,
@@ -74,12 +74,23 @@ export function openReservations(opened: readonly Opened[]): RowsStatement {
     caller_id: one.scopes.callerId,
     run_id: one.scopes.runId,
     budget_ids: one.budgetIds,
-    held_tokens: one.held.tokens,
-    held_micro_usd: one.held.microUsd,
-    reported_before: one.reportedBefore,
+    ...toHeld(one),
     ttl_ms: one.ttlMs,
   }));
   return { sql: OPEN_RESERVATIONS, rows };
+}
+
+const CHARGE_RESERVATIONS = `
+  UPDATE budget_reservation r SET held_tokens = n.held_tokens, held_micro_usd = n.held_micro_usd, used_tokens = n.used_tokens,
+    used_micro_usd = n.used_micro_usd, overdraft = n.overdraft, reported_before = n.reported_before
+  FROM jsonb_to_recordset($1::jsonb) AS n (owner text, key text, held_tokens bigint, held_micro_usd bigint, used_tokens bigint,
+    used_micro_usd bigint, overdraft boolean, reported_before bigint)
+  WHERE r.owner = n.owner AND r.key = n.key`;
+
+/** Writes reservations that are charged in part. */
+export function chargeReservations(charged: readonly Reservation[]): RowsStatement {
+  const rows = charged.map((one) => ({ ...toClosing(one), ...toHeld(one) }));
+  return { sql: CHARGE_RESERVATIONS, rows };
 }
 
 const CLOSE_RESERVATIONS = `
@@ -140,4 +151,8 @@ export function insertLines(lines: readonly LedgerLine[]): RowsStatement {
 function toClosing({ owner, key, state, used, overdraft, estimated }: Reservation): Record<string, unknown> {
   const [usedTokens, usedMicroUsd] = [used?.tokens ?? null, used?.microUsd ?? null];
   return { owner, key, state, used_tokens: usedTokens, used_micro_usd: usedMicroUsd, overdraft, estimated };
+}
+
+function toHeld({ held, reportedBefore }: Reservation): Record<string, unknown> {
+  return { held_tokens: held.tokens, held_micro_usd: held.microUsd, reported_before: reportedBefore };
 }

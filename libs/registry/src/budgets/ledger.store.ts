@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
-import { FLEET, type Budget, type BudgetKind } from './budget.js';
+import { FLEET, type Amount, type Budget, type BudgetKind } from './budget.js';
 import {
   BUDGET_COLUMNS,
   RESERVATION_COLUMNS,
@@ -12,6 +12,7 @@ import {
 import type { BudgetOwner } from './budget.owners.js';
 import type { LockedReservation, LedgerWrites, ReservationKey } from './ledger.batch.js';
 import {
+  chargeReservations,
   closeReservations,
   insertLines,
   openReservations,
@@ -42,6 +43,11 @@ export interface CountedOwners {
   upTo: number;
   /** Also reads the owners of the agents and runs that the budgets belong to. */
   withOwners: boolean;
+}
+
+/** The amount of a held reservation. */
+export interface HeldAmount extends Amount {
+  key: string;
 }
 
 type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null; owner: string | null };
@@ -112,10 +118,11 @@ export class LedgerStore {
    * Writes everything in one round trip. Returns how many reservations were inserted. If fewer were inserted than given, another transaction
    * has inserted the others in the meantime.
    */
-  async write({ budgets, opened, renewed, closed, lines }: LedgerWrites): Promise<number> {
+  async write({ budgets, opened, renewed, charged, closed, lines }: LedgerWrites): Promise<number> {
     const [newReservations] = await Promise.all([
       this.writeRows(openReservations(opened)),
       this.writeRows(updateBudgets(budgets)),
+      this.writeRows(chargeReservations(charged)),
       this.writeRows(closeReservations(closed)),
       this.writeRows(renewReservations(renewed)),
       this.writeRows(insertLines(lines)),
@@ -137,12 +144,13 @@ export class LedgerStore {
   }
 
   /** Reads all held reservations of the owner. */
-  async heldFor(owner: string, runId: string): Promise<string[]> {
-    const rows = await this.db.query<{ key: string }>(
-      `SELECT key FROM budget_reservation WHERE owner = $1 AND state = 'held' AND run_id = $2 ORDER BY key`,
+  async heldFor(owner: string, runId: string): Promise<HeldAmount[]> {
+    const rows = await this.db.query<{ key: string; tokens: string; microUsd: string }>(
+      `SELECT key, held_tokens AS tokens, held_micro_usd AS "microUsd" FROM budget_reservation
+       WHERE owner = $1 AND state = 'held' AND run_id = $2 ORDER BY key`,
       [owner, runId],
     );
-    return rows.map(({ key }) => key);
+    return rows.map(({ key, tokens, microUsd }) => ({ key, tokens: Number(tokens), microUsd: Number(microUsd) }));
   }
 
   async isAnyKnown(keys: readonly ReservationKey[]): Promise<boolean> {

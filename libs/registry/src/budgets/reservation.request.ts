@@ -1,23 +1,39 @@
-import { available, type Amount, type Budget } from './budget.js';
+import { available, type Amount, type Budget, plus, remaining, UNITS } from './budget.js';
 import type { Reservation, ReserveRequest } from './reservation.js';
 
-/** Reduces the tokens to what all budgets have left, if the request allows fewer. */
-export function fittingAmount({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
+/** Amounts are reserved ahead as long as the reserved part of what is left of a budget is at most this share. */
+const AHEAD_SHARE = 0.1;
+
+/** Adds the amount for later calls if the budgets have plenty left, or reduces the tokens to what is left, if the request allows fewer. */
+export function fittingAmount({ amount, atLeastTokens, ahead }: ReserveRequest, budgets: readonly Budget[]): Amount {
+  if (ahead) {
+    const all = plus(amount, ahead);
+    if (budgets.every((budget) => hasPlentyFor(budget, all))) return all;
+  }
   if (atLeastTokens === undefined) return amount;
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);
   return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
 }
 
+function hasPlentyFor(budget: Budget, amount: Amount): boolean {
+  const left = remaining(budget);
+  const reserved = plus(budget.reserved, amount);
+  return UNITS.every((unit) => reserved[unit] <= (left[unit] ?? Infinity) * AHEAD_SHARE);
+}
+
 /** Whether a repeated request with the same key asks for the reservation that exists. */
 export function isSameRequest({ scopes, held }: Reservation, request: ReserveRequest): boolean {
-  const least = request.atLeastTokens ?? request.amount.tokens;
   return (
     scopes.agentId === request.scopes.agentId &&
     scopes.callerId === request.scopes.callerId &&
     scopes.runId === request.scopes.runId &&
-    held.microUsd === request.amount.microUsd &&
-    held.tokens <= request.amount.tokens &&
-    held.tokens >= Math.min(least, request.amount.tokens)
+    isPossible(held, request)
   );
+}
+
+function isPossible(held: Amount, { amount, atLeastTokens = amount.tokens, ahead }: ReserveRequest): boolean {
+  const all = ahead && plus(amount, ahead);
+  if (all && UNITS.every((unit) => held[unit] === all[unit])) return true;
+  return held.microUsd === amount.microUsd && held.tokens <= amount.tokens && held.tokens >= atLeastTokens;
 }

@@ -1,4 +1,4 @@
-import { MAX_AMOUNT, UNITS, type Amount } from './budget.js';
+import { MAX_AMOUNT, plus, UNITS, type Amount } from './budget.js';
 import { InvalidBudgetError } from './budget.errors.js';
 
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
@@ -49,6 +49,8 @@ export interface ReserveRequest {
   amount: Amount;
   /** If not enough tokens are left, reserve fewer, but at least this many. */
   atLeastTokens?: number;
+  /** Reserve this in addition, for later calls, unless it could keep other calls from their share of a limited budget. */
+  ahead?: Amount;
   ttlMs: number;
 }
 
@@ -56,6 +58,8 @@ export interface ReserveRequest {
 export interface Usage {
   tokens: number | null;
   microUsd: number | null;
+  /** Whether the numbers contain the estimate of a call with unknown usage. */
+  isEstimated?: boolean;
 }
 
 const MIN_TTL_MS = 1_000;
@@ -67,7 +71,8 @@ export function checkRequest(request: ReserveRequest): void {
   checkKey(request);
   checkAmount(request.amount);
   checkTtl(request.ttlMs);
-  const { atLeastTokens = 0, amount } = request;
+  const { atLeastTokens = 0, amount, ahead } = request;
+  if (ahead) checkAmount(plus(amount, ahead));
   if (!(atLeastTokens >= 0 && atLeastTokens <= amount.tokens))
     throw new InvalidBudgetError(`atLeastTokens must be from 0 to the requested tokens (${amount.tokens}).`);
 }

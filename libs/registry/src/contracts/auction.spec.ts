@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import {
+  admissionOf,
+  type Attendance,
   type Auction,
   type AuctionChange,
   CONTRACT_STATES,
@@ -13,16 +15,17 @@ import {
 } from './auction.js';
 
 const CHANGES: AuctionChange[] = ['answer', 'award', 'confirm', 'expire', 'cancel'];
-const OPEN: Auction = { state: 'bidding', deadline: 1_000, invited: 2, answered: 1, confirmBy: null };
+const OPEN: Auction = { state: 'bidding', deadline: 1_000, confirmBy: null };
+const AWARDED: Auction = { state: 'awarded', deadline: 1_000, confirmBy: 2_000 };
+const ALL: Attendance = { pending: 1, isWinnerPresent: true };
 
 const time = fc.integer({ min: 0, max: 3_000 });
 const auctions = fc.record({
   state: fc.constantFrom(...CONTRACT_STATES),
   deadline: time,
-  invited: fc.integer({ min: 1, max: 3 }),
-  answered: fc.integer({ min: 0, max: 3 }),
   confirmBy: time,
 });
+const attendances = fc.record({ pending: fc.integer({ min: 0, max: 3 }), isWinnerPresent: fc.boolean() });
 
 describe('the state machine of an auction (S3.9)', () => {
   it('S3.9 any sequence of changes ends in at most one final state, and a final state never changes', () => {
@@ -48,12 +51,14 @@ describe('the state machine of an auction (S3.9)', () => {
     expect(from('expire')).toEqual(from('cancel'));
   });
 
-  it('S3.9 an answer is in time only before the deadline, and only while the bids are sealed', () => {
-    expect([999, 1_000, 1_250].map((now) => latenessMs(OPEN, now))).toEqual([0, 1, 250]);
-    expect(latenessMs({ ...OPEN, state: 'awarded' }, 500)).toBe(1);
+  it('S3.9 an answer is accepted only before the deadline and while the bids are sealed; after an early end it is not late', () => {
+    expect([999, 1_000, 1_250].map((now) => admissionOf(OPEN, now))).toEqual(['accepted', 'late', 'late']);
+    expect([1_000, 1_250].map((now) => latenessMs(OPEN, now))).toEqual([1, 250]);
+    expect(admissionOf(AWARDED, 500)).toBe('closed');
+    expect([500, 5_000].map((now) => admissionOf({ ...OPEN, state: 'cancelled' }, now))).toEqual(['closed', 'closed']);
     fc.assert(
       fc.property(auctions, time, (auction, now) => {
-        const isAccepted = latenessMs(auction, now) === 0;
+        const isAccepted = admissionOf(auction, now) === 'accepted';
         if (isAccepted) expect(now < auction.deadline && nextContractState(auction.state, 'answer')).toBe('bidding');
       }),
     );
@@ -61,24 +66,31 @@ describe('the state machine of an auction (S3.9)', () => {
 
   it('S3.9 an award can be confirmed or lapses, and never both at the same time', () => {
     fc.assert(
-      fc.property(auctions, time, (auction, now) => {
-        const lapses = dueStep(auction, now) === 'lapse';
-        expect(lapses && isConfirmable(auction, now)).toBe(false);
-        if (auction.state === 'awarded') expect(lapses || isConfirmable(auction, now)).toBe(true);
+      fc.property(auctions, attendances, time, (auction, attendance, now) => {
+        const lapses = ['not_confirmed', 'unavailable'].includes(dueStep(auction, attendance, now));
+        expect(lapses && isConfirmable(auction, attendance, now)).toBe(false);
+        if (auction.state === 'awarded') expect(lapses || isConfirmable(auction, attendance, now)).toBe(true);
       }),
     );
   });
 
-  it('S3.9 an auction closes at its deadline, or as soon as all invited agents have answered', () => {
-    expect(dueStep(OPEN, 999)).toBe('wait');
-    expect(dueStep(OPEN, 1_000)).toBe('close');
-    expect(dueStep({ ...OPEN, answered: 2 }, 0)).toBe('close');
+  it('S3.9 an auction closes at its deadline, or as soon as no present agent can answer any more', () => {
+    expect(dueStep(OPEN, ALL, 999)).toBe('wait');
+    expect(dueStep(OPEN, ALL, 1_000)).toBe('close');
+    expect(dueStep(OPEN, { ...ALL, pending: 0 }, 0)).toBe('close');
     fc.assert(
-      fc.property(auctions, (auction) => {
+      fc.property(auctions, attendances, (auction, attendance) => {
         const due = dueAt(auction);
         expect(due === null).toBe(isFinalContract(auction.state));
-        if (due !== null) expect(dueStep(auction, due)).not.toBe('wait');
+        if (due !== null) expect(dueStep(auction, attendance, due)).not.toBe('wait');
       }),
     );
+  });
+
+  it('S3.9 an award lapses when its time is over, or at once when its agent is absent', () => {
+    expect(dueStep(AWARDED, ALL, 1_999)).toBe('wait');
+    expect(dueStep(AWARDED, ALL, 2_000)).toBe('not_confirmed');
+    expect(dueStep(AWARDED, { ...ALL, isWinnerPresent: false }, 1_500)).toBe('unavailable');
+    expect(isConfirmable(AWARDED, { ...ALL, isWinnerPresent: false }, 1_500)).toBe(false);
   });
 });

@@ -21,11 +21,16 @@ export interface Auction {
   readonly state: ContractState;
   /** Bids that arrive at this time or later are rejected. */
   readonly deadline: number;
-  readonly invited: number;
-  /** How many of the invited agents have bid or refused. */
-  readonly answered: number;
   /** When the current award lapses; null without an award. */
   readonly confirmBy: number | null;
+}
+
+/** Which of the invited agents are present: registered, and not withdrawn from work by an operator. */
+export interface Attendance {
+  /** How many present agents have neither bid nor refused. */
+  readonly pending: number;
+  /** Whether the winner is present with the registration that has bid. */
+  readonly isWinnerPresent: boolean;
 }
 
 const OPEN = { award: 'awarded', expire: 'expired', cancel: 'cancelled' } as const;
@@ -52,24 +57,38 @@ export function isSealed(state: ContractState): boolean {
   return state === 'announced' || state === 'bidding';
 }
 
-/** By how much an answer at this time is late; 0 if it is accepted. An answer after an early close is late by at least 1 ms. */
-export function latenessMs({ state, deadline }: Auction, now: number): number {
-  if (isSealed(state) && now < deadline) return 0;
+/** `late`: at the deadline or later. `closed`: the contract was cancelled, or the auction closed before its deadline. */
+export type Admission = 'accepted' | 'late' | 'closed';
+
+/** Whether an answer at this time is accepted. */
+export function admissionOf({ state, deadline }: Auction, now: number): Admission {
+  if (isSealed(state) && now < deadline) return 'accepted';
+  return state === 'cancelled' || now < deadline ? 'closed' : 'late';
+}
+
+/** By how much a late answer is late. An answer at the deadline is late by 1 ms. */
+export function latenessMs({ deadline }: Auction, now: number): number {
   return Math.max(1, now - deadline);
 }
 
 /** Whether the winner can confirm at this time. */
-export function isConfirmable({ state, confirmBy }: Auction, now: number): boolean {
-  return state === 'awarded' && confirmBy !== null && now < confirmBy;
+export function isConfirmable({ state, confirmBy }: Auction, { isWinnerPresent }: Attendance, now: number): boolean {
+  return state === 'awarded' && confirmBy !== null && now < confirmBy && isWinnerPresent;
 }
 
-/** `close`: the bids are opened. `lapse`: the winner has not confirmed in time. `wait`: nothing is due. */
-export type DueStep = 'close' | 'lapse' | 'wait';
+/** Why an award goes to the runner-up. `unavailable`: its agent left, registered again, or was drained or quarantined. */
+export type LapseReason = 'not_confirmed' | 'unavailable';
 
-export function dueStep(auction: Auction, now: number): DueStep {
-  const { state, deadline, invited, answered, confirmBy } = auction;
-  if (isSealed(state)) return now >= deadline || answered >= invited ? 'close' : 'wait';
-  return state === 'awarded' && now >= (confirmBy ?? 0) ? 'lapse' : 'wait';
+/** `close`: the bids are opened. `wait`: nothing is due. All others: the award lapses. */
+export type DueStep = 'close' | 'wait' | LapseReason;
+
+/** An auction closes at its deadline, or when no present agent can answer any more. An award lapses at `confirmBy`, or with its agent. */
+export function dueStep(auction: Auction, { pending, isWinnerPresent }: Attendance, now: number): DueStep {
+  const { state, deadline, confirmBy } = auction;
+  if (isSealed(state)) return now >= deadline || pending === 0 ? 'close' : 'wait';
+  if (state !== 'awarded') return 'wait';
+  if (now >= (confirmBy ?? 0)) return 'not_confirmed';
+  return isWinnerPresent ? 'wait' : 'unavailable';
 }
 
 /** When the next step is due if nothing happens before; null for a final state. */

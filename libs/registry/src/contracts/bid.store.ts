@@ -49,12 +49,13 @@ export class BidStore {
     return rows.map(toParticipant);
   }
 
-  async answer(contractId: string, { agentId, generation, answer, offer, note }: NewAnswer): Promise<void> {
+  async answer(contractId: string, accepted: NewAnswer, at: number): Promise<void> {
+    const { agentId, generation, answer, offer, note } = accepted;
     const { price = null, etaMs = null, confidence = null } = offer ?? {};
     await this.db.query(
       `UPDATE contract_bid SET generation = $3, answer = $4, price = $5, eta_ms = $6, confidence = $7, note = $8,
-         revision = revision + 1, answered_at = clock_timestamp() WHERE contract_id = $1 AND agent_id = $2`,
-      [contractId, agentId, generation, answer, price, etaMs, confidence, note],
+         revision = revision + 1, answered_at = to_timestamp($9::float8 / 1000) WHERE contract_id = $1 AND agent_id = $2`,
+      [contractId, agentId, generation, answer, price, etaMs, confidence, note, at],
     );
   }
 
@@ -91,17 +92,6 @@ export class BidStore {
       [agentIds],
     );
     return Map.groupBy(rows.map(toPast), ({ agentId }) => agentId);
-  }
-
-  /** Those of the agents that are still registered with this generation, and that no operator has withdrawn from work. */
-  async stillAvailable(bidders: readonly Invited[]): Promise<Set<string>> {
-    const rows = await this.db.query<{ agentId: string }>(
-      `SELECT a.agent_id AS "agentId" FROM json_to_recordset($1) AS b ("agentId" text, generation bigint)
-       JOIN agent a ON a.agent_id = b."agentId" AND a.generation = b.generation AND a.left_at IS NULL
-       LEFT JOIN agent_intent i ON i.agent_id = a.agent_id WHERE coalesce(i.desired_state, 'active') = 'active'`,
-      [JSON.stringify(bidders)],
-    );
-    return new Set(rows.map(({ agentId }) => agentId));
   }
 }
 

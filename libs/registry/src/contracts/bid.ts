@@ -19,8 +19,8 @@ export interface ContractLimits {
 
 export const MAX_ETA_MS = 30 * 86_400_000;
 export const MAX_NOTE_LENGTH = 500;
-/** A bid may be replaced this often, so that a transcript stays short. */
-export const MAX_REVISIONS = 20;
+/** An answer may be replaced this often, so that a transcript stays short. */
+export const MAX_REPLACEMENTS = 20;
 
 /** Throws unless the offer is complete, finite and within the limits of the contract. */
 export function checkOffer(offer: Offer, limits: ContractLimits): void {

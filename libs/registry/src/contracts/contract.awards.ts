@@ -1,13 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { localIdOf } from '#rollcall/platform';
-import { type ExpiryReason, nextContractState } from './auction.js';
+import { dueStep, type ExpiryReason, isConfirmable, type LapseReason, nextContractState } from './auction.js';
 import type { Contract, Participant } from './contract.js';
 import { ContractEvents } from './contract.events.js';
 import { ContractReservations } from './contract.reservations.js';
+import type { LockedContract } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
 import { type BidScore, type Contender, ranked, type ScoringRule, WEIGHTED_RULE } from './scoring.js';
 import { ScoringRules } from './scoring.rules.js';
 import { NO_RECORD, trackRecord } from './track-record.js';
+
+export interface ConfirmedAward {
+  readonly contract: Contract;
+  readonly isConfirmed: boolean;
+}
 
 /** Opens the bids of an auction, and gives the award to the best bidder. All methods need a locked contract. */
 @Injectable()
@@ -24,20 +30,32 @@ export class ContractAwards {
     const participants = await this.stores.bids.all(contract.id);
     const bidders = participants.filter(({ answer }) => answer === 'bid');
     if (bidders.length === 0) {
-      const haveAllRefused = participants.length > 0 && participants.every(({ answer }) => answer === 'refused');
+      const haveAllRefused = participants.every(({ answer }) => answer === 'refused');
       return await this.expire(contract, now, haveAllRefused ? 'all_refused' : 'no_bid');
     }
     await this.score(contract, bidders);
     return await this.award(contract, now, 'bidders_left');
   }
 
-  /** Takes the award from an agent that did not confirm it, and gives it to the runner-up. */
-  async passOn(contract: Contract, now: number, kind: 'lapsed' | 'declined'): Promise<Contract> {
+  /** Confirms the award of a locked contract. If its agent has been withdrawn from work, the award lapses instead. */
+  async confirm({ contract, now }: LockedContract, agentId: string): Promise<ConfirmedAward> {
+    const attendance = await this.stores.attendance.of(contract);
+    if (dueStep(contract, attendance, now) === 'unavailable') await this.passOn(contract, now, 'unavailable');
+    const state = nextContractState(contract.state, 'confirm');
+    if (!state || !isConfirmable(contract, attendance, now)) return { contract, isConfirmed: false };
+    const confirmed = { ...contract, state, confirmBy: null, endedAt: now };
+    await this.stores.contracts.save(confirmed);
+    await this.events.confirmed(confirmed, agentId);
+    return { contract: confirmed, isConfirmed: true };
+  }
+
+  /** Takes the award from its agent, and gives it to the runner-up. */
+  async passOn(contract: Contract, now: number, reason: LapseReason | 'declined'): Promise<Contract> {
     const agentId = contract.winner ?? '';
     await this.reservations.release(contract);
-    await this.stores.bids.end(contract.id, agentId, kind);
-    await this.events.lapsed(contract, agentId, kind);
-    return await this.award(contract, now, 'not_confirmed');
+    await this.stores.bids.end(contract.id, agentId, reason === 'declined' ? 'declined' : 'lapsed');
+    await this.events.lapsed(contract, agentId, reason);
+    return await this.award(contract, now, reason === 'unavailable' ? 'bidders_left' : 'not_confirmed');
   }
 
   async expire(contract: Contract, now: number, reason: ExpiryReason): Promise<Contract> {
@@ -53,10 +71,10 @@ export class ContractAwards {
     const all = await this.stores.bids.all(contract.id);
     const current = all.find(({ agentId }) => agentId === contract.winner)?.rank ?? 0;
     const candidates = all.filter(({ rank, result }) => rank !== null && rank > current && result === null);
-    const available = await this.stores.bids.stillAvailable(candidates);
+    const present = await this.stores.attendance.bidders(contract.id);
     let reason = otherwise;
     for (const candidate of candidates) {
-      if (!available.has(candidate.agentId)) {
+      if (!present.has(candidate.agentId)) {
         await this.stores.transcript.append(contract.id, 'left', { agentId: localIdOf(candidate.agentId) });
         continue;
       }

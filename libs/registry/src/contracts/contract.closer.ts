@@ -1,8 +1,10 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, Database, DatabaseUnavailableError, Loop, StopsIn } from '#rollcall/platform';
+import { AgentEvents } from '../agents/agent.events.js';
 import { dueStep } from './auction.js';
 import { ContractAwards } from './contract.awards.js';
-import { ContractStore, type LockedContract } from './contract.store.js';
+import type { LockedContract } from './contract.store.js';
+import { ContractStores } from './contract.stores.js';
 
 const MAX_WAIT_MS = 1_000;
 /** When the step of a contract fails, the step is tried again after this time, so that it does not delay other contracts. */
@@ -10,7 +12,8 @@ const POSTPONE_MS = 5_000;
 const NAME = 'contracts.close';
 
 /**
- * Closes auctions at their deadline and lets awards lapse. Any number of replicas may do so: each step locks its contract and is
+ * Closes auctions at their deadline, or when no present agent can answer any more, and lets awards lapse that are not confirmed in time or
+ * whose agent is absent. Any number of replicas may do so: each step locks its contract and is
  * decided by the time of the database, so it happens once. The replica that is awake first does it.
  */
 @Injectable()
@@ -20,14 +23,16 @@ export class ContractCloser implements OnApplicationBootstrap {
 
   constructor(
     private readonly db: Database,
-    private readonly store: ContractStore,
+    private readonly stores: ContractStores,
     private readonly awards: ContractAwards,
     private readonly faults: BackgroundFaults,
+    agents: AgentEvents,
   ) {
+    agents.onChange(() => this.wake()); // agents have left, or an operator has withdrawn one; other replicas check once a second
     this.loop = new Loop({
       pass: async () => {
         await this.pass();
-        this.waitMs = Math.min(MAX_WAIT_MS, Math.max(1, (await store.msUntilDue()) ?? MAX_WAIT_MS));
+        this.waitMs = Math.min(MAX_WAIT_MS, Math.max(1, (await stores.contracts.msUntilDue()) ?? MAX_WAIT_MS));
       },
       everyMs: () => this.waitMs,
       onError: (error) => faults.report(NAME, error),
@@ -51,6 +56,7 @@ export class ContractCloser implements OnApplicationBootstrap {
   /** Makes all steps that are due. Returns how many it made. */
   async pass(): Promise<number> {
     let steps = 0;
+    await this.stores.attendance.markDue();
     while (await this.step()) steps += 1;
     return steps;
   }
@@ -59,22 +65,24 @@ export class ContractCloser implements OnApplicationBootstrap {
     let contractId: string | undefined;
     try {
       return await this.db.transaction(async () => {
-        const locked = await this.store.lockDue();
+        const locked = await this.stores.contracts.lockDue();
         contractId = locked?.contract.id;
         return locked !== undefined && (await this.act(locked));
       });
     } catch (error) {
       if (contractId === undefined || error instanceof DatabaseUnavailableError) throw error;
       this.faults.report(NAME, error);
-      await this.store.postpone(contractId, POSTPONE_MS);
+      await this.stores.contracts.postpone(contractId, POSTPONE_MS);
       return true;
     }
   }
 
   private async act({ contract, now }: LockedContract): Promise<boolean> {
-    const step = dueStep(contract, now);
+    const step = dueStep(contract, await this.stores.attendance.of(contract), now);
     if (step === 'close') await this.awards.close(contract, now);
-    if (step === 'lapse') await this.awards.passOn(contract, now, 'lapsed');
-    return step !== 'wait';
+    else if (step === 'wait')
+      await this.stores.contracts.save(contract); // an absent agent is present again
+    else await this.awards.passOn(contract, now, step);
+    return true;
   }
 }

@@ -17,7 +17,8 @@ const END_EVENTS: ReadonlySet<string> = new Set(['contract.confirmed', 'contract
 
 /**
  * Follows the event log, on every replica, and notifies the agents that this replica can reach: those with a socket here, and those
- * that it hosts. So an agent is invited wherever the contract was announced. It also reports the end of contracts to this replica.
+ * that it hosts. So an agent is invited wherever the contract was announced. An agent that connects later receives what still waits for
+ * its answer. It also reports the end of contracts to this replica.
  */
 @Injectable()
 export class ContractDispatcher implements OnApplicationBootstrap {
@@ -29,7 +30,9 @@ export class ContractDispatcher implements OnApplicationBootstrap {
     private readonly store: ContractStore,
     private readonly inviters: ContractInviters,
     private readonly sender: NoticeSender,
-  ) {}
+  ) {
+    inviters.onReachable = (agentId) => void this.catchUp(agentId);
+  }
 
   async onApplicationBootstrap(): Promise<void> {
     this.follow(await this.log.head());
@@ -61,6 +64,16 @@ export class ContractDispatcher implements OnApplicationBootstrap {
       .map((agentId) => qualifiedId(event.namespace, agentId))
       .filter((agentId) => this.inviters.reaches(agentId));
     if (reachable.length > 0) void this.notify(key, notification.kind, reachable);
+  }
+
+  /** Sends the invitations and the award that the agent has not answered. */
+  private async catchUp(agentId: string): Promise<void> {
+    try {
+      for (const contract of await this.store.awaiting(agentId))
+        this.inviters.deliver({ kind: contract.winner === agentId ? 'award' : 'bid', agentId, contract });
+    } catch (error) {
+      this.inviters.report(error);
+    }
   }
 
   private async notify(key: ContractKey, kind: NoticeKind, agentIds: readonly string[]): Promise<void> {

@@ -7,6 +7,7 @@ import type { ScoringWeights } from './scoring.js';
 /** A contract with the state of its auction. Every change locks this row first. */
 @Entity('contract')
 @Index('contract_namespace', ['namespace', 'seq'])
+@Index('contract_open_by', ['by'], { where: 'ended_at IS NULL' })
 export class ContractEntity {
   /** The order of announcement. */
   @PrimaryGeneratedColumn('identity', {
@@ -35,6 +36,7 @@ export class ContractEntity {
   @Column({ type: 'timestamptz' }) deadline: Date;
   @Column({ type: 'integer', name: 'confirm_within_ms' }) confirmWithinMs: number;
   @Column({ type: 'integer' }) invited: number;
+  @Column({ type: 'integer', name: 'not_invited', default: 0 }) notInvited: number;
   @Column({ type: 'integer', default: 0 }) answered: number;
   @Column({ type: 'text', nullable: true }) winner: string | null;
   @Column({ type: 'integer', default: 0 }) awards: number;

@@ -59,12 +59,13 @@ export class BidInvalidError extends RegistryError {
   }
 }
 
-/** The bid arrived after the deadline, or after the auction was closed. */
+/** The answer arrived at the deadline or later. */
 export class BidLateError extends RegistryError {
   readonly code = 'BID_LATE';
 
-  constructor(id: string, lateMs: number) {
-    super(`The bid for the contract "${id}" is ${lateMs} ms late. It is recorded, and has no effect.`);
+  constructor(id: string, { lateMs, isRecorded }: { lateMs: number; isRecorded: boolean }) {
+    const record = isRecorded ? 'It is recorded, and has no effect.' : 'It has no effect.';
+    super(`The answer to the contract "${id}" is ${lateMs} ms late. ${record}`);
   }
 }
 
@@ -72,18 +73,47 @@ export class BidRevisedTooOftenError extends RegistryError {
   readonly code = 'BID_REVISED_TOO_OFTEN';
 
   constructor(most: number) {
-    super(`The bid was replaced ${most} times, which is the limit. The last accepted bid counts.`);
+    super(`The answer was replaced ${most} times, which is the limit. The last accepted answer counts.`);
   }
 }
 
-/** The agent does not have the award: another agent has it, or the award has lapsed. */
+/** The part of a contract that the error explains. */
+interface AwardedContract {
+  readonly id: string;
+  readonly state: ContractState;
+  readonly winner: string | null;
+}
+
+/** The agent does not have the award, or cannot confirm it any more. */
 export class NotAwardedError extends RegistryError {
   readonly code = 'CONTRACT_NOT_AWARDED';
 
-  constructor(id: string, agentId: string) {
+  constructor({ id, state, winner }: AwardedContract, agentId: string) {
+    const name = localIdOf(agentId);
+    const isLost = winner === agentId ? LAPSED : NOT_AWARDED[state];
+    super(`The agent "${name}" cannot confirm or decline the contract "${id}": ${isLost} Do not start the work.`);
+  }
+}
+
+const LAPSED =
+  'its award has lapsed, because it was not confirmed in time, or because the agent registered again, is drained or is quarantined.';
+const OPEN = 'the auction is not closed yet. Wait for the award.';
+const NOT_AWARDED: Record<ContractState, string> = {
+  announced: OPEN,
+  bidding: OPEN,
+  awarded: 'another agent has the award.',
+  confirmed: 'another agent has confirmed it.',
+  expired: 'the contract has expired.',
+  cancelled: 'the contract was cancelled.',
+};
+
+/** The contract has another outcome. */
+export class OutcomeRecordedError extends RegistryError {
+  readonly code = 'CONTRACT_CLOSED';
+
+  constructor(id: string) {
     super(
-      `The agent "${localIdOf(agentId)}" does not have the award of the contract "${id}". ` +
-        'An award lapses when it is not confirmed in time; then the runner-up gets it. Do not start the work.',
+      `The contract "${id}" has another outcome already, and the first one is final. GET /v1/contracts/${id} shows it.`,
     );
   }
 }

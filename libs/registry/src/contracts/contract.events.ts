@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox, localIdOf } from '#rollcall/platform';
-import type { ExpiryReason } from './auction.js';
+import type { ExpiryReason, LapseReason } from './auction.js';
 import type { Contract, ContractOutcome, Participant, TranscriptFacts } from './contract.js';
 import { ContractCounts } from './contract.counts.js';
 import { ContractStores } from './contract.stores.js';
@@ -26,25 +26,34 @@ export class ContractEvents {
   ) {}
 
   async announced(contract: Contract, agentIds: readonly string[]): Promise<void> {
-    const { id, by } = contract;
+    const { id, by, notInvited } = contract;
     const [capabilities, invited] = [[...contract.capabilities], agentIds.map(localIdOf)];
     const deadline = new Date(contract.deadline).toISOString();
-    await this.stores.transcript.append(id, 'announced', { invited, capabilities, deadline });
+    await this.stores.transcript.append(id, 'announced', {
+      invited,
+      ...(notInvited > 0 && { notInvited }),
+      capabilities,
+      deadline,
+    });
     await this.append(contract, { type: 'contract.announced', data: { invited, capabilities, deadline, by } });
     await this.stores.notices.add(id, 'bid', agentIds);
   }
 
-  /** The event says only how many agents have answered, because the bids are sealed. */
-  async answered(contract: Contract, fact: TranscriptFacts['bid'] | TranscriptFacts['refused']): Promise<void> {
+  /** The event says only how many agents have answered, because the bids are sealed. `at` is when the answer was accepted. */
+  async answered(
+    contract: Contract,
+    fact: TranscriptFacts['bid'] | TranscriptFacts['refused'],
+    at: number,
+  ): Promise<void> {
     const { id, answered, invited } = contract;
-    if ('price' in fact) await this.stores.transcript.append(id, 'bid', fact);
-    else await this.stores.transcript.append(id, 'refused', fact);
+    if ('price' in fact) await this.stores.transcript.append(id, 'bid', fact, at);
+    else await this.stores.transcript.append(id, 'refused', fact, at);
     await this.append(contract, { type: 'contract.answered', data: { answered, invited } });
   }
 
   /** A late answer is no event, because it changes nothing. */
-  async late({ id }: Contract, fact: TranscriptFacts['late']): Promise<void> {
-    await this.stores.transcript.append(id, 'late', fact);
+  async late({ id }: Contract, fact: TranscriptFacts['late'], at: number): Promise<void> {
+    await this.stores.transcript.append(id, 'late', fact, at);
     this.db.afterCommit(() => this.counts.add('late'));
   }
 
@@ -57,10 +66,11 @@ export class ContractEvents {
     await this.stores.notices.add(contract.id, 'award', [agentId]);
   }
 
-  async lapsed(contract: Contract, agentId: string, kind: 'lapsed' | 'declined'): Promise<void> {
+  async lapsed(contract: Contract, agentId: string, reason: LapseReason | 'declined'): Promise<void> {
     const data = { agentId: localIdOf(agentId) };
-    await this.stores.transcript.append(contract.id, kind, data);
-    await this.append(contract, { type: 'contract.lapsed', data: { ...data, declined: kind === 'declined' } });
+    if (reason === 'declined') await this.stores.transcript.append(contract.id, 'declined', data);
+    else await this.stores.transcript.append(contract.id, 'lapsed', { ...data, reason });
+    await this.append(contract, { type: 'contract.lapsed', data: { ...data, declined: reason === 'declined' } });
   }
 
   async confirmed(contract: Contract, agentId: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import { ContractClosedError } from './contract.errors.js';
+import { ContractClosedError, OutcomeRecordedError } from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
-import type { Contract, ContractOutcome } from './contract.js';
+import type { Contract, ContractOutcome, ListedContract } from './contract.js';
 import { ContractReservations } from './contract.reservations.js';
 import type { ContractKey } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
@@ -18,12 +18,16 @@ export class ContractOutcomes {
     private readonly reservations: ContractReservations,
   ) {}
 
-  /** Settles the reservation of the award. Without a time, the time since the confirmation counts. The first outcome is final. */
+  /**
+   * Settles the reservation of the award. Without a time, the time since the confirmation counts. The first outcome is final: its
+   * repetition has no effect, and any other one is rejected.
+   */
   async record(key: ContractKey, actor: ContractActor, outcome: ContractOutcome): Promise<Contract> {
     return await this.db.transaction(async () => {
       const { contract, now } = await this.stores.lock(key);
       requireActor(contract, actor);
       const { id, state, winner, endedAt } = contract;
+      if (contract.outcome && !isRepetition(outcome, contract.outcome)) throw new OutcomeRecordedError(id);
       if (contract.outcome) return contract;
       if (state !== 'confirmed' || winner === null) throw new ContractClosedError(id, state, 'completed');
       const actual = { ...outcome, ms: outcome.ms ?? now - (endedAt ?? now) };
@@ -44,14 +48,24 @@ export class ContractOutcomes {
     });
   }
 
+  /** The price of the winning bid. */
+  async priceOf({ id, winner }: Contract): Promise<number> {
+    return (await this.stores.bids.find(id, winner ?? ''))?.offer?.price ?? 0;
+  }
+
   /** The time of the database. */
   async now(): Promise<number> {
     return await this.stores.contracts.now();
   }
 
-  /** The confirmed contracts that need a run, or whose run has no outcome yet. */
-  async awaitingRun(limit: number): Promise<Contract[]> {
-    return await this.stores.contracts.awaitingRun(limit);
+  /** The confirmed contracts that need a run. */
+  async awaitingStart(limit: number): Promise<Contract[]> {
+    return await this.stores.contracts.awaitingRun({ hasRun: false, after: 0, limit });
+  }
+
+  /** The next contracts after this position whose run has no outcome yet. */
+  async awaitingOutcome(after: number, limit: number): Promise<ListedContract[]> {
+    return await this.stores.contracts.awaitingRun({ hasRun: true, after, limit });
   }
 
   /**
@@ -69,4 +83,9 @@ export class ContractOutcomes {
       return runId;
     });
   }
+}
+
+function isRepetition({ ok, microUsd, tokens, ms }: ContractOutcome, recorded: ContractOutcome): boolean {
+  const isSameCost = recorded.microUsd === microUsd && recorded.tokens === tokens;
+  return recorded.ok === ok && isSameCost && (ms === null || recorded.ms === ms);
 }

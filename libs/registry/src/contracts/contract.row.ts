@@ -6,7 +6,7 @@ export type ContractRow = Omit<ContractEntity, 'dueAt'>;
 
 export const CONTRACT_COLUMNS = `c.seq, c.id, c.namespace, c.state, c.capabilities, c.task, c.limits, c.reserve, c.scoring,
   c.weights, c.run, c.announced_by AS "by", c.payer, c.announced_at AS "announcedAt", c.deadline,
-  c.confirm_within_ms AS "confirmWithinMs", c.invited, c.answered, c.winner, c.awards, c.awarded_at AS "awardedAt",
+  c.confirm_within_ms AS "confirmWithinMs", c.invited, c.not_invited AS "notInvited", c.answered, c.winner, c.awards, c.awarded_at AS "awardedAt",
   c.confirm_by AS "confirmBy", c.ended_at AS "endedAt", c.expiry_reason AS "expiryReason", c.run_id AS "runId", c.outcome`;
 
 export function toContract(row: ContractRow): Contract {
@@ -37,6 +37,7 @@ export function toParticipant({ generation, answeredAt, ...row }: BidRow): Parti
     ...facts,
     generation: Number(generation),
     offer: row.answer === 'bid' ? offer : null,
+    note,
     answeredAt: timeOf(answeredAt),
   };
 }

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { AgentQuery } from '../discovery/agent.query.js';
+import { isFinalContract } from './auction.js';
+import { ContractClosedError } from './contract.errors.js';
+import type { InvitationRules } from './contract.invitees.js';
 import { ContractOutcomes } from './contract.outcomes.js';
+import type { ContractKey } from './contract.store.js';
 import { ContractWaits } from './contract.waits.js';
 import type { Announcement, Contract } from './contract.js';
 import { type ContractReading, ContractsService } from './contracts.service.js';
 import { DEFAULT_WEIGHTS } from './scoring.js';
 
-/** The value of `prefer` that selects an agent by an auction. It is no strategy, because a strategy compares known facts. */
-export const CONTRACT_NET = 'contract-net';
 export const DEFAULT_SELECTION_MS = 3_000;
 /** The share of the time in which agents may bid. The rest is for the confirmation. */
 const BID_SHARE = 0.6;
@@ -16,8 +17,7 @@ const MIN_PART_MS = 100;
 /** A selection of one agent by an auction within a time limit. */
 export interface SelectionRequest extends Pick<Announcement, 'namespace' | 'capabilities' | 'task' | 'by' | 'payer'> {
   readonly waitMs: number;
-  /** Further conditions for the invited agents. */
-  readonly query?: AgentQuery;
+  readonly rules?: InvitationRules;
   readonly runId?: string;
 }
 
@@ -30,9 +30,9 @@ export class ContractSelection {
     private readonly outcomes: ContractOutcomes,
   ) {}
 
-  /** Returns the contract when it has ended, or as it is when the time is over. */
+  /** Returns the contract when it has ended. When the time is over, the contract is cancelled, so that no award is left that nobody uses. */
   async select(request: SelectionRequest, signal?: AbortSignal): Promise<ContractReading> {
-    const { waitMs, query, runId = null, ...terms } = request;
+    const { waitMs, rules, runId = null, ...terms } = request;
     const bidWithinMs = Math.max(MIN_PART_MS, Math.floor(waitMs * BID_SHARE));
     const announcement: Announcement = {
       ...terms,
@@ -44,13 +44,22 @@ export class ContractSelection {
       weights: DEFAULT_WEIGHTS,
       run: false,
     };
-    const { id, namespace } = await this.contracts.announce(announcement, query);
-    await this.waits.ended({ namespace, id }, waitMs, signal);
+    const { id, namespace } = await this.contracts.announce(announcement, rules);
+    const { state } = await this.waits.ended({ namespace, id }, waitMs, signal);
+    if (!isFinalContract(state)) await this.cancel({ namespace, id }, request.by);
     return await this.contracts.get({ namespace, id });
   }
 
   /** Releases the reservation of the award, because the caller pays for the work in another way. */
   async release({ namespace, id }: Contract): Promise<void> {
     await this.outcomes.release({ namespace, id });
+  }
+
+  private async cancel(key: ContractKey, by: string): Promise<void> {
+    try {
+      await this.contracts.cancel(key, { by, mayManage: false });
+    } catch (error) {
+      if (!(error instanceof ContractClosedError)) throw error; // it has ended in the meantime
+    }
   }
 }

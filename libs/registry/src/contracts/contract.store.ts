@@ -14,6 +14,18 @@ export interface ContractFilter {
   readonly states?: readonly ContractState[];
 }
 
+/** A page of contracts in the order of announcement, after this position. */
+export interface RunPage {
+  readonly hasRun: boolean;
+  readonly after: number;
+  readonly limit: number;
+}
+
+export interface InvitedCounts {
+  readonly invited: number;
+  readonly notInvited: number;
+}
+
 /** A locked contract, and the time of the database after the lock was granted. */
 export interface LockedContract {
   readonly contract: Contract;
@@ -25,17 +37,17 @@ export interface LockedContract {
 export class ContractStore {
   constructor(private readonly db: Database) {}
 
-  async insert(id: string, announcement: Announcement, invited: number): Promise<Contract> {
+  async insert(id: string, announcement: Announcement, { invited, notInvited }: InvitedCounts): Promise<Contract> {
     const { namespace, capabilities, task, limits, reserve, scoring, weights, run, by, payer } = announcement;
     const { bidWithinMs, confirmWithinMs } = announcement;
     const terms = [id, namespace, capabilities, task, limits, reserve, scoring, weights];
     const [row] = await this.db.query<ContractRow>(
       `INSERT INTO contract AS c (id, namespace, state, capabilities, task, limits, reserve, scoring, weights, run, announced_by, payer,
-         invited, confirm_within_ms, announced_at, deadline, due_at)
-       SELECT $1, $2, 'announced', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, t.now,
+         invited, not_invited, confirm_within_ms, announced_at, deadline, due_at)
+       SELECT $1, $2, 'announced', $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $15, $13, t.now,
          t.now + $14 * interval '1 millisecond', t.now + $14 * interval '1 millisecond'
        FROM (SELECT date_trunc('milliseconds', clock_timestamp()) AS now) AS t RETURNING ${CONTRACT_COLUMNS}`,
-      [...terms, run, by, payer, invited, confirmWithinMs, bidWithinMs].map(toParameter),
+      [...terms, run, by, payer, invited, confirmWithinMs, bidWithinMs, notInvited].map(toParameter),
     );
     return toContract(row);
   }
@@ -104,14 +116,14 @@ export class ContractStore {
     return rows.map(toListed);
   }
 
-  /** Confirmed contracts whose run must be started, or whose run has started and has no outcome yet. */
-  async awaitingRun(limit: number): Promise<Contract[]> {
+  /** Confirmed contracts whose run must be started; with `hasRun`, those whose run has started and has no outcome yet. */
+  async awaitingRun({ hasRun, after, limit }: RunPage): Promise<ListedContract[]> {
     const rows = await this.db.query<ContractRow>(
       `SELECT ${CONTRACT_COLUMNS} FROM contract AS c WHERE state = 'confirmed' AND run AND outcome IS NULL
-       ORDER BY ended_at LIMIT $1`,
-      [limit],
+         AND (run_id IS NOT NULL) = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+      [hasRun, after, limit],
     );
-    return rows.map(toContract);
+    return rows.map(toListed);
   }
 
   /** The contracts of all namespaces that have not ended, by state. */
@@ -127,6 +139,29 @@ export class ContractStore {
       [namespace],
     );
     return row?.contracts ?? 0;
+  }
+
+  async countOpenOf(by: string): Promise<number> {
+    const [row] = await this.db.query<{ contracts: number }>(
+      'SELECT count(*)::integer AS contracts FROM contract WHERE announced_by = $1 AND ended_at IS NULL',
+      [by],
+    );
+    return row?.contracts ?? 0;
+  }
+
+  /** Until the transaction ends, no other transaction gets the lock of this principal. */
+  async lockOwner(by: string): Promise<void> {
+    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.contracts:${by}`]);
+  }
+
+  /** The open contracts that this agent has not answered, and those whose award it has not confirmed. */
+  async awaiting(agentId: string): Promise<Contract[]> {
+    const rows = await this.db.query<ContractRow>(
+      `SELECT ${CONTRACT_COLUMNS} FROM contract AS c JOIN contract_bid AS b ON b.contract_id = c.id AND b.agent_id = $1
+       WHERE c.due_at IS NOT NULL AND (b.answer IS NULL AND c.state <> 'awarded' OR c.winner = b.agent_id) ORDER BY c.seq`,
+      [agentId],
+    );
+    return rows.map(toContract);
   }
 
   /** Deletes contracts that ended longer than `keepMs` ago. Returns how many it deleted. */

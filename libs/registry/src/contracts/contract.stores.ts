@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { AttendanceStore } from './attendance.store.js';
 import { BidStore } from './bid.store.js';
 import { ContractNotFoundError } from './contract.errors.js';
 import { type ContractKey, ContractStore, type LockedContract } from './contract.store.js';
@@ -13,6 +14,7 @@ export class ContractStores {
     readonly bids: BidStore,
     readonly transcript: TranscriptStore,
     readonly notices: NoticeStore,
+    readonly attendance: AttendanceStore,
   ) {}
 
   /** Locks the contract until the transaction ends. */

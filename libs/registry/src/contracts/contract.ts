@@ -1,4 +1,4 @@
-import type { Auction, ContractState, ExpiryReason } from './auction.js';
+import type { Auction, ContractState, ExpiryReason, LapseReason } from './auction.js';
 import type { ContractLimits, Offer } from './bid.js';
 import type { BidScore, ScoringWeights } from './scoring.js';
 import type { AwardResult } from './track-record.js';
@@ -35,6 +35,8 @@ export interface Announcement {
 /** What the work of the winner really cost and took. Null means unknown. */
 export interface ContractOutcome {
   readonly ok: boolean;
+  /** Why the work failed, if Rollcall knows it. */
+  readonly reason?: string;
   readonly microUsd: number | null;
   readonly tokens: number | null;
   readonly ms: number | null;
@@ -44,6 +46,11 @@ export interface Contract extends Omit<Announcement, 'bidWithinMs'>, Auction {
   readonly id: string;
   readonly state: ContractState;
   readonly announcedAt: number;
+  readonly invited: number;
+  /** How many capable agents were not invited, because a contract invites at most `MAX_INVITED`. */
+  readonly notInvited: number;
+  /** How many of the invited agents have bid or refused. */
+  readonly answered: number;
   /** The qualified id of the agent that has the award; null before the award and after the last award lapsed. */
   readonly winner: string | null;
   /** How many awards there were. Each one has its own reservation. */
@@ -69,6 +76,8 @@ export interface Participant {
   readonly generation: number;
   readonly answer: Answer | null;
   readonly offer: Offer | null;
+  /** Of the bid or the refusal. */
+  readonly note: string | null;
   /** How many answers of the agent were accepted. Only the last one counts. */
   readonly revision: number;
   readonly answeredAt: number | null;
@@ -81,15 +90,15 @@ export interface Participant {
 
 /** The entries of a transcript, by kind. Ids of agents are local. */
 export interface TranscriptFacts {
-  announced: { invited: string[]; capabilities: string[]; deadline: string };
+  announced: { invited: string[]; notInvited?: number; capabilities: string[]; deadline: string };
   bid: { agentId: string; revision: number } & Offer;
   refused: { agentId: string; revision: number; note: string | null };
-  late: { agentId: string; lateMs: number } & Partial<Offer>;
+  late: { agentId: string; lateMs: number; answer: Answer } & Partial<Offer>;
   scored: { rule: string; bids: BidScore[] };
   left: { agentId: string };
   unfunded: { agentId: string; code: string };
   awarded: { agentId: string; score: number; price: number; etaMs: number; confirmBy: string };
-  lapsed: { agentId: string };
+  lapsed: { agentId: string; reason: LapseReason };
   declined: { agentId: string };
   confirmed: { agentId: string };
   lost: { agentIds: string[] };

@@ -1,13 +1,13 @@
-import type { Contract, TranscriptEntry } from './contract.js';
-import type { Offer } from './bid.js';
+import type { Contract } from './contract.js';
+import { AuctionWorld, keyOf, offer } from '../testing/auction-world.js';
 import { announcement, type ContractParts } from '../testing/contract-parts.js';
 import type { GivenAgent } from '../testing/given-agents.js';
 import { expectSound } from '../testing/test-budgets.js';
-import { TwoReplicas } from '../testing/two-replicas.js';
+import type { TwoReplicas } from '../testing/two-replicas.js';
 
 const OWNER = { by: 'key:test', mayManage: false };
-const NEVER_STALE = { catchUpMs: 3_600_000, staleMs: 3_600_000 };
 
+let world: AuctionWorld;
 let replicas: TwoReplicas;
 let here: ContractParts;
 let there: ContractParts;
@@ -15,55 +15,27 @@ let fast: GivenAgent;
 let cheap: GivenAgent;
 
 beforeEach(async () => {
-  replicas = await TwoReplicas.start({ follower: NEVER_STALE });
-  [here, there] = [replicas.here.contracts, replicas.there.contracts];
-  await replicas.here.follower.follow();
-  fast = await replicas.given.agent({ agentId: 'fast' });
-  cheap = await replicas.given.agent({ agentId: 'cheap' });
+  world = await AuctionWorld.start();
+  ({ replicas, here, there, fast, cheap } = world);
 });
-afterEach(async () => await replicas.stop());
+afterEach(async () => await world.stop());
 
-const keyOf = ({ namespace, id }: Contract): { namespace: string; id: string } => ({ namespace, id });
-const offer = (overrides: Partial<Offer> = {}): { offer: Offer } => ({
-  offer: { price: 1_000, etaMs: 1_000, confidence: 0.9, note: null, ...overrides },
-});
-const now = async (contract: Contract): Promise<Contract> => (await here.service.get(keyOf(contract))).contract;
-const transcript = async (contract: Contract): Promise<TranscriptEntry[]> => [
-  ...(await here.service.get(keyOf(contract))).transcript,
-];
-const kinds = async (contract: Contract): Promise<string[]> => (await transcript(contract)).map(({ kind }) => kind);
-
-/** Both agents bid; `cheap` has the better bid. */
-async function bothBid(contract: Contract): Promise<void> {
-  await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 9_000, etaMs: 500 }));
-  await there.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 1_000, etaMs: 1_000 }));
-}
-
-/** Moves the deadline of bids and awards into the past. */
-async function elapse(ms: number): Promise<void> {
-  await replicas.database.db.query(
-    `UPDATE contract SET deadline = deadline - $1 * interval '1 millisecond', due_at = due_at - $1 * interval '1 millisecond',
-       confirm_by = confirm_by - $1 * interval '1 millisecond'`,
-    [ms],
-  );
-}
-
-async function held(): Promise<number> {
-  const [row] = await replicas.database.db.query<{ held: string }>(
-    `SELECT coalesce(sum(held_micro_usd), 0) AS held FROM budget_reservation WHERE state = 'held'`,
-  );
-  return Number(row?.held);
-}
+const kinds = async (contract: Contract): Promise<string[]> =>
+  (await world.transcript(contract)).map(({ kind }) => kind);
 
 describe('an auction (S3.9)', () => {
   it('S3.9 closes early when all answered, awards the best bid, reserves its price, and is confirmed by the winner', async () => {
     const contract = await here.service.announce(announcement());
     expect(contract).toMatchObject({ state: 'announced', invited: 2, answered: 0 });
-    await bothBid(contract);
+    await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toThrow('the auction is not closed yet');
+    await world.bothBid(contract);
     expect(await there.closer.pass()).toBe(1);
-    expect(await now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', awards: 1 });
-    expect(await held()).toBe(1_000);
+    expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', awards: 1 });
+    expect(await world.held()).toBe(1_000);
+    await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toThrow('another agent has the award');
     expect(await there.bidding.confirm(keyOf(contract), cheap.claim)).toMatchObject({ state: 'confirmed' });
+    await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toThrow('another agent has confirmed it');
+    await expect(here.bidding.decline(keyOf(contract), cheap.claim)).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
     expect(await here.bidding.confirm(keyOf(contract), cheap.claim)).toMatchObject({ state: 'confirmed' });
     expect(await kinds(contract)).toEqual(['announced', 'bid', 'bid', 'scored', 'awarded', 'confirmed', 'lost']);
     const types = (await replicas.loggedEvents()).map(({ type }) => type).filter((type) => type.startsWith('contract'));
@@ -80,24 +52,24 @@ describe('an auction (S3.9)', () => {
     expect(reading.contract).toMatchObject({ state: 'bidding', answered: 1 });
     expect([reading.participants, reading.transcript.map(({ kind }) => kind)]).toEqual([[], ['announced']]);
     expect(JSON.stringify([reading, await replicas.loggedEvents()])).not.toContain('4711');
-    await elapse(60_000);
+    await world.elapse(60_000);
     await here.closer.pass();
     expect(await kinds(contract)).toEqual(['announced', 'bid', 'scored', 'awarded']);
   });
 
   it('S3.9 counts the last bid of an agent before the deadline, and records and rejects a late one', async () => {
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     const revised = await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 10, etaMs: 10 }));
     expect([revised.revision, revised.contract.answered]).toEqual([2, 2]);
-    await elapse(60_000);
+    await world.elapse(60_000);
     const late = here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
     await expect(late).rejects.toMatchObject({ code: 'BID_LATE' });
     await here.closer.pass();
-    expect(await now(contract)).toMatchObject({ winner: 'fast' });
+    expect(await world.now(contract)).toMatchObject({ winner: 'fast' });
     const again = there.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
     await expect(again).rejects.toMatchObject({ code: 'BID_LATE' });
-    expect((await transcript(contract)).filter(({ kind }) => kind === 'late')).toHaveLength(2);
+    expect((await world.transcript(contract)).filter(({ kind }) => kind === 'late')).toHaveLength(2);
     const { participants } = await here.service.get(keyOf(contract));
     expect(participants.map(({ agentId, lateAnswers }) => [agentId, lateAnswers])).toEqual([
       ['fast', 0],
@@ -117,20 +89,21 @@ describe('an auction (S3.9)', () => {
     await expect(bid(cheap.claim, offer({ price: NaN }))).rejects.toMatchObject({ code: 'BID_INVALID' });
     const unknown = here.bidding.bid({ namespace: 'other', id: contract.id }, cheap.claim, offer());
     await expect(unknown).rejects.toMatchObject({ code: 'CONTRACT_NOT_FOUND' });
-    for (let count = 0; count < 20; count++) await bid(cheap.claim, offer());
+    for (let price = 0; price <= 20; price++) await bid(cheap.claim, offer({ price })); // a bid and 20 replacements
+    expect((await bid(cheap.claim, offer({ price: 20 }))).revision).toBe(21); // a repetition is no replacement
     await expect(bid(cheap.claim, offer())).rejects.toMatchObject({ code: 'BID_REVISED_TOO_OFTEN' });
   });
 
   it('S3.9 expires with the reason: nobody capable, nobody bid, all refused, or the budget does not allow any award', async () => {
     const reasonOf = async (contract: Contract): Promise<unknown> => {
       await here.closer.pass();
-      const { state, expiryReason } = await now(contract);
+      const { state, expiryReason } = await world.now(contract);
       return [state, expiryReason];
     };
     const none = await here.service.announce(announcement({ capabilities: ['fly'] }));
     expect(await reasonOf(none)).toEqual(['expired', 'no_capable_agent']);
     const silent = await here.service.announce(announcement());
-    await elapse(60_000);
+    await world.elapse(60_000);
     expect(await reasonOf(silent)).toEqual(['expired', 'no_bid']);
     const refused = await here.service.announce(announcement());
     for (const { claim } of [fast, cheap])
@@ -138,26 +111,88 @@ describe('an auction (S3.9)', () => {
     expect(await reasonOf(refused)).toEqual(['expired', 'all_refused']);
     await replicas.given.budget(null, { limit: { tokens: null, microUsd: 500 } });
     const unfunded = await here.service.announce(announcement());
-    await bothBid(unfunded);
+    await world.bothBid(unfunded);
     expect(await reasonOf(unfunded)).toEqual(['expired', 'budget_exhausted']);
     expect(await kinds(unfunded)).toEqual(expect.arrayContaining(['unfunded', 'lost']));
-    expect(await held()).toBe(0);
+    expect(await world.held()).toBe(0);
     await expectSound(replicas.here.budgets);
+  });
+});
+
+describe('an answer (S3.9)', () => {
+  it('S3.9 a repetition of the last answer has no effect, and a refusal with the same note is one, too', async () => {
+    const contract = await here.service.announce(announcement());
+    const revisions: number[] = [];
+    for (const request of [offer(), offer(), offer({ note: 'sure' }), { refuse: true, note: 'busy' } as const])
+      revisions.push((await here.bidding.bid(keyOf(contract), cheap.claim, request)).revision);
+    revisions.push((await there.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: 'busy' })).revision);
+    expect(revisions).toEqual([1, 1, 2, 3, 3]);
+  });
+
+  it('S3.9 an answer to a cancelled contract, or after an early close, gets CONTRACT_CLOSED and is not recorded as late', async () => {
+    const cancelled = await here.service.announce(announcement());
+    await here.service.cancel(keyOf(cancelled), OWNER);
+    const closed = await here.service.announce(announcement());
+    await world.bothBid(closed);
+    await here.closer.pass();
+    for (const contract of [cancelled, closed]) {
+      const bid = here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
+      await expect(bid).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
+      expect(await kinds(contract)).not.toContain('late');
+    }
+  });
+
+  it('S3.9 a transcript contains the times that decided, and 3 late answers of each agent with what they were', async () => {
+    const contract = await here.service.announce(announcement());
+    await world.bothBid(contract);
+    await replicas.database.db.query(`UPDATE contract SET deadline = clock_timestamp(), due_at = clock_timestamp()`);
+    const late = async (): Promise<string> =>
+      await here.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: null }).then(String, String);
+    const messages = [await late(), await late(), await late(), await late()];
+    expect(messages.map((text) => text.includes('It is recorded'))).toEqual([true, true, true, false]);
+    await here.closer.pass();
+    const entries = await world.transcript(contract);
+    const { deadline } = await world.now(contract);
+    for (const { at, kind } of entries) if (kind === 'bid') expect(at.getTime()).toBeLessThan(deadline);
+    expect(entries.filter(({ kind }) => kind === 'late').map(({ data }) => data)).toEqual(
+      Array.from({ length: 3 }, () => ({ agentId: 'cheap', lateMs: expect.any(Number), answer: 'refused' })),
+    );
+  });
+});
+
+describe('an announcement (S3.9)', () => {
+  it('S3.9 invites more than 100 agents, and the number of those beyond the limit is part of the contract', async () => {
+    await Promise.all(
+      Array.from({ length: 1_003 }, async (_, index) => {
+        await replicas.given.agent({ agentId: `many-${index}`, capabilities: ['many'] });
+      }),
+    );
+    const contract = await here.service.announce(announcement({ capabilities: ['many'] }));
+    expect(contract).toMatchObject({ invited: 1_000, notInvited: 3 });
+    const [announced] = await world.transcript(contract);
+    expect(announced?.data).toMatchObject({ notInvited: 3 });
+    await world.elapse(60_000);
+    expect(await here.closer.pass()).toBe(1);
+  });
+
+  it('S3.9 rejects a capability that no agent can claim', async () => {
+    const invalid = here.service.announce(announcement({ capabilities: ['c n,'] }));
+    await expect(invalid).rejects.toMatchObject({ code: 'CONTRACT_INVALID' });
   });
 });
 
 describe('an award (S3.9)', () => {
   it('S3.9 goes to the runner-up when it is not confirmed in time, and the late confirmation is rejected', async () => {
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     await here.closer.pass();
-    await elapse(60_000);
+    await world.elapse(60_000);
     await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
     await there.closer.pass();
-    expect(await now(contract)).toMatchObject({ state: 'awarded', winner: 'fast', awards: 2 });
-    expect(await held()).toBe(9_000);
+    expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'fast', awards: 2 });
+    expect(await world.held()).toBe(9_000);
     await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
@@ -169,41 +204,42 @@ describe('an award (S3.9)', () => {
   it('S3.9 skips bidders that left or registered again, passes on a declined award, and expires without a runner-up', async () => {
     const gone = await replicas.given.agent({ agentId: 'gone' });
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     await here.bidding.bid(keyOf(contract), gone.claim, offer({ price: 0, etaMs: 1 }));
     await replicas.here.agents.deregister(gone.claim);
     await here.closer.pass();
-    expect(await now(contract)).toMatchObject({ winner: 'cheap' });
+    expect(await world.now(contract)).toMatchObject({ winner: 'cheap' });
     expect(await here.bidding.decline(keyOf(contract), cheap.claim)).toMatchObject({
       state: 'awarded',
       winner: 'fast',
     });
     await replicas.given.agent({ agentId: 'fast', leaseToken: fast.leaseToken });
     await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
-    await elapse(60_000);
+    await world.elapse(60_000);
     await here.closer.pass();
-    expect(await now(contract)).toMatchObject({ state: 'expired', expiryReason: 'not_confirmed', winner: null });
-    expect(await held()).toBe(0);
+    expect(await world.now(contract)).toMatchObject({ state: 'expired', expiryReason: 'not_confirmed', winner: null });
+    expect(await world.held()).toBe(0);
   });
 
   it('S3.9 happens once, whatever replica closes the auction, and confirmation and lapse exclude each other', async () => {
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     const steps = await Promise.all(
       Array.from({ length: 8 }, async (_, index) => await [here, there][index % 2].closer.pass()),
     );
     expect(steps.reduce((sum, count) => sum + count, 0)).toBe(1);
-    await elapse(59_990);
+    await world.elapse(59_990);
     const race = [
       here.bidding.confirm(keyOf(contract), cheap.claim),
-      elapse(20),
+      world.elapse(20),
       there.closer.pass(),
       here.closer.pass(),
     ];
     const [confirmed] = await Promise.allSettled(race);
-    const { winner, state } = await now(contract);
+    await here.closer.pass(); // the contract may have been locked by the confirmation during the other passes
+    const { winner, state } = await world.now(contract);
     expect([winner, state]).toEqual(confirmed.status === 'fulfilled' ? ['cheap', 'confirmed'] : ['fast', 'awarded']);
-    expect((await transcript(contract)).filter(({ kind }) => kind === 'scored')).toHaveLength(1);
+    expect((await world.transcript(contract)).filter(({ kind }) => kind === 'scored')).toHaveLength(1);
     await expectSound(replicas.here.budgets);
   });
 
@@ -213,7 +249,7 @@ describe('an award (S3.9)', () => {
       await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 1_300 }));
       await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 1_000 }));
       await here.closer.pass();
-      return await now(contract);
+      return await world.now(contract);
     };
     const first = await award();
     expect(first.winner).toBe('cheap');
@@ -224,7 +260,12 @@ describe('an award (S3.9)', () => {
     const foreign = here.outcomes.record(keyOf(first), { by: 'key:other', mayManage: false }, actual);
     await expect(foreign).rejects.toMatchObject({ code: 'CONTRACT_FOREIGN' });
     expect(await here.outcomes.record(keyOf(first), OWNER, actual)).toMatchObject({ outcome: actual });
-    expect(await held()).toBe(0);
+    expect(await there.outcomes.record(keyOf(first), OWNER, { ...actual, ms: null })).toMatchObject({
+      outcome: actual,
+    });
+    const contradiction = there.outcomes.record(keyOf(first), OWNER, { ...actual, ok: false });
+    await expect(contradiction).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
+    expect(await world.held()).toBe(0);
     expect((await award()).winner).toBe('fast');
     await expectSound(replicas.here.budgets);
   });
@@ -234,7 +275,7 @@ describe('an award (S3.9)', () => {
     ['at most ten times the reserved amount', { microUsd: 99_999, tokens: 10 }, '10000'],
   ])('S3.9 an outcome charges %s, and no tokens if none were reserved', async (_, cost, charged) => {
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     await here.closer.pass();
     await here.bidding.confirm(keyOf(contract), cheap.claim);
     await here.outcomes.record(keyOf(contract), OWNER, { ok: true, ms: 1, ...cost });
@@ -247,7 +288,7 @@ describe('an award (S3.9)', () => {
 
   it('S3.9 a cancelled contract releases its reservation; only its announcer or an operator can cancel it', async () => {
     const contract = await here.service.announce(announcement());
-    await bothBid(contract);
+    await world.bothBid(contract);
     await here.closer.pass();
     const foreign = here.service.cancel(keyOf(contract), { by: 'key:other', mayManage: false });
     await expect(foreign).rejects.toMatchObject({ code: 'CONTRACT_FOREIGN' });
@@ -256,9 +297,9 @@ describe('an award (S3.9)', () => {
     await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
-    expect(await held()).toBe(0);
+    expect(await world.held()).toBe(0);
     const confirmed = await here.service.announce(announcement());
-    await bothBid(confirmed);
+    await world.bothBid(confirmed);
     await here.closer.pass();
     await here.bidding.confirm(keyOf(confirmed), cheap.claim);
     await expect(here.service.cancel(keyOf(confirmed), OWNER)).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceNotFoundError } from '#rollcall/platform';
-import type { AgentQuery } from '../discovery/agent.query.js';
 import { AnnouncementRules, checkAnnouncement } from './announcement.rules.js';
 import { type ContractState, isSealed, nextContractState } from './auction.js';
 import { ContractClosedError, ContractForeignError, ContractNotFoundError } from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
+import type { Invitation, InvitationRules } from './contract.invitees.js';
 import {
   type Announcement,
   type Contract,
@@ -42,23 +42,12 @@ export class ContractsService {
     private readonly steps: ContractSteps,
   ) {}
 
-  /** Invites all capable agents; with `query`, only those that match it, too. Without any capable agent, the contract expires at once. */
-  async announce(announcement: Announcement, query?: AgentQuery): Promise<Contract> {
+  /** Invites all capable agents that the rules allow. Without any, the contract expires at once. */
+  async announce(announcement: Announcement, rules?: InvitationRules): Promise<Contract> {
     checkAnnouncement(announcement);
     this.rules.scoring.get(announcement.scoring);
-    const invited = await this.rules.invitees.find(announcement, query);
-    const contract = await this.db.transaction(async () => {
-      const { namespace } = announcement;
-      if (!(await this.rules.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
-      const added = await this.stores.contracts.insert(newId(), announcement, invited.length);
-      await this.stores.bids.invite(added.id, invited);
-      await this.events.announced(
-        added,
-        invited.map(({ agentId }) => agentId),
-      );
-      if (invited.length > 0) return added;
-      return await this.steps.awards.expire(added, added.announcedAt, 'no_capable_agent');
-    });
+    const invitation = await this.rules.invitees.find(announcement, rules);
+    const contract = await this.db.transaction(async () => await this.add(announcement, invitation));
     this.db.afterCommit(() => this.steps.closer.wake());
     return contract;
   }
@@ -98,6 +87,21 @@ export class ContractsService {
       await this.events.cancelled(cancelled, actor.by);
       return cancelled;
     });
+  }
+
+  private async add(announcement: Announcement, { agents, notInvited }: Invitation): Promise<Contract> {
+    const { namespace, by } = announcement;
+    if (!(await this.rules.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
+    await this.rules.quota.check(by);
+    const counts = { invited: agents.length, notInvited };
+    const added = await this.stores.contracts.insert(newId(), announcement, counts);
+    await this.stores.bids.invite(added.id, agents);
+    await this.events.announced(
+      added,
+      agents.map(({ agentId }) => agentId),
+    );
+    if (agents.length > 0) return added;
+    return await this.steps.awards.expire(added, added.announcedAt, 'no_capable_agent');
   }
 }
 

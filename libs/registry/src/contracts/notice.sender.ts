@@ -5,7 +5,8 @@ import { ContractStore } from './contract.store.js';
 import { type DueNotice, NoticeStore } from './notice.store.js';
 
 const EVERY_MS = 2_000;
-const MAX_BATCH = 50;
+/** An endpoint that does not respond delays only its own notice, as long as there is room for others. */
+const MAX_SENDING = 200;
 /** If a replica dies while it sends a notice, another replica sends it after this time. */
 const LEASE_MS = 5_000;
 const MAX_ATTEMPTS = 3;
@@ -18,6 +19,8 @@ export class NoticeSender implements OnApplicationBootstrap {
     everyMs: () => EVERY_MS,
     onError: (error) => this.faults.report('contracts.notify', error),
   });
+
+  private readonly sending = new Set<Promise<void>>();
 
   constructor(
     private readonly notices: NoticeStore,
@@ -38,14 +41,26 @@ export class NoticeSender implements OnApplicationBootstrap {
   @StopsIn('background')
   async stop(): Promise<void> {
     await this.loop.stop();
+    await Promise.all(this.sending);
   }
 
-  /** Returns how many notices it tried to send. */
+  /** Starts to send all notices that are due, as far as there is room. Returns how many. */
   async pass(): Promise<number> {
-    if (!this.inviters.endpoints) return 0;
-    const due = await this.notices.claim(MAX_BATCH, LEASE_MS);
-    await Promise.all(due.map(async (notice) => await this.send(notice)));
+    const room = MAX_SENDING - this.sending.size;
+    if (!this.inviters.endpoints || room === 0) return 0;
+    const due = await this.notices.claim(room, LEASE_MS);
+    for (const notice of due) this.start(notice);
     return due.length;
+  }
+
+  private start(notice: DueNotice): void {
+    const sent = this.send(notice)
+      .catch((error: unknown) => this.faults.report('contracts.notify', error))
+      .finally(() => {
+        if (this.sending.size === MAX_SENDING) this.wake();
+        this.sending.delete(sent);
+      });
+    this.sending.add(sent);
   }
 
   private async send(notice: DueNotice): Promise<void> {

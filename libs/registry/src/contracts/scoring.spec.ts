@@ -117,11 +117,14 @@ describe('the score of a bid (S3.9)', () => {
     expect(order([bid('over', { price: 900 }), bid('honest', { price: 1_100 })])).toEqual(['over', 'honest']);
   });
 
-  it('S3.9 awards that were not confirmed or failed lower the reliability, and unknown costs do not', () => {
+  it('S3.9 awards that were not confirmed or failed lower the reliability; unknown costs neither lower nor raise it', () => {
     const reliabilityOf = (past: PastAward[]): number => trackRecord(past).reliability;
     expect(reliabilityOf([kept({ result: 'lapsed' })])).toBeLessThan(reliabilityOf([]));
     expect(reliabilityOf([kept({ result: 'declined' })])).toBe(reliabilityOf([kept({ result: 'failed' })]));
-    expect(reliabilityOf([kept({ actualMicroUsd: null, actualMs: null })])).toBe(reliabilityOf([kept()]));
+    expect(reliabilityOf([kept({ actualMicroUsd: null, actualMs: null })])).toBeCloseTo(reliabilityOf([]));
+    const overran = kept({ actualMicroUsd: 4_000 });
+    const unknown = kept({ result: 'failed', actualMicroUsd: null });
+    expect(trackRecord([overran, unknown]).costOverrun).toBe(trackRecord([overran]).costOverrun);
     expect(trackRecord([kept({ price: 0, actualMicroUsd: 50 })]).costOverrun).toBeGreaterThan(1);
     fc.assert(
       fc.property(awards, (past) => {

@@ -37,19 +37,32 @@ export const NO_RECORD: TrackRecord = {
 
 /**
  * Learns from earlier awards. An award that was kept counts as 1, one that took twice the time or the money as 0.5, and one that
- * failed or was not confirmed as 0. A few awards move the values only a little away from those of an unknown agent.
+ * failed or was not confirmed as 0. An award with an unknown cost counts at most as much as an unknown agent. A few awards move the
+ * values only a little away from those of an unknown agent.
  */
 export function trackRecord(past: readonly PastAward[]): TrackRecord {
-  const kept = past.map(({ result, ...award }) =>
-    result === 'completed' ? 1 / (costOverrunOf(award) * timeOverrunOf(award)) : 0,
-  );
   const measured = past.filter(({ result }) => result === 'completed' || result === 'failed');
+  const [priced, timed] = [measured.filter(hasCost), measured.filter(hasTime)];
   return {
     awards: past.length,
-    reliability: smoothed(kept, UNKNOWN_RELIABILITY),
-    costOverrun: smoothed(measured.map(costOverrunOf), 1),
-    timeOverrun: smoothed(measured.map(timeOverrunOf), 1),
+    reliability: smoothed(past.map(keptOf), UNKNOWN_RELIABILITY),
+    costOverrun: smoothed(priced.map(costOverrunOf), 1),
+    timeOverrun: smoothed(timed.map(timeOverrunOf), 1),
   };
+}
+
+function keptOf(award: PastAward): number {
+  if (award.result !== 'completed') return 0;
+  const most = hasCost(award) ? 1 : UNKNOWN_RELIABILITY;
+  return most / (costOverrunOf(award) * timeOverrunOf(award));
+}
+
+function hasCost({ actualMicroUsd }: PastAward): boolean {
+  return actualMicroUsd !== null;
+}
+
+function hasTime({ actualMs }: PastAward): boolean {
+  return actualMs !== null;
 }
 
 function smoothed(values: readonly number[], prior: number): number {

@@ -7,15 +7,17 @@ import type { TranscriptEntry, TranscriptFacts, TranscriptKind } from './contrac
 export class TranscriptStore {
   constructor(private readonly db: Database) {}
 
+  /** `at` is the time that decided about the entry; by default, the time at which it is written. */
   async append<Kind extends TranscriptKind>(
     contractId: string,
     kind: Kind,
     data: TranscriptFacts[Kind],
+    at: number | null = null,
   ): Promise<void> {
     await this.db.query(
-      `INSERT INTO contract_entry (contract_id, number, kind, data)
-       SELECT $1, coalesce(max(number), 0) + 1, $2, $3 FROM contract_entry WHERE contract_id = $1`,
-      [contractId, kind, JSON.stringify(data)],
+      `INSERT INTO contract_entry (contract_id, number, kind, data, at)
+       SELECT $1, coalesce(max(number), 0) + 1, $2, $3, coalesce(to_timestamp($4::float8 / 1000), clock_timestamp()) FROM contract_entry WHERE contract_id = $1`,
+      [contractId, kind, JSON.stringify(data), at],
     );
   }
 

@@ -56,6 +56,23 @@ describe('the directory', () => {
     expect(directory.beat('agent', { ...vitals, generation: 2, beatAt: NOW - 1 }, NOW)).toBe(false);
   });
 
+  it('S3.12 returns the agents with a label, in the order of their ids, with their current state', () => {
+    const directory = new Directory();
+    const labels = { visibility: 'public' };
+    for (const agentId of ['b', 'a']) directory.upsert(given.entry({ agentId, labels }), NOW);
+    directory.upsert(given.entry({ agentId: 'c', labels, circuit: OPEN }), NOW);
+    directory.upsert(given.entry({ agentId: 'd', labels: { visibility: 'internal' } }), NOW);
+    const found = (now: number): unknown[] =>
+      directory.labelled('visibility', 'public', now).map(({ agentId, routable }) => [agentId, routable]);
+    expect(found(NOW)).toEqual([
+      ['a', true],
+      ['b', true],
+      ['c', false],
+    ]);
+    expect(found(NOW + 4_000)).toContainEqual(['c', true]);
+    expect(directory.labelled('toString', 'public', NOW)).toEqual([]);
+  });
+
   it('S3.4 shows an agent as suspect when a write reports it, and as active after a heartbeat', () => {
     const directory = new Directory();
     const ranker = new Ranker(directory);

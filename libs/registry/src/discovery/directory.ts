@@ -1,5 +1,5 @@
 import type { Budget } from '../budgets/budget.js';
-import { assess } from './assessment.js';
+import { assess, type Assessment } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
 import {
@@ -25,6 +25,9 @@ export interface DirectoryOptions {
   /** How late a write may arrive and still be recognised as older than the removal of its agent. */
   tombstoneMs?: number;
 }
+
+/** `agentId` is the qualified id. `routable`: a query may return it. */
+export type LabelledAgent = Pick<Assessment, 'agentId' | 'record' | 'routable'>;
 
 const DEFAULT_TOMBSTONE_MS = 600_000;
 
@@ -61,6 +64,17 @@ export class Directory {
   /** The index of a namespace. It is empty if no agent of the namespace is listed. */
   indexOf(namespace: string): CapabilityIndex {
     return this.indexes.get(namespace) ?? new CapabilityIndex();
+  }
+
+  /** The agents with this label, by qualified id, as they are at this time. */
+  labelled(key: string, value: string, now: number): LabelledAgent[] {
+    this.advance(now);
+    const found: LabelledAgent[] = [];
+    for (const { agentId, assessment } of this.listings.values()) {
+      const { record, routable } = assessment;
+      if (record.labels[key] === value) found.push({ agentId, record, routable });
+    }
+    return found.toSorted((one, other) => (one.agentId < other.agentId ? -1 : 1));
   }
 
   /** Counts the listed agents by status, health and phase of their circuit. */

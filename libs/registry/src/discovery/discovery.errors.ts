@@ -1,11 +1,17 @@
 import { RegistryError } from '../errors.js';
+import { CONTRACT_NET } from './agent.query.js';
 
 /** `prefer` names a strategy that does not exist. */
 export class UnknownStrategyError extends RegistryError {
   readonly code = 'UNKNOWN_STRATEGY';
 
   constructor(requested: string, known: readonly string[]) {
-    super(`There is no strategy "${requested.slice(0, 60)}". Set prefer to one of: ${known.join(', ')}.`);
+    const others = `Set prefer to one of: ${known.join(', ')}.`;
+    super(
+      requested === CONTRACT_NET
+        ? `An auction cannot choose an agent here. To start a run with its winner, announce a contract with POST /v1/contracts and "run": true. ${others}`
+        : `There is no strategy "${requested.slice(0, 60)}". ${others}`,
+    );
   }
 }
 

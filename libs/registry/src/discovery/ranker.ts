@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { AgentRecord } from '../agents/agent.record.js';
 import type { AgentQuery } from './agent.query.js';
 import { rankingJson, toRanking, type QueryResult } from './query.result.js';
 import type { Match } from './candidate.js';
@@ -31,6 +32,19 @@ export class Ranker {
 
   rank(query: AgentQuery, now: number): Ranking {
     return toRanking(this.resultOf(this.plan(query), now));
+  }
+
+  /** Like `rank`, but with all agents that match. */
+  rankAll(query: AgentQuery, now: number): Ranking {
+    return toRanking(this.resultOf({ ...this.plan(query), limit: Infinity }, now));
+  }
+
+  /** The records of all agents that match, in the order of the strategy. The limit of the query does not apply. */
+  matchAll(query: AgentQuery, now: number): AgentRecord[] {
+    const plan = { ...this.plan(query), limit: Infinity };
+    this.directory.advance(now);
+    const matches = new Search(plan, this.directory.indexOf(plan.namespace)).run(undefined);
+    return matches.map(({ listing }) => listing.assessment.record);
   }
 
   /** `departed` are agents that left recently; an explanation lists them after the live ones. */

@@ -33,7 +33,7 @@ export class TrigramIndex {
   }
 
   /** Best first, then by name. */
-  mostSimilar(text: string, most = 10): string[] {
+  mostSimilar(text: string, limit = 10): string[] {
     const mine = trigrams(text);
     const scored: { word: string; score: number }[] = [];
     for (const [word, shared] of this.sharedWith(mine)) {
@@ -41,7 +41,7 @@ export class TrigramIndex {
       if (score >= SIMILAR_ENOUGH) scored.push({ word, score });
     }
     scored.sort((a, b) => b.score - a.score || (a.word < b.word ? -1 : 1));
-    return scored.slice(0, most).map(({ word }) => word);
+    return scored.slice(0, limit).map(({ word }) => word);
   }
 
   /** The words that share any of these trigrams, each with the number of shared trigrams. */

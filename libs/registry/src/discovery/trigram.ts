@@ -24,12 +24,12 @@ export function similarity(one: string, other: string): number {
 export const SIMILAR_ENOUGH = 0.3;
 
 /** The most similar words of a vocabulary, best first, then by name. */
-export function mostSimilar(text: string, vocabulary: Iterable<string>, most = 10): string[] {
+export function mostSimilar(text: string, vocabulary: Iterable<string>, limit = 10): string[] {
   const scored: { word: string; score: number }[] = [];
   for (const word of vocabulary) {
     const score = similarity(text, word);
     if (score >= SIMILAR_ENOUGH) scored.push({ word, score });
   }
   scored.sort((a, b) => b.score - a.score || (a.word < b.word ? -1 : 1));
-  return scored.slice(0, most).map(({ word }) => word);
+  return scored.slice(0, limit).map(({ word }) => word);
 }

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '#rollcall/platform';
+import type { Attendance } from './auction.js';
+import type { Contract } from './contract.js';
+
+/** An invited agent `b` is present while it is registered and no operator has withdrawn it from work. */
+const AGENTS = `JOIN agent a ON a.agent_id = b.agent_id AND a.left_at IS NULL LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
+const IS_PRESENT = `coalesce(i.desired_state, 'active') = 'active'`;
+/** A bid belongs to the registration that made it. */
+const HAS_BID = `a.generation = b.generation AND ${IS_PRESENT}`;
+
+/**
+ * Decides which invited agents are present. An agent that leaves, dies, or is drained or quarantined, is absent; all steps of a contract
+ * use this one rule. Only the bid of an agent, and not its invitation, is lost when it registers again.
+ */
+@Injectable()
+export class AttendanceStore {
+  constructor(private readonly db: Database) {}
+
+  async of({ id, winner }: Pick<Contract, 'id' | 'winner'>): Promise<Attendance> {
+    const [row] = await this.db.query<Attendance>(
+      `SELECT count(*) FILTER (WHERE b.answer IS NULL AND ${IS_PRESENT})::integer AS pending,
+         coalesce(bool_or(b.agent_id = $2 AND ${HAS_BID}), false) AS "isWinnerPresent"
+       FROM contract_bid b ${AGENTS} WHERE b.contract_id = $1`,
+      [id, winner],
+    );
+    return row ?? { pending: 0, isWinnerPresent: false };
+  }
+
+  /** The agents that are present with the registration that was invited or has bid. */
+  async bidders(contractId: string): Promise<Set<string>> {
+    const rows = await this.db.query<{ agentId: string }>(
+      `SELECT b.agent_id AS "agentId" FROM contract_bid b ${AGENTS} WHERE b.contract_id = $1 AND ${HAS_BID}`,
+      [contractId],
+    );
+    return new Set(rows.map(({ agentId }) => agentId));
+  }
+
+  /** Makes the next step due of each contract whose winner is absent, or whose present agents have all answered. */
+  async markDue(): Promise<void> {
+    const members = `SELECT 1 FROM contract_bid b ${AGENTS} WHERE b.contract_id = c.id`;
+    await this.db.query(
+      `UPDATE contract SET due_at = clock_timestamp() WHERE seq IN (
+         SELECT c.seq FROM contract c WHERE c.due_at > clock_timestamp() AND CASE WHEN c.state = 'awarded'
+           THEN NOT EXISTS (${members} AND b.agent_id = c.winner AND ${HAS_BID})
+           ELSE NOT EXISTS (${members} AND b.answer IS NULL AND ${IS_PRESENT}) END
+         FOR NO KEY UPDATE OF c SKIP LOCKED)`,
+    );
+  }
+}
