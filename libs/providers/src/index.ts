@@ -60,3 +60,4 @@ export { Keyring } from './keyring.js';
 export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
 export { McpClients } from './mcp/mcp.clients.js';
 export { McpServersSchema } from './mcp/mcp.config.js';
+export { readServerJson } from './mcp/server.json.js';

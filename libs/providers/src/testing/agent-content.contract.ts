@@ -20,32 +20,32 @@ const EVERY_BYTE = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
 const PICTURE = { mediaType: 'image/png', name: 'a picture.png' };
 
 /** The tests of messages and answers that are more than text. */
-export function describeContent(the: () => AgentContractSubject, options: AgentContractOptions): void {
+export function describeContent(subject: () => AgentContractSubject, options: AgentContractOptions): void {
   const features = featuresOf(options);
-  if (features.has('parts')) describeParts(the);
+  if (features.has('parts')) describeParts(subject);
   else if (!options.readsFiles)
     it('rejects a file that it cannot send, and sends nothing', async () => {
-      const text = the().play({ does: 'echo' });
+      const text = subject().play({ does: 'echo' });
       const file: ContentPart = { type: 'file', url: 'https://files.example/a.png', mediaType: 'image/png' };
-      const error = await failure(sendMessage(the(), { parts: [textPart(text), file] }));
+      const error = await failure(sendMessage(subject(), { parts: [textPart(text), file] }));
       expect(error).toMatchObject({ code: 'AGENT_REQUEST_REFUSED', fault: 'caller' });
-      expect(await the().begunCalls()).toBe(0);
+      expect(await subject().begunCalls()).toBe(0);
     });
-  if (features.has('artifacts')) describeArtifacts(the);
-  if (features.has('context')) describeContext(the);
+  if (features.has('artifacts')) describeArtifacts(subject);
+  if (features.has('context')) describeContext(subject);
 }
 
-function describeParts(the: () => AgentContractSubject): void {
+function describeParts(subject: () => AgentContractSubject): void {
   const echo = async (...parts: ContentPart[]): Promise<readonly ContentPart[]> => {
-    const text = the().play({ does: 'echo' });
-    return resultOf(await sendMessage(the(), { parts: [textPart(text), ...parts] })).parts;
+    const text = subject().play({ does: 'echo' });
+    return resultOf(await sendMessage(subject(), { parts: [textPart(text), ...parts] })).parts;
   };
 
   it('sends and returns JSON data', async () => {
     const data = { city: 'Graz', nested: { list: [1, null, 'ä"\\\n'] }, no: false };
     expect(await echo({ type: 'data', data })).toEqual([{ type: 'data', data }]);
-    const { parts } = message(the().play({ does: 'echo' }), data);
-    expect(resultOf(await sendMessage(the(), { parts })).parts).toEqual([{ type: 'data', data }]);
+    const { parts } = message(subject().play({ does: 'echo' }), data);
+    expect(resultOf(await sendMessage(subject(), { parts })).parts).toEqual([{ type: 'data', data }]);
   });
 
   it.each([
@@ -64,12 +64,12 @@ function describeParts(the: () => AgentContractSubject): void {
   });
 }
 
-function describeArtifacts(the: () => AgentContractSubject): void {
+function describeArtifacts(subject: () => AgentContractSubject): void {
   it('returns an artifact that arrives in chunks, as events and as part of the result', async () => {
     const report = { id: 'report', name: 'report.md', append: true, last: false };
     const file: ContentPart = { type: 'file', bytes: EVERY_BYTE.toString('base64'), ...PICTURE };
     const data: ContentPart = { type: 'data', data: { pages: 2 } };
-    const events = await callAgent(the(), {
+    const events = await callAgent(subject(), {
       does: 'produce',
       chunks: [
         { ...report, parts: [textPart('One. ')], append: false },
@@ -96,7 +96,7 @@ function assembled(events: readonly AgentEvent[]): { parts: ContentPart[]; names
   return { parts: collected.parts, names: [...names.values()] };
 }
 
-function describeContext(the: () => AgentContractSubject): void {
+function describeContext(subject: () => AgentContractSubject): void {
   const context: CallContext = {
     namespace: 'team-a',
     rootRunId: 'run-1',
@@ -108,28 +108,28 @@ function describeContext(the: () => AgentContractSubject): void {
   };
 
   it('S2.9 the remote side receives the run of the call, but not the names of other agents', async () => {
-    const { parts } = resultOf(await callAgent(the(), { does: 'show context' }, { context }));
+    const { parts } = resultOf(await callAgent(subject(), { does: 'show context' }, { context }));
     const { rootRunId, runId, depth, deadline } = context;
     expect(parts).toEqual([{ type: 'data', data: { rootRunId, runId, depth, deadline } }]);
   });
 
   it('S2.9 the remote side receives a run without a deadline, and no run if there is none', async () => {
     const endless = { ...context, deadline: null };
-    const shown = resultOf(await callAgent(the(), { does: 'show context' }, { context: endless })).parts;
+    const shown = resultOf(await callAgent(subject(), { does: 'show context' }, { context: endless })).parts;
     expect(shown).toMatchObject([{ data: { runId: 'run-2', deadline: null } }]);
-    expect(resultOf(await callAgent(the(), { does: 'show context' })).parts).toEqual([]);
+    expect(resultOf(await callAgent(subject(), { does: 'show context' })).parts).toEqual([]);
   });
 }
 
 /** The tests of calls that end neither with an answer nor with an error. */
-export function describeOutcomes(the: () => AgentContractSubject, features: Features): void {
+export function describeOutcomes(subject: () => AgentContractSubject, features: Features): void {
   const usage = features.has('usage') ? USAGE : undefined;
 
   if (features.has('refusals'))
     it('returns a refusal with its reason and usage', async () => {
-      const result = resultOf(await callAgent(the(), { does: 'refuse', message: 'not my job', usage }));
+      const result = resultOf(await callAgent(subject(), { does: 'refuse', message: 'not my job', usage }));
       expect(result).toMatchObject({ outcome: 'refused', parts: [textPart('not my job')], usage: usage ?? {} });
-      expect(the().agent.state).toBe('idle');
+      expect(subject().agent.state).toBe('idle');
     });
 
   if (features.has('stops'))
@@ -138,11 +138,11 @@ export function describeOutcomes(the: () => AgentContractSubject, features: Feat
       async (reason) => {
         const detail = 'It used 500 tokens.';
         const result = resultOf(
-          await callAgent(the(), { does: 'stop', pieces: ['So ', 'far'], reason, detail, usage }),
+          await callAgent(subject(), { does: 'stop', pieces: ['So ', 'far'], reason, detail, usage }),
         );
         expect(result).toMatchObject({ outcome: 'stopped', reason, detail, parts: [textPart('So far')] });
         expect(result.usage).toEqual(usage ?? {});
-        expect(the().agent.state).toBe('idle');
+        expect(subject().agent.state).toBe('idle');
       },
     );
 }

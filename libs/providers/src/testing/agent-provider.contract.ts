@@ -39,128 +39,130 @@ export function describeAgentProviderContract(name: string, options: AgentContra
   });
 }
 
-function describeAnswers(the: () => AgentContractSubject, options: AgentContractOptions): void {
+function describeAnswers(subject: () => AgentContractSubject, options: AgentContractOptions): void {
   const { agentType } = options;
   const features = featuresOf(options);
 
   it('a new agent is idle and has its name and type', () => {
-    expect(the().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
+    expect(subject().agent).toMatchObject({ name: 'ada', agentType, state: 'idle' });
   });
 
   it('answers a message with exactly one result', async () => {
-    const events = await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE });
+    const events = await callAgent(subject(), { does: 'answer', pieces: PIECES, usage: USAGE });
     expect(resultOf(events)).toMatchObject({ outcome: 'completed', parts: [textPart('Hello world')] });
-    expect(the().agent.state).toBe('idle');
+    expect(subject().agent.state).toBe('idle');
   });
 
   if (features.has('streaming'))
     it('streams text before the result', async () => {
-      const events = await callAgent(the(), { does: 'answer', pieces: PIECES });
+      const events = await callAgent(subject(), { does: 'answer', pieces: PIECES });
       expect(events.flatMap((event) => (event.type === 'text' ? [event.text] : [])).join('')).toBe('Hello world');
       expect(events.length).toBeGreaterThan(1);
     });
 
   if (features.has('usage'))
     it('returns the reported usage and leaves other counts undefined', async () => {
-      const { usage } = resultOf(await callAgent(the(), { does: 'answer', pieces: PIECES, usage: USAGE }));
+      const { usage } = resultOf(await callAgent(subject(), { does: 'answer', pieces: PIECES, usage: USAGE }));
       expect(usage).toEqual(USAGE);
     });
 
   it('returns no usage if none was reported', async () => {
-    const { usage } = resultOf(await callAgent(the(), { does: 'answer', pieces: PIECES }));
+    const { usage } = resultOf(await callAgent(subject(), { does: 'answer', pieces: PIECES }));
     expect(Object.values(usage).filter((count) => count !== undefined)).toEqual([]);
   });
 
   it('does not mix the answers of overlapping calls', async () => {
     const texts = ['one', 'two', 'three', 'four'];
     const answers = await Promise.all(
-      texts.map(async (text) => await callAgent(the(), { does: 'answer', pieces: [text] })),
+      texts.map(async (text) => await callAgent(subject(), { does: 'answer', pieces: [text] })),
     );
     expect(answers.map((events) => textOfParts(resultOf(events).parts))).toEqual(texts);
   });
 }
 
 function describeFailures(
-  the: () => AgentContractSubject,
+  subject: () => AgentContractSubject,
   { failureCodes = FAILURE_CODES }: AgentContractOptions,
 ): void {
   it('reports a failure of the remote side with its reason', async () => {
-    const error = await failure(callAgent(the(), { does: 'fail', message: 'no such city' }));
+    const error = await failure(callAgent(subject(), { does: 'fail', message: 'no such city' }));
     expect(failureCodes.fails).toContain(error.code);
     expect(error.fault).toBe('remote');
     expect(error.message).toContain('no such city');
   });
 
   it('reports a crash of the remote side as its fault, and the next call can succeed', async () => {
-    const error = await failure(callAgent(the(), { does: 'crash', pieces: PIECES }));
+    const error = await failure(callAgent(subject(), { does: 'crash', pieces: PIECES }));
     expect(failureCodes.crashes).toContain(error.code);
     expect(error).toMatchObject({ retryable: true, fault: 'remote' });
-    expect(the().agent.state).toBe('failed');
-    const text = the().play({ does: 'answer', pieces: PIECES });
-    for await (const event of the().agent.handle(message(text))) if (event.type === 'finished') break;
-    expect(the().agent.state).toBe('idle');
+    expect(subject().agent.state).toBe('failed');
+    const text = subject().play({ does: 'answer', pieces: PIECES });
+    for await (const event of subject().agent.handle(message(text))) if (event.type === 'finished') break;
+    expect(subject().agent.state).toBe('idle');
   });
 }
 
-function describeEndings(the: () => AgentContractSubject): void {
+function describeEndings(subject: () => AgentContractSubject): void {
   const busy = async (): Promise<void> =>
-    await until('the remote side is busy', async () => (await the().busyCalls()) === 1);
+    await until('the remote side is busy', async () => (await subject().busyCalls()) === 1);
   const stopped = async (): Promise<void> =>
-    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
+    await until('the remote side has stopped', async () => (await subject().busyCalls()) === 0);
 
   it('ends an aborted call on both sides', async () => {
     const caller = new AbortController();
-    const call = failure(callAgent(the(), { does: 'hang', pieces: PIECES }, { signal: caller.signal }));
+    const call = failure(callAgent(subject(), { does: 'hang', pieces: PIECES }, { signal: caller.signal }));
     await busy();
-    expect(the().agent.state).toBe('busy');
+    expect(subject().agent.state).toBe('busy');
     caller.abort();
     expect((await call).code).toBe('CALL_ABORTED');
     await stopped();
-    expect(the().agent.state).toBe('idle');
+    expect(subject().agent.state).toBe('idle');
   });
 
   it('sends nothing if the signal is already aborted', async () => {
-    const error = await failure(callAgent(the(), { does: 'answer', pieces: PIECES }, { signal: AbortSignal.abort() }));
+    const error = await failure(
+      callAgent(subject(), { does: 'answer', pieces: PIECES }, { signal: AbortSignal.abort() }),
+    );
     expect(error.code).toBe('CALL_ABORTED');
-    expect(await the().begunCalls()).toBe(0);
+    expect(await subject().begunCalls()).toBe(0);
   });
 
   it('ends its calls at shutdown and rejects new calls', async () => {
-    const call = failure(callAgent(the(), { does: 'hang', pieces: PIECES }));
+    const call = failure(callAgent(subject(), { does: 'hang', pieces: PIECES }));
     await busy();
-    const begun = await the().begunCalls();
-    await the().agent.shutdown();
+    const begun = await subject().begunCalls();
+    await subject().agent.shutdown();
     expect((await call).code).toBe('AGENT_CLOSED');
     await stopped();
-    expect(the().agent.state).toBe('closed');
-    const late = await failure(callAgent(the(), { does: 'answer', pieces: PIECES }));
+    expect(subject().agent.state).toBe('closed');
+    const late = await failure(callAgent(subject(), { does: 'answer', pieces: PIECES }));
     expect(late.code).toBe('AGENT_CLOSED');
-    expect(await the().begunCalls()).toBe(begun);
-    await the().agent.shutdown();
+    expect(await subject().begunCalls()).toBe(begun);
+    await subject().agent.shutdown();
   });
 }
 
-function describeEarlyStop(the: () => AgentContractSubject): void {
+function describeEarlyStop(subject: () => AgentContractSubject): void {
   it('yields no event after the call was aborted', async () => {
     const caller = new AbortController();
-    const text = the().play({ does: 'hang', pieces: PIECES });
+    const text = subject().play({ does: 'hang', pieces: PIECES });
     const events: string[] = [];
     const read = async (): Promise<void> => {
-      for await (const { type } of the().agent.handle(message(text), { signal: caller.signal })) {
+      for await (const { type } of subject().agent.handle(message(text), { signal: caller.signal })) {
         if (caller.signal.aborted) events.push(type);
         if (type === 'text') caller.abort();
       }
     };
     expect((await failure(read())).code).toBe('CALL_ABORTED');
     expect(events).toEqual([]);
-    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
+    await until('the remote side has stopped', async () => (await subject().busyCalls()) === 0);
   });
 
   it('ends the call on both sides when the caller stops reading', async () => {
-    const text = the().play({ does: 'hang', pieces: PIECES });
-    for await (const event of the().agent.handle(message(text))) if (event.type === 'text') break;
-    expect(await the().begunCalls()).toBe(1);
-    await until('the remote side has stopped', async () => (await the().busyCalls()) === 0);
-    expect(the().agent.state).toBe('idle');
+    const text = subject().play({ does: 'hang', pieces: PIECES });
+    for await (const event of subject().agent.handle(message(text))) if (event.type === 'text') break;
+    expect(await subject().begunCalls()).toBe(1);
+    await until('the remote side has stopped', async () => (await subject().busyCalls()) === 0);
+    expect(subject().agent.state).toBe('idle');
   });
 }

@@ -19,8 +19,9 @@ const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const PAGE = readFileSync(join(ROOT, 'docs/how-to/add-a-provider.md'), 'utf8');
 /** Matches a line that contains only a path, followed by the code of that file. */
 const BLOCK = /^`(libs\/[^`\n]+)`\n+```ts\n(.*?)^```$/gms;
-const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js'];
-const WITHOUT_POSTGRES = ['globalSetup', 'globalTeardown', 'reporters']
+const RUNNER = ['native.runner.js', 'typescript.hooks.js'].map((name) => `test/support/${name}`);
+const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js', ...RUNNER];
+const WITHOUT_POSTGRES = ['globalSetup', 'globalTeardown', 'reporters', 'testSequencer']
   .map((name) => `delete config.${name};`)
   .join('\n');
 const TWO_MINUTES = 120_000;
@@ -67,7 +68,7 @@ describe('docs/how-to/add-a-provider.md', () => {
 async function runSpecs(folder: string): Promise<{ success: boolean; numPassedTests: number }> {
   const config = `import config from './jest.config.js';\n${WITHOUT_POSTGRES}\nconfig.roots = ['<rootDir>/libs'];\nexport default config;\n`;
   writeFileSync(join(folder, 'how-to.config.js'), config);
-  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', 'how-to.config.js'];
+  const jest = ['node_modules/jest/bin/jest.js', '--config', 'how-to.config.js'];
   const { stdout } = await node(folder, [...jest, '--json', '--runInBand', 'plain-text', 'gateway']);
   return JSON.parse(stdout) as { success: boolean; numPassedTests: number };
 }

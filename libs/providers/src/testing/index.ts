@@ -4,6 +4,7 @@ export { localEgress, localOutbound } from './local-egress.js';
 export { LocalServer } from './local-server.js';
 export { expectNoOpenResources, openResources } from './open-resources.js';
 export { describeModelProviderContract } from './model-provider.contract.js';
+export { legacyJsonRpcWire } from './a2a-wires/json-rpc.wire.js';
 export { FakeA2aServer } from './fake-a2a.server.js';
 export { startFakeHttpAgent } from './fake-http.agent.js';
 export { FakeProgram } from './fake-program.js';

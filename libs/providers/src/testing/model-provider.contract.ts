@@ -49,32 +49,32 @@ export function describeModelProviderContract(name: string, make: () => Promise<
   });
 }
 
-function describeAnswers(the: () => ModelContractSubject): void {
+function describeAnswers(subject: () => ModelContractSubject): void {
   it('returns the complete text and the reported usage', async () => {
-    the().play({ does: 'say', pieces: PIECES, usage: USAGE });
-    const reply = await the().provider.complete(REQUEST);
+    subject().play({ does: 'say', pieces: PIECES, usage: USAGE });
+    const reply = await subject().provider.complete(REQUEST);
     expect(plain(reply)).toEqual({ content: [{ type: 'text', text: 'Hello world' }], finish: 'stop', usage: USAGE });
   });
 
   it('leaves a count that was not reported undefined and not 0', async () => {
-    the().play({ does: 'say', pieces: PIECES, usage: { inputTokens: 3, outputTokens: 4 } });
-    expect((await the().provider.complete(REQUEST)).usage).toEqual({ inputTokens: 3, outputTokens: 4 });
+    subject().play({ does: 'say', pieces: PIECES, usage: { inputTokens: 3, outputTokens: 4 } });
+    expect((await subject().provider.complete(REQUEST)).usage).toEqual({ inputTokens: 3, outputTokens: 4 });
   });
 
   it('returns a reported 0', async () => {
     const usage = { inputTokens: 3, outputTokens: 4, cacheReadTokens: 0 };
-    the().play({ does: 'say', pieces: PIECES, usage });
-    expect((await the().provider.complete(REQUEST)).usage).toEqual(usage);
+    subject().play({ does: 'say', pieces: PIECES, usage });
+    expect((await subject().provider.complete(REQUEST)).usage).toEqual(usage);
   });
 
   it.each(['say', 'refuse', 'run out of tokens'] as const)(
     'returns the same reply with and without streaming: %s',
     async (does) => {
       const scenario: Scenario = { does, pieces: PIECES, usage: USAGE };
-      the().play(scenario);
-      const events = await drain(the().provider, REQUEST);
-      the().play(scenario);
-      const reply = await the().provider.complete(REQUEST);
+      subject().play(scenario);
+      const events = await drain(subject().provider, REQUEST);
+      subject().play(scenario);
+      const reply = await subject().provider.complete(REQUEST);
       expect(texts(events)).toBe('Hello world');
       expect(plain(finished(events))).toEqual(plain(reply));
       expect(reply.finish).toBe(FINISH[does]);
@@ -82,18 +82,18 @@ function describeAnswers(the: () => ModelContractSubject): void {
   );
 
   it('returns one tool call with its parsed input', async () => {
-    the().play({ does: 'call', calls: CALLS.slice(0, 1), usage: USAGE });
-    const reply = plain(await the().provider.complete(REQUEST));
+    subject().play({ does: 'call', calls: CALLS.slice(0, 1), usage: USAGE });
+    const reply = plain(await subject().provider.complete(REQUEST));
     expect(reply).toEqual({ content: [toolCall(0)], finish: 'tool-calls', usage: USAGE });
   });
 
   it('returns parallel tool calls in order, with and without streaming', async () => {
     const scenario: Scenario = { does: 'call', calls: CALLS, usage: USAGE };
-    the().play(scenario);
-    const reply = plain(await the().provider.complete(REQUEST));
+    subject().play(scenario);
+    const reply = plain(await subject().provider.complete(REQUEST));
     expect(reply).toEqual({ content: [toolCall(0), toolCall(1)], finish: 'tool-calls', usage: USAGE });
-    the().play(scenario);
-    const events = await drain(the().provider, REQUEST);
+    subject().play(scenario);
+    const events = await drain(subject().provider, REQUEST);
     expect(plain(finished(events))).toEqual(reply);
     expect(events.flatMap((event) => (event.type === 'tool-call' ? [event.call.id] : []))).toEqual([
       'call_1',
@@ -112,82 +112,82 @@ const FAILURES: [number, ProviderErrorCode, boolean][] = [
   [529, 'MODEL_OVERLOADED', true],
 ];
 
-function describeFailures(the: () => ModelContractSubject): void {
+function describeFailures(subject: () => ModelContractSubject): void {
   it.each(FAILURES)(
     'converts status %i to %s without a retry, and the error does not contain the key',
     async (status, code, retryable) => {
       for (const attempt of [complete, drain]) {
-        const before = the().calls();
-        the().play({ does: 'fail', status, headers: { 'retry-after': '7' } });
-        const error = await failure(attempt(the().provider, REQUEST));
+        const before = subject().calls();
+        subject().play({ does: 'fail', status, headers: { 'retry-after': '7' } });
+        const error = await failure(attempt(subject().provider, REQUEST));
         expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 7_000 });
-        expect(the().calls()).toBe(before + 1);
-        expectNoKey(error, the().key);
+        expect(subject().calls()).toBe(before + 1);
+        expectNoKey(error, subject().key);
       }
     },
   );
 
   it.each(FAILURES)(
-    'B2 a call that failed with status %i has used nothing if the vendor rejected it',
+    'B2 an error with status %i reports no usage if the vendor rejected the call, and unknown usage if it may have executed the call',
     async (status) => {
       for (const attempt of [complete, drain]) {
-        the().play({ does: 'fail', status });
-        const { usage } = await failure(attempt(the().provider, REQUEST));
+        subject().play({ does: 'fail', status });
+        const { usage } = await failure(attempt(subject().provider, REQUEST));
         expect(usage).toEqual(status === 500 ? undefined : { inputTokens: 0, outputTokens: 0 });
       }
     },
   );
 
   it.each(['drop', 'stop short'] as const)('reports a stream that ends too early as broken: %s', async (does) => {
-    the().play({ does, pieces: PIECES });
-    const error = await failure(drain(the().provider, REQUEST));
+    subject().play({ does, pieces: PIECES });
+    const error = await failure(drain(subject().provider, REQUEST));
     expect(error).toMatchObject({ code: 'MODEL_STREAM_BROKEN', retryable: true });
     expect(error.usage).not.toEqual({ inputTokens: 0, outputTokens: 0 });
   });
 }
 
-function describeEndings(the: () => ModelContractSubject): void {
+function describeEndings(subject: () => ModelContractSubject): void {
   it('ends an aborted stream and keeps no connection', async () => {
-    the().play({ does: 'hang', pieces: PIECES });
+    subject().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
     const reading = (async (): Promise<void> => {
-      for await (const event of the().provider.stream(REQUEST, { signal: caller.signal })) {
+      for await (const event of subject().provider.stream(REQUEST, { signal: caller.signal })) {
         if (event.type === 'text') caller.abort();
       }
     })();
     expect(await failure(reading)).toMatchObject({ code: 'CALL_ABORTED', retryable: false });
-    await noneBusy(the());
+    await noneBusy(subject());
   });
 
   it('ends an aborted call and keeps no connection', async () => {
-    the().play({ does: 'hang', pieces: PIECES });
+    subject().play({ does: 'hang', pieces: PIECES });
     const caller = new AbortController();
-    const call = failure(the().provider.complete(REQUEST, { signal: caller.signal }));
-    await until('the call has arrived', () => the().calls() === 1);
+    const call = failure(subject().provider.complete(REQUEST, { signal: caller.signal }));
+    await until('the call has arrived', () => subject().calls() === 1);
     caller.abort();
     expect((await call).code).toBe('CALL_ABORTED');
-    await noneBusy(the());
+    await noneBusy(subject());
   });
 
   it('sends nothing if the signal is already aborted', async () => {
     const options = { signal: AbortSignal.abort() };
-    expect((await failure(the().provider.complete(REQUEST, options))).code).toBe('CALL_ABORTED');
-    expect((await failure(drain(the().provider, REQUEST, options))).code).toBe('CALL_ABORTED');
-    expect(the().calls()).toBe(0);
+    expect((await failure(subject().provider.complete(REQUEST, options))).code).toBe('CALL_ABORTED');
+    expect((await failure(drain(subject().provider, REQUEST, options))).code).toBe('CALL_ABORTED');
+    expect(subject().calls()).toBe(0);
   });
 
   it('ends the call when the caller stops reading', async () => {
-    the().play({ does: 'hang', pieces: PIECES });
-    for await (const event of the().provider.stream(REQUEST)) if (event.type === 'text') break;
-    await noneBusy(the());
-    expect(the().calls()).toBe(1);
+    subject().play({ does: 'hang', pieces: PIECES });
+    for await (const event of subject().provider.stream(REQUEST)) if (event.type === 'text') break;
+    await noneBusy(subject());
+    expect(subject().calls()).toBe(1);
   });
 
   it('keeps no connection in use after an answer', async () => {
-    the().play({ does: 'say', pieces: PIECES, usage: USAGE });
-    await drain(the().provider, REQUEST);
-    await noneBusy(the());
-    expect(the().calls()).toBe(1);
+    subject().play({ does: 'say', pieces: PIECES, usage: USAGE });
+    await drain(subject().provider, REQUEST);
+    await noneBusy(subject());
+    expect(subject().calls()).toBe(1);
   });
 }
 

@@ -60,6 +60,18 @@ describe('S1.10 the reader of an A2A task', () => {
     expect(events.at(-1)).toMatchObject({ result: { parts } });
   });
 
+  it('rejects an event of another task', () => {
+    const begun = { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } };
+    const status = { state: 'TASK_STATE_COMPLETED' };
+    const artifact = { artifactId: 'a', parts: [{ text: 'For another caller' }] };
+    const foreign = [
+      { task: { id: 'other', contextId: 'c', status, artifacts: [artifact] } },
+      { statusUpdate: { taskId: 'other', contextId: 'c', status } },
+      { artifactUpdate: { taskId: 'other', contextId: 'c', artifact } },
+    ];
+    for (const event of foreign) expect(() => eventsOf([begun, event])).toThrow('sent an event of another task');
+  });
+
   it('returns the message of an agent that creates no task, with its data and files', () => {
     const parts = [{ text: 'Hi' }, { data: { a: 1 } }, { raw: 'AAEC', mediaType: 'image/png', filename: 'a.png' }];
     const events = eventsOf([{ message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts } }]);

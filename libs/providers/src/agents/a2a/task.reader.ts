@@ -61,6 +61,7 @@ export class TaskReader {
 
   /** Reads the complete state of a task. It yields only content that was not yielded before. */
   *task(task: Task): Generator<AgentEvent> {
+    this.checkTask(task.id);
     this.taskId = task.id;
     this.contextId = task.contextId || this.contextId;
     this.metadata = task.metadata ?? this.metadata;
@@ -70,8 +71,16 @@ export class TaskReader {
 
   /** Reads the ids from every event, because the first event of a stream need not be the task. */
   private identify({ taskId, contextId }: { taskId: string; contextId: string }): void {
+    this.checkTask(taskId);
     this.taskId ??= taskId || undefined;
     this.contextId ??= contextId || undefined;
+  }
+
+  /** The content of another task may belong to another caller of the agent. */
+  private checkTask(id: string): void {
+    if (!this.taskId || !id || id === this.taskId) return;
+    this.ended = true;
+    throw new ProviderError('AGENT_ANSWER_UNREADABLE', `${this.label} sent an event of another task.`);
   }
 
   private keepOldState(task: Task): void {
