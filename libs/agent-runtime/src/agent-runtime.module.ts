@@ -65,6 +65,7 @@ import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/run
 import { RunsService } from './runs/runs.service.js';
 import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
+import { HoldRecovery } from './spending/hold.recovery.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
@@ -87,6 +88,7 @@ export class AgentRuntimeModule {
       imports: [DiscoveryModule],
       providers: [
         GuardedAgents,
+        HoldRecovery,
         LedgerSpending,
         library,
         ...toolProviders(tools),

@@ -21,11 +21,12 @@ export class AgentTools {
 
   /** Throws TOOL_UNKNOWN if the filter names tools that do not exist in the namespace (S4.4). */
   checked(filter: ToolFilter | undefined, namespace: string): ToolFilter | undefined {
-    if (filter) this.catalog.checkFilter({ allow: known(filter.allow), deny: known(filter.deny) }, namespace);
+    if (filter) this.catalog.checkFilter({ allow: inCatalog(filter.allow), deny: inCatalog(filter.deny) }, namespace);
     return filter;
   }
 }
 
-function known(names: readonly string[] | undefined): readonly string[] | undefined {
+/** The catalog does not contain the tools that the runtime adds to an agent. */
+function inCatalog(names: readonly string[] | undefined): readonly string[] | undefined {
   return names?.filter((name) => !RUNTIME_TOOLS.has(name));
 }

@@ -77,7 +77,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     this.boxes = this.orderedBoxes();
   }
 
-  /** The agents that this agent may delegate to (S2.4). */
+  /** Sets the agents that this agent may delegate to (S2.4). */
   setRegistry(registry: AgentFactories): void {
     this.registry = registry;
     this.boxes = this.orderedBoxes();
@@ -99,7 +99,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     return this.options.subagents;
   }
 
-  /** An agent that this agent delegates to can inherit it (S4.7). */
+  /** The model of this agent. A delegated agent can inherit it (S4.7). */
   get model(): ModelProvider {
     return this.given.model;
   }
@@ -109,7 +109,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     return this.own;
   }
 
-  /** Adds up the usage of a run. */
+  /** Creates a counter that adds up the usage of a run. */
   newUsage(): UsageSum {
     return new UsageSum(choiceOf(this.given.model)?.prices);
   }

@@ -7,6 +7,7 @@ import {
   type HandleOptions,
 } from '#rollcall/providers';
 import type { CallOutcome, CircuitService, Reporter } from '#rollcall/registry';
+import { WrappedAgent } from './wrapped.agent.js';
 
 /** The reporter of the outcomes of Rollcall's own calls. */
 const RUNTIME: Reporter = { id: 'system:runtime', name: 'runtime' };
@@ -27,30 +28,20 @@ export interface GuardedAgentOptions {
  * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, including
  * a refusal and a reached limit, but the latency of these two is ignored.
  */
-export class GuardedAgent implements Agent {
-  constructor(private readonly options: GuardedAgentOptions) {}
-
-  get name(): string {
-    return this.options.agent.name;
-  }
-
-  get agentType(): Agent['agentType'] {
-    return this.options.agent.agentType;
-  }
-
-  get state(): Agent['state'] {
-    return this.options.agent.state;
+export class GuardedAgent extends WrappedAgent {
+  constructor(private readonly options: GuardedAgentOptions) {
+    super(options.agent);
   }
 
   async *handle(message: AgentMessage, options?: HandleOptions): AsyncGenerator<AgentEvent> {
-    const { agentId, agent, circuits } = this.options;
+    const { agentId, circuits } = this.options;
     const probeId = await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
     let isTimed = true;
     let latencyMs = 0; // excludes the time in which the caller processes events
     let since = performance.now();
     try {
-      for await (const event of agent.handle(message, options)) {
+      for await (const event of this.agent.handle(message, options)) {
         latencyMs += performance.now() - since;
         if (event.type === 'finished') {
           ok = true; // before the yield, because many callers stop reading at this event
@@ -67,10 +58,6 @@ export class GuardedAgent implements Agent {
       if (ok !== undefined) await this.report({ ok, latencyMs: isTimed ? latencyMs : undefined, probeId });
       else if (probeId !== undefined) await this.returnProbe(probeId);
     }
-  }
-
-  async shutdown(): Promise<void> {
-    await this.options.agent.shutdown();
   }
 
   private async report(outcome: CallOutcome): Promise<void> {

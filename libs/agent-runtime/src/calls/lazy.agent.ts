@@ -1,8 +1,8 @@
 import type { Agent, AgentEvent, AgentMessage, HandleOptions } from '#rollcall/providers';
 
 /**
- * An agent that is created by its first call, so that a failed creation is a failed call: a circuit around it counts it. The next
- * call then tries again.
+ * Creates the agent with the first call. If that fails, the call fails, and a circuit around this agent counts the failure. The next
+ * call tries again.
  */
 export class LazyAgent implements Agent {
   private created?: Promise<Agent>;

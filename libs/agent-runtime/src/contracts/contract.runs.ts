@@ -6,6 +6,7 @@ import type { Run } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
 import { isFinal } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
+import { reportedUsage, tokensOf } from './run.cost.js';
 
 const NAME = 'contracts.runs';
 const EVERY_MS = 1_000;
@@ -25,6 +26,9 @@ export class ContractRuns implements OnApplicationBootstrap {
     everyMs: () => EVERY_MS,
     onError: (error) => this.faults.report(NAME, error),
   });
+
+  /** Each pass checks the runs of the next contracts, so that long runs do not delay the outcomes of others. */
+  private position = 0;
 
   constructor(
     private readonly outcomes: ContractOutcomes,
@@ -46,16 +50,18 @@ export class ContractRuns implements OnApplicationBootstrap {
   }
 
   async pass(): Promise<void> {
-    for (const contract of await this.outcomes.awaitingRun(BATCH)) {
-      await (contract.runId === null ? this.start(contract) : this.follow(contract, contract.runId));
-    }
+    for (const contract of await this.outcomes.awaitingStart(BATCH)) await this.start(contract);
+    const running = await this.outcomes.awaitingOutcome(this.position, BATCH);
+    for (const contract of running) await this.follow(contract, contract.runId ?? '');
+    this.position = running.length < BATCH ? 0 : (running.at(-1)?.seq ?? 0);
   }
 
   private async start(contract: Contract): Promise<void> {
-    const { namespace, winner, task, by, reserve, limits } = contract;
+    const { namespace, winner, task, by, reserve } = contract;
     const target = { agent: localIdOf(winner ?? '') };
-    const limit = { tokens: reserve.tokens || null, microUsd: reserve.microUsd ?? limits.price };
     try {
+      const microUsd = Math.max(1, reserve.microUsd ?? (await this.outcomes.priceOf(contract))); // a run needs a budget above 0
+      const limit = { tokens: reserve.tokens || null, microUsd };
       await this.outcomes.startRun(contract, async () => {
         return (await this.runs.start({ namespace, target, input: message(task).parts, limit, by })).id;
       });
@@ -64,21 +70,30 @@ export class ContractRuns implements OnApplicationBootstrap {
     }
   }
 
-  /** The award fails if the run cannot be started for some time. */
+  /** The award fails if the run cannot be started for some time. The outcome contains the reason. */
   private async onNotStarted(contract: Contract, error: unknown): Promise<void> {
-    this.faults.report(NAME, error);
+    if (!(error instanceof DomainError)) return this.faults.report(NAME, error);
     const now = await this.outcomes.now();
-    if (!(error instanceof DomainError) || now - (contract.endedAt ?? now) < START_WITHIN_MS) return;
-    await this.outcomes.record(contract, SYSTEM, { ok: false, microUsd: 0, tokens: 0, ms: null });
+    if (now - (contract.endedAt ?? now) < START_WITHIN_MS) return;
+    const reason = `The run could not be started: ${error.message}`;
+    await this.outcomes.record(contract, SYSTEM, { ok: false, reason, microUsd: 0, tokens: 0, ms: null });
   }
 
   private async follow(contract: Contract, id: string): Promise<void> {
     const { namespace } = contract;
-    const { run, subtree } = await this.reader.tree({ namespace, id });
+    const tree = await this.reader.tree({ namespace, id });
+    const { run } = tree;
     if (!isFinal(run.state)) return;
-    const { tokens, microUsd } = subtree;
-    await this.outcomes.record(contract, SYSTEM, { ok: run.state === 'completed', microUsd, tokens, ms: timeOf(run) });
+    const usage = reportedUsage(tree);
+    const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: timeOf(run) };
+    const isOk = run.state === 'completed';
+    await this.outcomes.record(contract, SYSTEM, { ok: isOk, ...(!isOk && { reason: reasonOf(run) }), ...cost });
   }
+}
+
+function reasonOf({ state, result }: Run): string {
+  const { error, detail, reason } = result ?? {};
+  return `The run is ${state}: ${error?.message ?? detail ?? reason ?? 'it has no result'}`;
 }
 
 function timeOf({ startedAt, createdAt, finishedAt }: Run): number | null {

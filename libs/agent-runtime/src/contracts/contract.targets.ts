@@ -6,9 +6,7 @@ import {
   ContractOutcomes,
   ContractSelection,
   DEFAULT_SELECTION_MS,
-  Directory,
 } from '#rollcall/registry';
-import { AgentConnector } from '../delegation/agent.connector.js';
 import { DelegationTargetUnknownError } from '../delegation/delegation.errors.js';
 import {
   type DelegationResult,
@@ -18,8 +16,9 @@ import {
   type ListedTarget,
   type WantedAgent,
 } from '../delegation/delegation.targets.js';
-import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import type { RunContext } from '../loop/run.context.js';
+import { tokensOf } from './run.cost.js';
+import { WinnerConnector } from './winner.connector.js';
 
 const NOT_HERE = 'Use list_agents, another strategy, or do the task yourself.';
 
@@ -29,9 +28,7 @@ export class ContractTargets implements DelegationTargets {
   constructor(
     private readonly selection: ContractSelection,
     private readonly outcomes: ContractOutcomes,
-    private readonly directory: Directory,
-    private readonly connector: AgentConnector,
-    private readonly hosted: HostedAgents,
+    private readonly winners: WinnerConnector,
   ) {}
 
   async list(): Promise<readonly ListedTarget[]> {
@@ -42,19 +39,24 @@ export class ContractTargets implements DelegationTargets {
   async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget | undefined> {
     if ('name' in wanted || wanted.prefer !== CONTRACT_NET) return undefined;
     const contract = await this.auction(wanted, run);
-    const name = localIdOf(contract.winner ?? '');
-    if (isOnPath(name, run) || (wanted.among && !wanted.among.has(name)))
-      throw new DelegationTargetUnknownError(`The auction chose ${name}, which this run cannot call. ${NOT_HERE}`);
     await this.selection.release(contract); // the delegated run reserves and pays for itself
-    return { ...(await this.connect(name, run)), ended: async (result) => await this.record(contract, result) };
+    try {
+      const target = await this.winners.connect(run.namespace, localIdOf(contract.winner ?? ''));
+      return { ...target, ended: async (result) => await this.record(contract, result) };
+    } catch (error) {
+      await this.record(contract, { ok: false });
+      throw error;
+    }
   }
 
+  /** Invites only agents that this run can call. */
   private async auction(wanted: Exclude<WantedAgent, { name: string }>, run: RunContext): Promise<Contract> {
-    const { capabilities, task = capabilities.join(', '), waitMs = DEFAULT_SELECTION_MS } = wanted;
+    const { capabilities, task = capabilities.join(', '), waitMs = DEFAULT_SELECTION_MS, among } = wanted;
     const { namespace, runId } = run;
     const by = `run:${runId}`;
-    const payer = qualifiedId(namespace, by);
-    const { contract } = await this.selection.select({ namespace, capabilities, task, waitMs, by, payer });
+    const request = { namespace, capabilities, task, waitMs, by, payer: qualifiedId(namespace, by) };
+    const accepts = (agentId: string): boolean => !isOnPath(agentId, run) && (!among || among.has(agentId));
+    const { contract } = await this.selection.select({ ...request, rules: { accepts, mustRun: true } });
     if (contract.state === 'confirmed') return contract;
     const why = contract.expiryReason ?? 'the time is over';
     throw new DelegationTargetUnknownError(
@@ -62,18 +64,8 @@ export class ContractTargets implements DelegationTargets {
     );
   }
 
-  /** An agent with an address is called over it, and any other one must be hosted by this replica. */
-  private async connect(name: string, { namespace }: RunContext): Promise<DelegationTarget> {
-    const record = this.directory.find(qualifiedId(namespace, name))?.record;
-    const connection = record && this.connector.connect(record);
-    const registered = record && { agentId: name, costModel: record.costModel };
-    if (connection) return { name, agent: connection.agent, registered, close: async () => await connection.release() };
-    const use = await this.hosted.use({ namespace, name });
-    return { name, agent: use.agent, registered, close: async () => await Promise.resolve(use.release()) };
-  }
-
   private async record({ namespace, id, by }: Contract, { ok, usage = {} }: DelegationResult): Promise<void> {
-    const { costMicroUsd: microUsd = null } = usage;
-    await this.outcomes.record({ namespace, id }, { by, mayManage: false }, { ok, microUsd, tokens: null, ms: null });
+    const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: null };
+    await this.outcomes.record({ namespace, id }, { by, mayManage: false }, { ok, ...cost });
   }
 }

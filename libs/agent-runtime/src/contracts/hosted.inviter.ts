@@ -18,7 +18,13 @@ import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
 
 /** Expected when the auction has closed, or the agent has left, in the meantime. */
-const OVER: ReadonlySet<string> = new Set(['BID_LATE', 'CONTRACT_NOT_AWARDED', 'REGISTER_AGAIN', 'STALE_GENERATION']);
+const OVER: ReadonlySet<string> = new Set([
+  'BID_LATE',
+  'CONTRACT_CLOSED',
+  'CONTRACT_NOT_AWARDED',
+  'REGISTER_AGAIN',
+  'STALE_GENERATION',
+]);
 
 /**
  * Invites the agents that this replica hosts. An agent that implements `bid` is asked for a bid; any other agent refuses. The award of
@@ -30,7 +36,7 @@ export class HostedInviter implements Inviter {
     private readonly host: AgentHost,
     private readonly bidding: ContractBidding,
     private readonly clock: RegistryClock,
-    inviters: ContractInviters,
+    private readonly inviters: ContractInviters,
   ) {
     inviters.add(this);
   }
@@ -45,23 +51,47 @@ export class HostedInviter implements Inviter {
     try {
       if (notice.kind === 'bid') await this.bid(agent, notice);
       if (notice.kind === 'award') await this.bidding.confirm(notice.contract, claimOf(agent));
-      if (notice.kind === 'lost') await this.using(agent, async (one) => one.lost?.(notice.contract.id));
+      if (notice.kind === 'lost') await this.using(agent, async (one) => one.lost?.(notice.contract.id), true);
     } catch (error) {
       if (!(error instanceof RegistryError && OVER.has(error.code))) throw error;
     }
   }
 
+  /** A bid that fails or is invalid is a refusal, so that the auction does not wait for it. */
   private async bid(agent: SpawnedAgent, notice: ContractNotice): Promise<void> {
     const { contract } = notice;
     const leftMs = Math.min(MAX_WINDOW_MS, Math.max(0, contract.deadline - this.clock.now()));
     const signal = AbortSignal.timeout(leftMs);
-    const ask = async (one: Agent): Promise<AgentBid | undefined> => await one.bid?.(toNoticeView(notice), signal);
-    const answer = await this.using(agent, async (one) => await untilAborted(ask(one), signal)).catch(refusalOfBusy);
-    if (!signal.aborted) await this.bidding.bid(contract, claimOf(agent), toRequest(answer));
+    const answer = await untilAborted(this.ask(agent, notice, signal), signal).catch(this.refusalOf);
+    if (signal.aborted) return;
+    try {
+      await this.bidding.bid(contract, claimOf(agent), toRequest(answer));
+    } catch (error) {
+      if (!(error instanceof RegistryError && error.code === 'BID_INVALID')) throw error;
+      await this.bidding.bid(contract, claimOf(agent), { refuse: true, note: error.message });
+    }
   }
 
-  private async using<Result>(agent: SpawnedAgent, work: (agent: Agent) => Promise<Result>): Promise<Result> {
-    const use = await agent.hosted.use();
+  /** An agent that ignores the signal does not keep its place after the deadline. */
+  private async ask(agent: SpawnedAgent, notice: ContractNotice, signal: AbortSignal): Promise<AgentBid | undefined> {
+    const bidOf = async (one: Agent): Promise<AgentBid | undefined> => await one.bid?.(toNoticeView(notice), signal);
+    return await this.using(agent, async (one) =>
+      signal.aborted ? undefined : await untilAborted(bidOf(one), signal),
+    );
+  }
+
+  private readonly refusalOf = (error: unknown): AgentBid => {
+    if (error instanceof AgentBusyError) return { refuse: true, note: 'The agent is busy.' };
+    this.inviters.report(error);
+    return { refuse: true, note: 'The agent failed to bid.' };
+  };
+
+  private async using<Result>(
+    agent: SpawnedAgent,
+    work: (agent: Agent) => Promise<Result>,
+    waits = false,
+  ): Promise<Result> {
+    const use = await agent.hosted.use(waits);
     try {
       return await work(use.agent);
     } finally {
@@ -72,11 +102,6 @@ export class HostedInviter implements Inviter {
   private find(agentId: string): SpawnedAgent | undefined {
     return this.host.find({ namespace: namespaceOf(agentId), name: localIdOf(agentId) });
   }
-}
-
-function refusalOfBusy(error: unknown): AgentBid {
-  if (error instanceof AgentBusyError) return { refuse: true, note: 'The agent is busy.' };
-  throw error;
 }
 
 /** Resolves with undefined when the signal is aborted, also if the agent ignores the signal. */

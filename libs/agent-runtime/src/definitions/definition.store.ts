@@ -10,6 +10,7 @@ export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
 const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace, name, revision)';
+const FIND = `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name = $2`;
 
 @Injectable()
 export class DefinitionStore {
@@ -50,8 +51,7 @@ export class DefinitionStore {
   }
 
   async find(namespace: string, name: string): Promise<RevisionRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name = $2`;
-    return (await this.db.query<RevisionRow>(sql, [namespace, name]))[0];
+    return (await this.db.query<RevisionRow>({ name: 'definition_find', text: FIND }, [namespace, name]))[0];
   }
 
   /** Locks the definition until the transaction ends, and returns its current revision. */

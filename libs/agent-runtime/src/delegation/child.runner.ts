@@ -50,7 +50,7 @@ export interface ChildRunnerOptions {
   readonly log?: Pick<LoggerService, 'error'>;
 }
 
-/** The parts of a delegation that exist from its begin to its end. */
+/** What a delegation uses from its start to its end. */
 interface Started {
   readonly target: DelegationTarget;
   readonly context: RunContext;
@@ -76,10 +76,11 @@ export class ChildRunner {
     const remainingMs = Math.min((run.deadline ?? Infinity) - now(), childTimeoutMs);
     const scope = new ChildScope(signal, child.siblings, remainingMs);
     try {
-      const target = await this.open(child.wanted, run);
+      const current = await this.open(child.wanted, run);
+      const call = { turn, callId, index: child.index };
+      const place = withDeadline(childContext(run, current.name, call), now() + remainingMs);
+      const target = await this.pinned(current, place, run);
       try {
-        const call = { turn, callId, index: child.index };
-        const place = withDeadline(childContext(run, target.name, call), now() + remainingMs);
         return await this.call({ target, context: place, scope }, child, context);
       } finally {
         await target.close().catch((error: unknown) => this.report(run, error));
@@ -100,11 +101,26 @@ export class ChildRunner {
         `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
       );
     try {
-      checkPath(target.name, run); // capabilities, or a name that stands for another one
+      checkPath(target.name, run); // the wanted capabilities or name can lead to an agent with another name
       this.options.prepare?.(target);
       return target;
     } catch (error) {
       await target.close();
+      throw error;
+    }
+  }
+
+  /** A delegated run that was interrupted continues on the revision that it was started with. */
+  private async pinned(current: DelegationTarget, place: RunContext, run: RunContext): Promise<DelegationTarget> {
+    const { name, definition } = current;
+    try {
+      const revision = definition && (await this.options.recorder?.revisionOf(place));
+      if (revision === undefined || revision === definition?.revision) return current;
+      const pinned = await this.open({ name, revision }, run);
+      await current.close();
+      return pinned;
+    } catch (error) {
+      await current.close();
       throw error;
     }
   }

@@ -39,9 +39,9 @@ export class ChildScope {
 
   private end(by: EndedBy): void {
     this.endedBy ??= by;
-    const isLate = by === 'deadline';
+    const isPastDeadline = by === 'deadline';
     this.controller.abort(
-      isLate ? new DeadlineReached() : new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.'),
+      isPastDeadline ? new DeadlineReached() : new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.'),
     );
   }
 }

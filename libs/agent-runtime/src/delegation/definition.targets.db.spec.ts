@@ -4,6 +4,7 @@ import { callTool, callTools, say, ScriptedModel, type Step } from '#rollcall/pr
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { answers, FakeAgent, fails } from '../testing/fake.agent.js';
 import { type TestRuntime, testRuntime } from '../testing/index.js';
+import { aRun } from '../testing/tool-calls.js';
 
 const KEY = 'sk-0123456789';
 
@@ -235,6 +236,28 @@ describe('subagents of a definition', () => {
       false,
       true,
     ]);
+  });
+});
+
+describe('the target of a definition', () => {
+  it('B6 S2.4 has the wanted revision, or else the current one', async () => {
+    await define('helper', { description: 'The first helper.' });
+    const content = { description: 'The second helper.', model: { vendor: 'test', model: 'helper' } };
+    const key = { namespace: 'default', name: 'helper' };
+    await here.definitions.replace({ ...key, content, source: 'rest', by: 'key:test' });
+    const { targets } = here.delegation.services;
+    for (const [revision, used] of [
+      [1, 1],
+      [2, 2],
+      [undefined, 2],
+    ] as const) {
+      const target = await targets?.open({ name: 'helper', ...(revision && { revision }) }, aRun());
+      expect(target?.definition).toEqual({ name: 'helper', revision: used });
+      await target?.close();
+    }
+    await expect(targets?.open({ name: 'helper', revision: 3 }, aRun())).rejects.toMatchObject({
+      code: 'DEFINITION_REVISION_NOT_FOUND',
+    });
   });
 });
 

@@ -39,7 +39,10 @@ export class DefinitionTargets implements DelegationTargets {
     const { namespace } = context;
     const found = 'name' in wanted ? wanted.name : await this.nameOf(wanted, context);
     const definition = found === undefined ? undefined : await this.definitions.find({ namespace, name: found });
-    return definition && (await this.build(definition, model));
+    if (!definition) return undefined;
+    const revision = 'name' in wanted ? wanted.revision : undefined;
+    const isOther = revision !== undefined && revision !== definition.revision;
+    return await this.build(isOther ? await this.definitions.revision(definition, revision) : definition, model);
   }
 
   private async build(

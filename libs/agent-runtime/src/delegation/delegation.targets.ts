@@ -4,7 +4,8 @@ import type { RunContext } from '../loop/run.context.js';
 
 /** The agent that a model asks for: one by name, or the best one with all these capabilities. */
 export type WantedAgent =
-  | { readonly name: string }
+  /** `revision` of its definition; the current one by default. Agents without a definition ignore it. */
+  | { readonly name: string; readonly revision?: number }
   /** `prefer` is the name of a strategy of the ranking. Only the agents in `among` are considered, if it is present. */
   | {
       readonly capabilities: readonly string[];

@@ -7,6 +7,7 @@ import {
   type AgentResult,
   type HandleOptions,
 } from '#rollcall/providers';
+import { WrappedAgent } from '../calls/wrapped.agent.js';
 import { ChildPayment, type PaymentOptions } from './child.payment.js';
 import type { DelegationTarget } from './delegation.targets.js';
 import { GracePeriod } from './grace.period.js';
@@ -23,31 +24,14 @@ export function paidAgent(target: DelegationTarget, options: PaymentOptions | un
   return !options || target.agent.agentType === 'in-process' ? target.agent : new PaidAgent(target, options);
 }
 
-class PaidAgent implements Agent {
+class PaidAgent extends WrappedAgent {
   private readonly log = new Logger('runs');
-  private readonly agent: Agent;
 
   constructor(
     private readonly target: DelegationTarget,
     private readonly options: PaymentOptions,
   ) {
-    this.agent = target.agent;
-  }
-
-  get name(): string {
-    return this.agent.name;
-  }
-
-  get agentType(): Agent['agentType'] {
-    return this.agent.agentType;
-  }
-
-  get state(): Agent['state'] {
-    return this.agent.state;
-  }
-
-  async shutdown(): Promise<void> {
-    await this.agent.shutdown();
+    super(target.agent);
   }
 
   async *handle(message: AgentMessage, options: HandleOptions = {}): AsyncGenerator<AgentEvent> {

@@ -1,4 +1,5 @@
 import type { Agent } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
 import type { DelegationTarget } from './delegation.targets.js';
 
 /** Records delegated runs. Its implementation is a part of durable runs; without it, delegated runs leave no record. */
@@ -8,4 +9,6 @@ export abstract class RunRecorder {
    * same delegated run continues where it was interrupted, or returns the recorded result.
    */
   abstract recorded(target: DelegationTarget): Agent;
+  /** The revision of the definition that a run was started with; undefined if the run does not exist or has no definition. */
+  abstract revisionOf(run: RunContext): Promise<number | undefined>;
 }

@@ -10,7 +10,7 @@ import type { SpecDiagnostic } from '../spec-files/spec.tree.js';
 export class SpecIntake {
   constructor(private readonly validator: DefinitionValidator) {}
 
-  /** Lets the parser report unknown names with their lines. */
+  /** Returns options with which the parser reports each unknown name with its line. */
   optionsFor(namespace: string, strict = false): SpecOptions {
     const { tools, models, skills } = this.validator.known(namespace);
     return { strict, knownTools: tools.tools, knownModels: models, knownSkills: skills };

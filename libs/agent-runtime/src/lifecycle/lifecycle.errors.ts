@@ -6,8 +6,12 @@ export class AgentBusyError extends RuntimeError {
   readonly code = 'AGENT_BUSY';
   override readonly retryAfterMs = 1_000;
 
-  constructor(name: string, limit: number) {
-    super(`The agent ${show(name)} has as many calls as its maxConcurrency allows (${limit}). Try again later.`);
+  constructor(name: string, limit: number, cause?: unknown) {
+    const reason =
+      cause === undefined
+        ? `has as many calls as its maxConcurrency allows (${limit})`
+        : 'gets too many new runs at the same time';
+    super(`The agent ${show(name)} ${reason}. Try again later.`, { cause });
   }
 }
 

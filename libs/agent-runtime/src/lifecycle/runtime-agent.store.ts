@@ -38,6 +38,7 @@ const VALUES_OF = [
 ] as const;
 /** The registry decides whether an agent is live: the lease of a dead replica's agent expires. */
 const LIVE = 'runtime_agent AS h JOIN agent AS a USING (agent_id, generation) WHERE a.left_at IS NULL';
+const FIND = `SELECT ${COLUMNS} FROM ${LIVE} AND h.agent_id = $1`;
 
 @Injectable()
 export class RuntimeAgentStore {
@@ -76,8 +77,7 @@ export class RuntimeAgentStore {
   }
 
   async find(agentId: string): Promise<RuntimeAgentRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM ${LIVE} AND h.agent_id = $1`;
-    return (await this.db.query<RuntimeAgentRow>(sql, [agentId]))[0];
+    return (await this.db.query<RuntimeAgentRow>({ name: 'runtime_agent_find', text: FIND }, [agentId]))[0];
   }
 
   /** Whether any live agent has this id, hosted by a replica or external. */

@@ -4,7 +4,7 @@ import type { Step } from './step.js';
 
 type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
 
-/** A tool call of the last reply, and what the steps say about it. */
+/** A tool call of the last reply, and what the steps record about it. */
 export interface OpenCall {
   readonly call: ToolCallPart;
   result?: ToolResultPart;
@@ -26,11 +26,11 @@ export function openCalls(openSteps: readonly Step[]): OpenCall[] {
   if (!reply) return [];
   const calls: OpenCall[] = [];
   for (const part of reply.content) if (part.type === 'tool-call') calls.push({ call: part });
-  for (const step of openSteps) note(calls, step);
+  for (const step of openSteps) applyToCalls(calls, step);
   return calls;
 }
 
-function note(calls: OpenCall[], step: Step): void {
+function applyToCalls(calls: OpenCall[], step: Step): void {
   if (step.type === 'tool-called') {
     const open = find(calls, step.call.id);
     if (open) open.called = step;

@@ -1,7 +1,7 @@
 import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcall/providers';
 import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { CallSurroundings } from '../tools/running.call.js';
+import type { CallEnvironment } from '../tools/running.call.js';
 import type { CallMemory } from '../tools/run.memory.js';
 import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
@@ -138,10 +138,10 @@ class ReactRun {
     const { turn } = this.state;
     this.activity.begin();
     try {
-      const surroundings = this.surroundings(turn);
-      const { output, failed } = await this.parts.executor.execute(call, this.tools, surroundings);
+      const environment = this.environment(turn);
+      const { output, failed } = await this.parts.executor.execute(call, this.tools, environment);
       const step: Step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output };
-      const memory = surroundings.memory.changes;
+      const memory = environment.memory.changes;
       this.finish(failed || memory ? { ...step, ...(failed && { failed }), ...(memory && { memory }) } : step);
     } catch (error) {
       this.activity.fail(error);
@@ -161,7 +161,7 @@ class ReactRun {
     this.activity.finish({ type: 'step', step });
   }
 
-  private surroundings(turn: number): CallSurroundings & { memory: CallMemory } {
+  private environment(turn: number): CallEnvironment & { memory: CallMemory } {
     const { context: run, state } = this.call;
     this.memory ??= this.parts.memory(state.memory);
     return { run, turn, signal: this.activity.signal, memory: this.memory.ofCall(), progress: this.progress };

@@ -23,7 +23,7 @@ export class RunActivity {
   private readonly timer?: NodeJS.Timeout;
   private pending = 0;
   private failure?: { error: unknown };
-  private isLate = false;
+  private isPastDeadline = false;
   private wake?: () => void;
 
   constructor(
@@ -33,7 +33,7 @@ export class RunActivity {
     if (caller.aborted) return;
     caller.addEventListener('abort', this, { once: true });
     if (remainingMs === null) return;
-    if (remainingMs <= 0) this.isLate = true;
+    if (remainingMs <= 0) this.isPastDeadline = true;
     else if (remainingMs <= MAX_TIMER_MS) this.timer = setTimeout(() => this.expire(), remainingMs);
   }
 
@@ -88,7 +88,7 @@ export class RunActivity {
 
   throwIfOver(): void {
     if (this.caller.aborted) throw cancelled(this.caller);
-    if (this.isLate) throw new DeadlineReached();
+    if (this.isPastDeadline) throw new DeadlineReached();
   }
 
   /** Aborts the work in progress, and waits for it for a limited time. */
@@ -115,7 +115,7 @@ export class RunActivity {
   }
 
   private expire(): void {
-    this.isLate = true;
+    this.isPastDeadline = true;
     this.controller.abort(new DeadlineReached());
     this.wake?.();
   }

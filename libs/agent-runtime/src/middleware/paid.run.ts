@@ -96,7 +96,7 @@ export class PaidRun implements RunObserver {
 
   /** The stored step contains the charge, so the run does not wait for it: it is made at the latest when the run resumes. */
   onNext(): undefined {
-    const settled = this.replies.isDue ? this.replies.settle() : undefined;
+    const settled = this.replies.isDue ? this.replies.settle('later') : undefined;
     if (!(settled instanceof Promise)) return;
     settled.catch(() => undefined); // the next call or the end of the run reports the error
     this.settling = settled;
@@ -114,7 +114,7 @@ export class PaidRun implements RunObserver {
     if (!this.opened) throw new Error('the budget of the run is not open');
     const { account, notice, limit } = this.opened;
     if (this.settling) await this.settling;
-    if (this.replies.isOpen) await this.replies.settle(); // a middleware rejected the reply, so it has no step
+    if (this.replies.isOpen) await this.replies.settle('now'); // a middleware rejected the reply, so it has no step
     const terms = termsOf(call.model);
     if (limit.microUsd !== null && !terms.prices)
       throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);

@@ -26,7 +26,7 @@ class TimedRun implements RunEvents {
   private readonly controller = new AbortController();
   private events?: RunEvents;
   private timer?: NodeJS.Timeout;
-  /** `expired`: aborted at the time limit. `abandoned`: aborted, but it did not end in the grace time. */
+  /** `expired`: aborted at the time limit. `abandoned`: aborted, but it did not end within the grace period. */
   private state: 'new' | 'running' | 'expired' | 'abandoned' | 'ended' = 'new';
   /** Present while the reader waits for an event. */
   private answer?: (result: RunResult) => void;

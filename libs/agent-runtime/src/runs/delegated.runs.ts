@@ -9,9 +9,11 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import { WrappedAgent } from '../calls/wrapped.agent.js';
 import { isDeadline } from '../delegation/child.scope.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
+import type { RunContext } from '../loop/run.context.js';
 import { recordedCall } from './agent.call.js';
 import { Progress, type RecordedCall } from './recorded.call.js';
 import type { RunJournal } from './run.journal.js';
@@ -40,18 +42,27 @@ const LATE: RunEnd = {
 @Injectable()
 export class DelegatedRuns extends RunRecorder {
   private readonly scopes = new Map<string, RunScope>();
+  private readonly resumed = new WeakSet<RunScope>();
 
   constructor(private readonly records: RunRecords) {
     super();
   }
 
-  /** Records the delegated runs of this tree, until the returned function is called. */
-  follow(scope: RunScope): () => void {
+  /** Records the delegated runs of this tree, until the returned function is called. `isResumed`: it was executed before. */
+  follow(scope: RunScope, isResumed: boolean): () => void {
     const { rootId } = scope.fence;
     this.scopes.set(rootId, scope);
+    if (isResumed) this.resumed.add(scope);
     return () => {
       if (this.scopes.get(rootId) === scope) this.scopes.delete(rootId);
     };
+  }
+
+  /** Only a tree that was interrupted has a run of this id already. */
+  async revisionOf({ namespace, rootRunId, runId: id }: RunContext): Promise<number | undefined> {
+    const scope = this.scopes.get(rootRunId);
+    if (!scope || !this.resumed.has(scope)) return undefined;
+    return (await this.records.find({ namespace, id }))?.definition?.revision;
   }
 
   recorded(target: DelegationTarget): Agent {
@@ -144,25 +155,11 @@ function recordedResult({ run, steps }: RecordedRun): AgentEvent {
   throw new ProviderError('AGENT_CRASHED', run.result?.error?.message ?? 'The delegated run was interrupted.');
 }
 
-class RecordedAgent implements Agent {
+class RecordedAgent extends WrappedAgent {
   constructor(
-    private readonly agent: Agent,
+    agent: Agent,
     readonly handle: Agent['handle'],
-  ) {}
-
-  get name(): string {
-    return this.agent.name;
-  }
-
-  get agentType(): Agent['agentType'] {
-    return this.agent.agentType;
-  }
-
-  get state(): Agent['state'] {
-    return this.agent.state;
-  }
-
-  async shutdown(): Promise<void> {
-    await this.agent.shutdown();
+  ) {
+    super(agent);
   }
 }

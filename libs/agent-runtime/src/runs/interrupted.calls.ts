@@ -1,7 +1,7 @@
 import { toUserMessage } from '../agents/message.mapper.js';
 import { openCalls } from '../loop/open.turn.js';
 import type { PendingApproval } from '../loop/run.outcome.js';
-import type { RunState } from '../loop/run.state.js';
+import { resume, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import type { AgentStep, RunStep } from './run.step.js';
@@ -23,6 +23,11 @@ export function toLoopSteps(steps: readonly RunStep[]): Step[] {
 
 function isLoopStep(step: Step | AgentStep): step is Step {
   return !AGENT_STEPS.has(step.type);
+}
+
+/** Whether a call of the model follows these steps, so that it may have been in progress when the run was interrupted. */
+export function isCallingModel(steps: readonly RunStep[]): boolean {
+  return resume(toLoopSteps(steps)).openSteps.length === 0;
 }
 
 /** The calls of the loop that were in progress when the run was interrupted, and that must not be repeated without a decision. */

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import type { Run } from './run.js';
 import { RunStore } from './run.store.js';
 import type { ChosenAgent } from './run.targets.js';
+
+type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 
 /** What must be possible before a run exists: its namespace, its budget, and a place among the runs of its agent. */
 @Injectable()
@@ -21,11 +23,22 @@ export class RunAdmission {
     if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
   }
 
-  /** Rejects with AGENT_BUSY if the agent has as many runs as it accepts. Until the transaction ends, no other run of it can start. */
-  async checkRoom(namespace: string, { agentId, maxRuns }: Pick<ChosenAgent, 'agentId' | 'maxRuns'>): Promise<void> {
+  /** Rejects with AGENT_BUSY if the agent has as many runs as it accepts. */
+  async checkRoom(namespace: string, { agentId, maxRuns }: BusyAgent): Promise<void> {
     if (maxRuns === null) return;
-    const runs = await this.store.lockAndCount(namespace, agentId);
-    if (runs >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
+    if ((await this.store.countActive(namespace, agentId)) >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
+  }
+
+  /** Like `checkRoom`. Until the transaction ends, no other run of the agent can start. */
+  async holdRoom(namespace: string, agent: BusyAgent): Promise<void> {
+    const { agentId, maxRuns } = agent;
+    if (maxRuns === null) return;
+    try {
+      await this.store.lockStarts(namespace, agentId);
+    } catch (error) {
+      throw error instanceof DatabaseBusyError ? new AgentBusyError(agentId, maxRuns, error) : error;
+    }
+    await this.checkRoom(namespace, agent);
   }
 
   /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. The agent is charged if it has a budget. */
@@ -34,8 +47,11 @@ export class RunAdmission {
   }
 
   /** Opens the budget of the run, in the transaction that stores the run. */
-  async openBudget({ namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>): Promise<void> {
-    await this.spending.createRun({ namespace, runId, parentRunId: null, limit });
+  async openBudget(
+    { namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>,
+    parentRunId: string | null = null,
+  ): Promise<void> {
+    await this.spending.createRun({ namespace, runId, parentRunId, limit });
   }
 }
 

@@ -34,3 +34,13 @@ export function stepOf(run: DecidableRun, decision: RunDecision): DecidedStep {
       : { ...decided, ...(reason !== undefined && { reason }) };
   return { runId, step, result: rest };
 }
+
+/** Whether the decision repeats the recorded one. Rejects another decision about the same call, with the same input. */
+export function isRepeated(made: RunStep | undefined, { inputHash, approved, output }: RunDecision): boolean {
+  if (made?.type === 'approval-decided') {
+    if (made.inputHash !== inputHash) return false;
+    if (made.approved === approved && output === undefined) return true;
+    throw RunDecisionMismatchError.ofDecided();
+  }
+  return made?.type === 'tool-finished' && made.output === output;
+}

@@ -116,6 +116,10 @@ export class RunDecisionMismatchError extends RuntimeError {
     );
   }
 
+  static ofDecided(): RunDecisionMismatchError {
+    return new RunDecisionMismatchError('Another decision about this call was made before, and it cannot be changed.');
+  }
+
   static ofOutput(): RunDecisionMismatchError {
     return new RunDecisionMismatchError(
       'The call has not been executed, so it has no output. Send the decision without output; output is for a run that waits for needs_review.',

@@ -43,7 +43,7 @@ export class RunExecution {
    * it continues from its last step.
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
-    const release = this.delegated.follow(scope);
+    const release = this.delegated.follow(scope, run.attempts > 1);
     const progress = new Progress();
     try {
       const recorded = { run, steps: await this.records.stepsOf(run) };

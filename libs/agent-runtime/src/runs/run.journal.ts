@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AgentUsage } from '#rollcall/providers';
-import type { LedgerSpending } from '../spending/ledger.spending.js';
+import type { HoldRecovery } from '../spending/hold.recovery.js';
+import { isCallingModel } from './interrupted.calls.js';
 import type { LiveEvent } from './run.live.js';
 import type { LogEntry } from './run-log.entry.js';
 import { isOutage, type RunLog } from './run.log.js';
@@ -18,7 +19,7 @@ export interface JournalParts {
   readonly watches: RunWatches;
   readonly meter: RunMeter;
   readonly scope: RunScope;
-  readonly spending: Pick<LedgerSpending, 'endHolds'>;
+  readonly holds: HoldRecovery;
 }
 
 /** Records one run while it is executed. Its steps and its end are durable when the methods resolve. */
@@ -65,7 +66,7 @@ export class RunJournal {
   /** Ends what an interrupted execution held: these steps are paid, and calls without a recorded result are charged as held. */
   async endHolds(steps: readonly RunStep[]): Promise<void> {
     const { namespace, id: runId } = this.run;
-    await this.parts.spending.endHolds({ namespace, runId }, chargesIn(reportsIn(steps)));
+    await this.parts.holds.end({ namespace, runId }, chargesIn(reportsIn(steps)), isCallingModel(steps));
   }
 
   /** An event that is not stored. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { LedgerSpending } from '../spending/ledger.spending.js';
-import type { Run } from './run.js';
+import { HoldRecovery } from '../spending/hold.recovery.js';
+import type { Run, RunKey } from './run.js';
 import { RunJournal } from './run.journal.js';
 import { RunLog } from './run.log.js';
 import { RunMeter } from './run.meter.js';
@@ -24,7 +24,7 @@ export class RunRecords {
     private readonly store: RunStore,
     private readonly log: RunLog,
     private readonly watches: RunWatches,
-    private readonly spending: LedgerSpending,
+    private readonly holds: HoldRecovery,
     private readonly meter: RunMeter,
   ) {}
 
@@ -39,9 +39,13 @@ export class RunRecords {
     }
   }
 
+  async find(key: RunKey): Promise<Run | undefined> {
+    return await this.store.find(key);
+  }
+
   journal({ run, steps }: RecordedRun, scope: RunScope): RunJournal {
-    const { log, watches, spending, meter } = this;
-    return new RunJournal({ log, watches, scope, spending, meter }, run, steps.length);
+    const { log, watches, holds, meter } = this;
+    return new RunJournal({ log, watches, scope, holds, meter }, run, steps.length);
   }
 
   /** The definition may have got a new revision between the creation of the run and its first execution. */

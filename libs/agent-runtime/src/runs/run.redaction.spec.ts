@@ -71,6 +71,12 @@ describe('the redaction of a run', () => {
     });
   });
 
+  it('B6 keeps only the type of a step that another version has stored', () => {
+    expect(redactStep({ type: 'from-the-future', text: SECRET } as unknown as RunStep)).toEqual({
+      type: 'from-the-future',
+    });
+  });
+
   it('B6 keeps why a run ended, and removes its answer and all explanations', () => {
     const error = { code: 'MODEL_UNAVAILABLE', message: SECRET };
     const result = { parts: [part], reason: 'budget', detail: SECRET, approvals: [approval], error };

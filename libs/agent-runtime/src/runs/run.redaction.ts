@@ -65,7 +65,14 @@ export function redactStep(step: RunStep): RunStep {
       return pick(step, 'type', 'idempotent');
     case 'finished':
       return { type: step.type, result: redactAgentResult(step.result) };
+    default:
+      return onlyType(step);
   }
+}
+
+/** A step that another version of Rollcall has stored: nothing is known about its fields. */
+function onlyType({ type }: { readonly type: string }): RunStep {
+  return { type } as RunStep;
 }
 
 function redactAgentResult(result: AgentResult): AgentResult {

@@ -1,14 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
-import { LedgerSpending } from '../spending/ledger.spending.js';
+import { HoldRecovery } from '../spending/hold.recovery.js';
+import { isCallingModel } from './interrupted.calls.js';
 import type { Run } from './run.js';
 import { isOutage } from './run.log.js';
 import { type OwnUsage, RunStore } from './run.store.js';
-import { chargesIn, sumOf } from './run.usage.js';
+import { chargesIn, reportsIn, sumOf } from './run.usage.js';
 
 /** A live replica ends the holds of a finished run itself, within this time. */
 const LIVE_MS = 5_000;
 const BATCH = 100;
+const MAX_STEPS = 1_000_000;
 
 type Payer = Pick<Run, 'namespace' | 'id'>;
 
@@ -17,7 +19,7 @@ type Payer = Pick<Run, 'namespace' | 'id'>;
 export class RunSettlement {
   constructor(
     private readonly store: RunStore,
-    private readonly spending: LedgerSpending,
+    private readonly holds: HoldRecovery,
   ) {}
 
   /** No replica reports the usage of a cancelled run. */
@@ -33,7 +35,7 @@ export class RunSettlement {
     try {
       const reports = await this.reportsOf(cancelled);
       const charged = cancelled.map(async ({ namespace, id: runId }) => {
-        await this.spending.chargeRecorded({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+        await this.holds.charge({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
       });
       await Promise.all(charged);
     } catch (error) {
@@ -45,9 +47,10 @@ export class RunSettlement {
   @Periodic('runs.end_holds', 3_000)
   async endHolds(): Promise<number> {
     const ended = await this.store.finishedWithHolds(LIVE_MS, BATCH);
-    const reports = await this.reportsOf(ended);
-    for (const { namespace, id: runId } of ended)
-      await this.spending.endHolds({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+    for (const { namespace, id: runId } of ended) {
+      const steps = (await this.store.steps(runId, 0, MAX_STEPS)).map(({ step }) => step);
+      await this.holds.end({ namespace, runId }, chargesIn(reportsIn(steps)), isCallingModel(steps));
+    }
     return ended.length;
   }
 

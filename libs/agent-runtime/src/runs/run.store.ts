@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
-import { RUNTIME_OWNER } from '../spending/ledger.spending.js';
+import { RUNTIME_OWNER } from '../spending/ledger.hold.js';
 import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -31,6 +31,8 @@ export interface OpenRuns {
   readonly oldestQueuedMs: number;
 }
 
+/** Shorter than the time limit of a statement, so that the caller learns that the agent is busy. */
+const LOCK_TIMEOUT = '2s';
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
@@ -120,15 +122,31 @@ export class RunStore {
     return rows.map(({ runId, seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
   }
 
-  /** Adds a step to a waiting run or to one of its descendants, and puts the run into the queue. The caller has locked the run. */
+  /**
+   * Adds a step to a waiting run or to one of its descendants, and puts the run into the queue, both with the same time. The caller has
+   * locked the run.
+   */
   async continue(id: string, { runId, step, result }: DecidedStep): Promise<void> {
     await this.db.query(
-      `WITH added AS (INSERT INTO run_step (run_id, seq, step)
-         SELECT $3, coalesce(max(seq), 0) + 1, $2 FROM run_step WHERE run_id = $3)
-       UPDATE run SET state = 'queued', state_at = clock_timestamp(), waiting_for = NULL, queued_at = clock_timestamp(),
-         result = $4, ${FREE} WHERE id = $1`,
+      `WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now),
+       added AS (INSERT INTO run_step (run_id, seq, at, step)
+         SELECT $3, coalesce((SELECT max(seq) FROM run_step WHERE run_id = $3), 0) + 1, moment.now, $2 FROM moment)
+       UPDATE run SET state = 'queued', state_at = moment.now, waiting_for = NULL, queued_at = moment.now,
+         result = $4, ${FREE} FROM moment WHERE id = $1`,
       [id, JSON.stringify(step), runId, JSON.stringify(result)],
     );
+  }
+
+  /** The last decision about a call, in any run of the tree. */
+  async findDecision(rootId: string, callId: string): Promise<RunStep | undefined> {
+    const [row] = await this.db.query<{ step: RunStep }>(
+      `SELECT s.step FROM run AS r JOIN run_step AS s ON s.run_id = r.id
+       WHERE r.root_id = $1 AND s.step ->> 'callId' = $2
+         AND (s.step ->> 'type' = 'approval-decided' OR (s.step ->> 'type' = 'tool-finished' AND s.step ->> 'turn' = '0'))
+       ORDER BY s.at DESC, s.seq DESC LIMIT 1`,
+      [rootId, callId],
+    );
+    return row?.step;
   }
 
   /** Cancels all runs of a tree that are not finished, and takes the lease from the replica that executes them. */
@@ -181,19 +199,22 @@ export class RunStore {
     return rows.map(toRun);
   }
 
-  /** Counts the queued and running runs of an agent. Inside a transaction, other calls for this agent wait until it ends. */
-  async lockAndCount(namespace: string, agentId: string): Promise<number> {
-    const [, [row]] = await Promise.all([
-      this.db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.runs:' || $1 || '/' || $2, 0))`, [
-        namespace,
-        agentId,
-      ]),
-      this.db.query<{ runs: number }>(
-        `SELECT count(*)::integer AS runs FROM run
-         WHERE namespace = $1 AND agent_id = $2 AND state IN ('queued', 'running') AND parent_id IS NULL`,
-        [namespace, agentId],
-      ),
+  /** Until the transaction ends, other transactions wait here. Rejects with `DatabaseBusyError` if it waits for too long itself. */
+  async lockStarts(namespace: string, agentId: string): Promise<void> {
+    const key = `rollcall.runs:${namespace}/${agentId}`;
+    await Promise.all([
+      this.db.query(`SELECT set_config('lock_timeout', $1, true)`, [LOCK_TIMEOUT]),
+      this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [key]),
     ]);
+  }
+
+  /** Counts the queued and running runs of an agent. */
+  async countActive(namespace: string, agentId: string): Promise<number> {
+    const [row] = await this.db.query<{ runs: number }>(
+      `SELECT count(*)::integer AS runs FROM run
+       WHERE namespace = $1 AND agent_id = $2 AND state IN ('queued', 'running') AND parent_id IS NULL`,
+      [namespace, agentId],
+    );
     return row?.runs ?? 0;
   }
 

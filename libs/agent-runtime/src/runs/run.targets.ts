@@ -50,6 +50,11 @@ export class RunTargets {
     throw unavailable();
   }
 
+  /** Whether this agent of the registry can execute runs. */
+  async canExecute(record: AgentRecord): Promise<boolean> {
+    return (await this.callable(record)) !== undefined;
+  }
+
   private async byDefault(namespace: string): Promise<ChosenAgent> {
     const name = this.definitions.defaultName(namespace);
     if (!(await this.definitions.has({ namespace, name }))) throw new RunTargetMissingError();

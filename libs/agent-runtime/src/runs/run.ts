@@ -69,6 +69,8 @@ export interface StartRun {
   readonly redactAfterMs?: number;
   /** The principal that starts the run. */
   readonly by: string;
+  /** A run whose budget, and whose ancestors' budgets, pay for this run. */
+  readonly paidBy?: string;
 }
 
 /** Identifies a run for a caller. A run of another namespace does not exist for it. */

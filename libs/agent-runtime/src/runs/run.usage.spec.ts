@@ -1,4 +1,5 @@
-import { stepOf } from './run.decision.js';
+import { isRepeated, stepOf } from './run.decision.js';
+import type { RunStep } from './run.step.js';
 import { chargedUsage, sumOf } from './run.usage.js';
 
 describe('the usage of a run', () => {
@@ -27,5 +28,18 @@ describe('a decision about a call', () => {
       stepOf({ id: 'r', state: 'waiting', waitingFor, result }, decision);
     expect(of('needs_review')).toMatchObject({ runId: 'r', step: { type: 'tool-finished', output: 'paid' } });
     expect(() => of('approval')).toThrow('The call has not been executed, so it has no output.');
+  });
+
+  it('B6 repeats the recorded one if it is equal, and is rejected if it differs', () => {
+    const decision = { callId: 'c', inputHash: 'h', approved: true };
+    const decided: RunStep = { type: 'approval-decided', ...decision };
+    expect(isRepeated(decided, { ...decision, reason: 'again' })).toBe(true);
+    expect(isRepeated(decided, { ...decision, inputHash: 'other' })).toBe(false);
+    expect(isRepeated(undefined, decision)).toBe(false);
+    for (const other of [{ approved: false }, { output: 'paid' }])
+      expect(() => isRepeated(decided, { ...decision, ...other })).toThrow('Another decision about this call');
+    const finished: RunStep = { type: 'tool-finished', turn: 0, callId: 'c', name: 'pay', output: 'paid' };
+    expect(isRepeated(finished, { ...decision, output: 'paid' })).toBe(true);
+    expect(isRepeated(finished, { ...decision, output: 'not paid' })).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
+import { amountIn, partKey } from '../spending/hold.key.js';
 import { answers, FakeAgent, hangs } from '../testing/fake.agent.js';
 import type { TestRuns } from '../testing/test-runs.js';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../testing/runs.world.js';
@@ -183,6 +184,8 @@ describe('a run whose replica is killed in a model call', () => {
   let victim: TestRuns;
   let proxy: Awaited<ReturnType<typeof proxyPostgres>>['proxy'];
   let run: Run;
+  /** The name of the reservation that pays both calls, and the amount of one call. */
+  let hold: string;
   let call: number;
 
   beforeEach(async () => {
@@ -193,7 +196,7 @@ describe('a run whose replica is killed in a model call', () => {
     victim = await world.replica({}, db);
     run = await victim.run('thinker');
     await until('the second model call is in progress', () => world.agents.callsOf('thinker') === 2);
-    call = await heldFor('2/1');
+    [hold, call] = await heldFor('1/1');
     proxy.cut();
   });
   afterEach(async () => {
@@ -202,15 +205,18 @@ describe('a run whose replica is killed in a model call', () => {
     await proxy.stop();
   });
 
-  async function heldFor(key: string): Promise<number> {
-    const sql = `SELECT held_tokens::int AS tokens FROM budget_reservation WHERE key = $1`;
-    const [row] = await world.database.db.query<{ tokens: number }>(sql, [`${run.id}/${key}`]);
-    return row?.tokens ?? -1;
+  async function heldFor(key: string): Promise<[string, number]> {
+    const sql = `SELECT key FROM budget_reservation WHERE starts_with(key, $1)`;
+    const [row] = await world.database.db.query<{ key: string }>(sql, [`${run.id}/${key}`]);
+    const name = row?.key.slice(run.id.length + 1) ?? '';
+    return [name, amountIn(name)?.tokens ?? -1];
   }
 
   /** The replica has stored the reply of the call, and has not charged it. */
   async function storeReply(): Promise<void> {
-    const charges = JSON.stringify([{ key: '2/1', tokens: TOKENS, microUsd: 0 }]);
+    const charges = JSON.stringify([
+      { key: partKey(hold, '2/1', { tokens: call, microUsd: 0 }), tokens: TOKENS, microUsd: 0 },
+    ]);
     await world.database.db.query(
       `INSERT INTO run_step (run_id, seq, step) SELECT run_id, (SELECT max(seq) + 1 FROM run_step WHERE run_id = $1),
          jsonb_set(jsonb_set(step::jsonb, '{turn}', '2'), '{charges}', $2::jsonb)

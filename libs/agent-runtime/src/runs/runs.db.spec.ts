@@ -128,17 +128,21 @@ describe('a durable run', () => {
     const [one, two] = calls.map(({ callId, inputHash }) => ({ callId, inputHash, approved: true }));
     if (!one || !two) throw new Error('two calls wait');
     await idle.runs.approve(keyOf(run), one, ACTOR);
+    expect(await idle.runs.approve(keyOf(run), one, ACTOR)).toMatchObject({ id: run.id, state: 'queued' });
+    const rejection = { ...one, approved: false };
     const code = 'RUN_DECISION_MISMATCH';
-    await expect(idle.runs.approve(keyOf(run), one, ACTOR)).rejects.toMatchObject({ code });
+    await expect(idle.runs.approve(keyOf(run), rejection, ACTOR)).rejects.toMatchObject({ code });
     expect(await idle.runs.approve(keyOf(run), two, ACTOR)).toMatchObject({ state: 'queued', result: { parts: [] } });
-    const again = idle.runs.approve(keyOf(run), two, ACTOR);
-    await expect(again).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
+    const unknown = { ...two, callId: 'c2' };
+    await expect(idle.runs.approve(keyOf(run), unknown, ACTOR)).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
     await world.database.db.query(`UPDATE run SET result = '{"parts":[],"reason":"x","detail":"y"}' WHERE id = $1`, [
       other.id,
     ]);
     expect((await idle.runs.cancel(keyOf(other), ACTOR)).result).toEqual({ parts: [] });
     const second = await world.replica();
     expect(await ended(second, run)).toMatchObject({ state: 'completed', attempts: 2 });
+    expect(await idle.runs.approve(keyOf(run), two, ACTOR)).toMatchObject({ id: run.id, state: 'completed' });
+    await expect(idle.runs.approve(keyOf(run), rejection, ACTOR)).rejects.toMatchObject({ code });
     expect(world.executed).toEqual(['spend', 'spend']);
   });
 

@@ -4,7 +4,7 @@ import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import type { SpendingLimit } from '../spending/spending.js';
 import { lowerLimit, RunAdmission } from './run.admission.js';
-import { type DecidedStep, stepOf } from './run.decision.js';
+import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {
   RunDeadlinePassedError,
   RunDelegatedError,
@@ -23,7 +23,8 @@ import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 
-type Decide = (run: Run) => DecidedStep | Promise<DecidedStep>;
+/** Undefined: nothing changes. */
+type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
@@ -66,7 +67,7 @@ export class RunsService {
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
     const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
-    return async () => await this.insert(run, chosen);
+    return async () => await this.insert(run, chosen, request.paidBy);
   }
 
   /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
@@ -96,6 +97,7 @@ export class RunsService {
   async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
+      if (isFinal(run.state)) throw new RunFinishedError(run.state);
       if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
       const step = { type: 'message', parts, ...(messageId !== undefined && { messageId }) } as const;
       return { runId: run.id, step, result: currentResult('queued', run.result) };
@@ -104,12 +106,20 @@ export class RunsService {
 
   /**
    * Decides about a call that waits for it. The run continues, and waits again if other calls wait; until a replica continues it, it
-   * accepts decisions about these.
+   * accepts decisions about these. A repeated decision has no effect, and another one about the same call is rejected.
    */
   async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
-    return await this.resume(key, actor, async (run) =>
-      stepOf({ ...run, result: await this.store.storedResult(run.id) }, decision),
-    );
+    return await this.resume(key, actor, async (run) => await this.decided(run, decision));
+  }
+
+  private async decided(run: Run, decision: RunDecision): Promise<DecidedStep | undefined> {
+    try {
+      if (isFinal(run.state)) throw new RunFinishedError(run.state);
+      return stepOf({ ...run, result: await this.store.storedResult(run.id) }, decision);
+    } catch (error) {
+      if (isRepeated(await this.store.findDecision(run.id, decision.callId), decision)) return undefined;
+      throw error;
+    }
   }
 
   private async cancelTree(key: RunKey, actor: RunActor): Promise<{ run: Run; cancelled: Run[] }> {
@@ -127,13 +137,13 @@ export class RunsService {
     return run;
   }
 
-  private async insert(run: NewRun, chosen: ChosenAgent): Promise<Run> {
+  private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
     return await this.store.transaction(async () => {
       await this.admission.holdNamespace(run.namespace);
-      await this.admission.checkRoom(run.namespace, chosen);
-      const added = await this.store.insert(run);
+      await this.admission.holdRoom(run.namespace, chosen);
+      // one round trip
+      const [added] = await Promise.all([this.store.insert(run), this.admission.openBudget(run, paidBy)]);
       if (!added) throw new Error(`the run ${run.id} exists`);
-      await this.admission.openBudget(added);
       await this.events.queued(added, added.createdBy);
       return added;
     });
@@ -142,8 +152,9 @@ export class RunsService {
   private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {
     return await this.store.transaction(async () => {
       const run = await this.changeable(key, actor);
-      if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      await this.store.continue(run.id, await decide(run));
+      const decided = await decide(run);
+      if (!decided) return run;
+      await this.store.continue(run.id, decided);
       if (run.state !== 'queued') await this.events.queued(run, actor.by);
       return { ...run, state: 'queued', waitingFor: null, result: currentResult('queued', run.result) };
     });

@@ -68,13 +68,13 @@ function problemsOf({ name, description, body }: Skill, stated: unknown, folder:
   if (stated === undefined) messages.push(`The skill has no name, so the name of its folder is used.`);
   if (!NAME.test(name) || name.length > MAX_NAME_LENGTH)
     messages.push(
-      `The name must have lowercase letters, digits and single hyphens, and at most ${MAX_NAME_LENGTH} characters.`,
+      `The name must consist of lowercase letters, digits and single hyphens, and have at most ${MAX_NAME_LENGTH} characters.`,
     );
   else if (name !== folder.normalize('NFKC'))
     messages.push(`The name ${name} differs from the name of the folder, ${folder}.`);
   if (description.length > MAX_DESCRIPTION_LENGTH)
     messages.push(
-      `The description has more than ${MAX_DESCRIPTION_LENGTH} characters. Only these are shown to models.`,
+      `The description has more than ${MAX_DESCRIPTION_LENGTH} characters. Models see only the first ones.`,
     );
   if (body === '') messages.push('The skill has no text after the front matter.');
   return messages.map((message) => ({ line: 1, message }));

@@ -52,7 +52,7 @@ describe('S2.7 loading skills', () => {
     const { skills } = await loadSkills([folder]);
     expect(skills.map(({ name }) => name)).toEqual(['Other_Name', 'two']);
     expect(await messages()).toEqual([
-      expect.stringContaining('warning: The name must have lowercase letters'),
+      expect.stringContaining('warning: The name must consist of lowercase letters'),
       expect.stringContaining('warning: The value of description is not valid YAML'),
       expect.stringContaining('warning: The skill has no name'),
       expect.stringContaining('warning: The skill has no text'),

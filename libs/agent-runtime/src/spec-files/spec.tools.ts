@@ -7,15 +7,15 @@ import { textList, withoutDuplicates } from './text.list.js';
 type ToolChoice = Pick<DefinitionContent, 'tools' | 'disallowedTools' | 'subagents'>;
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The tool of Rollcall with the function of `Agent` in Claude Code, formerly `Task`. */
+/** The tool that replaces `Agent`, formerly `Task`, of Claude Code. */
 const SPAWN_TOOL = 'spawn_subagent';
 const SPAWN_NAMES = new Set(['Agent', 'Task']);
-/** What remains of YAML that could not be read. A tool that is not recognised would stay allowed. */
+/** Matches characters that no name contains, but invalid YAML does. If such a name were ignored, the tool that it means would stay allowed. */
 const NOT_IN_NAMES = /[[\]{}"'&]|^\*./;
 const MAX_ENTRIES = 1_000;
 const MAX_NAMED = 10;
 
-/** Reads `tools` and `disallowedTools`. A tool that does not exist here is dropped with a warning; the agent never gets more tools. */
+/** Reads `tools` and `disallowedTools`. A tool that Rollcall does not have is dropped with a warning; the agent never gets more tools. */
 export function readTools(fields: Fields, problems: SpecProblems, options: SpecOptions): ToolChoice {
   const allowed = readAllowed(fields, problems, options);
   const disallowed = readDisallowed(fields, problems, options);

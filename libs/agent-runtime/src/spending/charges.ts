@@ -1,5 +1,5 @@
 import type { ModelUsage } from '#rollcall/providers';
-import type { Awaitable, Charge, Hold } from './spending.js';
+import type { Awaitable, Charge, ChargeTime, Hold } from './spending.js';
 
 const UNKNOWN = { tokens: null, microUsd: null };
 
@@ -25,8 +25,12 @@ export function tokensOf({ inputTokens, outputTokens }: ModelUsage): number | nu
 }
 
 /** Settles each hold with its charge. */
-export function settleAll(holds: readonly Hold[], charges: readonly Charge[]): Awaitable<void> {
-  return all(holds.map((hold, index) => hold.settle(usageIn(charges[index]))));
+export function settleAll(
+  holds: readonly Hold[],
+  charges: readonly Charge[],
+  when: ChargeTime = 'now',
+): Awaitable<void> {
+  return all(holds.map((hold, index) => hold.settle(usageIn(charges[index]), when)));
 }
 
 export function releaseAll(holds: readonly Hold[]): Awaitable<void> {

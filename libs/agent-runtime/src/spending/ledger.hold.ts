@@ -1,7 +1,16 @@
-import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
+import { DatabaseBusyError, DatabaseUnavailableError, qualifiedId } from '#rollcall/platform';
 import type { BudgetLedger, Usage } from '#rollcall/registry';
 import { tokensOf } from './charges.js';
 import type { Hold, SpendingAmount } from './spending.js';
+
+/** The principal that owns the reservations of the runtime, in each namespace. */
+export const RUNTIME_OWNER = 'system:runtime';
+
+/** Identifies the run that pays. */
+export interface PayingRun {
+  readonly namespace: string;
+  readonly runId: string;
+}
 
 /** The reservation of a run in the ledger. */
 export interface RunReservation {
@@ -29,8 +38,18 @@ export class LedgerHold implements Hold {
 
   /** Resolves even if the database is unavailable: the call has ended, and the charge is repeated later. */
   async settle(usage: Parameters<Hold['settle']>[0]): Promise<void> {
-    this.usage ??= { tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? null };
+    await this.settleTotal({ tokens: tokensOf(usage), microUsd: usage.costMicroUsd ?? null });
+  }
+
+  /** Like `settle`, with the usage of all calls that the reservation paid. */
+  async settleTotal(usage: Usage): Promise<void> {
+    this.usage ??= usage;
     await this.retrySettlement();
+  }
+
+  /** Charges what was used so far. The reservation stays open. */
+  async charge(usage: Usage): Promise<void> {
+    if (!this.isEnded && !this.usage) await this.ledger.charge(this.of, usage);
   }
 
   async release(): Promise<void> {
@@ -57,7 +76,7 @@ export class LedgerHold implements Hold {
     try {
       await this.ledger.renew(this.of, ttlMs);
     } catch (error) {
-      const { code } = error as { code?: unknown };
+      const code = codeOf(error);
       if (code !== 'RESERVATION_CLOSED' && code !== 'RESERVATION_NOT_FOUND') throw error;
     }
     await this.retrySettlement();
@@ -67,4 +86,12 @@ export class LedgerHold implements Hold {
     this.isEnded = true;
     this.onEnd(this);
   }
+}
+
+export function reservationOf(namespace: string, runId: string, name: string): RunReservation {
+  return { owner: qualifiedId(namespace, RUNTIME_OWNER), key: `${runId}/${name}`, name };
+}
+
+export function codeOf(error: unknown): unknown {
+  return ((error ?? {}) as { code?: unknown }).code;
 }

@@ -3,8 +3,9 @@ import type { BudgetLedger } from '#rollcall/registry';
 import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { describeSpendingContract } from '../testing/index.js';
 import { InterruptedRun } from '../testing/interrupted.run.js';
+import { HoldRecovery } from './hold.recovery.js';
 import { LedgerSpending } from './ledger.spending.js';
-import type { HoldRequest, SpendingAmount } from './spending.js';
+import type { Charge, HoldRequest, SpendingAmount } from './spending.js';
 
 const spendingOn = ({ budgets: { budgets, ledger } }: TestRegistry, on: BudgetLedger = ledger): LedgerSpending =>
   new LedgerSpending(budgets, on);
@@ -134,6 +135,102 @@ describe('LedgerSpending', () => {
     });
     await Promise.all(work);
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  describe('calls of one run that follow one another', () => {
+    const CALL: HoldRequest = { ...REQUEST, runId: 'many', isRepeated: true, amount: { tokens: 100, microUsd: 0 } };
+    const call = (turn: number): HoldRequest => ({ ...CALL, key: `${turn}/1` });
+    const open = async (tokens: number | null): Promise<LedgerSpending> => {
+      const spending = spendingOn(here);
+      const limit = { tokens, microUsd: null };
+      await spending.openRun({ namespace: 'default', runId: 'many', parentRunId: null, limit });
+      return spending;
+    };
+    const counters = async (): Promise<[used: number, held: number]> => {
+      const { own, held } = await spendingOn(replicas.there).usageOf('default', 'many');
+      return [own.tokens, held.tokens];
+    };
+    const reservations = async (): Promise<number> =>
+      (await replicas.database.db.query(`SELECT FROM budget_reservation`)).length;
+
+    it('B2 share one reservation, and the charges of recorded replies are made together', async () => {
+      const spending = await open(null);
+      for (let turn = 1; turn <= 5; turn += 1)
+        await (await spending.hold(call(turn))).settle({ inputTokens: 20, outputTokens: 10 }, 'later');
+      expect([await reservations(), await counters()]).toEqual([1, [0, 400]]);
+      expect(await spending.usageOf('default', 'many')).toMatchObject({ own: { tokens: 150 }, held: { tokens: 250 } });
+      await spending.renew();
+      expect(await counters()).toEqual([150, 250]);
+      await spending.closeRun(CALL);
+      expect(await counters()).toEqual([150, 0]);
+      expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+    });
+
+    it('B2 use a new reservation when the first does not cover the next call, and after a charge that no step contains', async () => {
+      const spending = await open(null);
+      await (await spending.hold(call(1))).settle({ inputTokens: 310, outputTokens: 0 }, 'later');
+      const second = await spending.hold(call(2));
+      expect([await reservations(), await counters()]).toEqual([2, [310, 400]]);
+      await second.settle({});
+      expect(await counters()).toEqual([410, 0]);
+      await (await spending.hold(call(3))).release();
+      expect([await reservations(), await counters()]).toEqual([3, [410, 400]]);
+      await spending.closeRun(CALL);
+      expect(await counters()).toEqual([410, 0]);
+    });
+
+    it('B2 have their own reservations at the same time, and near the limit of a budget', async () => {
+      const spending = await open(null);
+      const both = [await spending.hold(call(1)), await spending.hold(call(2))];
+      expect([await reservations(), await counters()]).toEqual([2, [0, 500]]);
+      for (const hold of both) await hold.settle({ inputTokens: 1, outputTokens: 1 }, 'later');
+      await spending.closeRun(CALL);
+      expect(await counters()).toEqual([4, 0]);
+      await here.budgets.budgets.open({
+        kind: 'agent',
+        subject: 'ada',
+        limit: { tokens: 1_000, microUsd: null },
+        by: 'test',
+      });
+      const limited = await spending.hold({ ...call(3), agentId: 'ada' });
+      expect(await counters()).toEqual([4, 100]);
+      await limited.settle({ inputTokens: 1, outputTokens: 1 }, 'later');
+      expect(await counters()).toEqual([6, 0]);
+    });
+
+    it('B2 B6 are charged for recorded replies at once and for the aborted call afterwards when the run is cancelled', async () => {
+      const spending = await open(null);
+      const first = await spending.hold(call(1));
+      await first.settle({ inputTokens: 20, outputTokens: 10 }, 'later');
+      const aborted = await spending.hold(call(2));
+      const recovery = new HoldRecovery(replicas.there.budgets.ledger);
+      await recovery.charge(CALL, [{ key: first.key, tokens: 30, microUsd: 0 }]);
+      expect(await counters()).toEqual([30, 370]);
+      await aborted.settle({});
+      await spending.closeRun(CALL);
+      expect(await counters()).toEqual([130, 0]);
+    });
+
+    it('B2 B6 are charged as recorded when the run is recovered, and a lost call as held when the run ends', async () => {
+      const spending = await open(null);
+      const recorded = async (turn: number): Promise<Charge> => {
+        const hold = await spending.hold(call(turn));
+        await hold.settle({ inputTokens: 20, outputTokens: 10 }, 'later');
+        return { key: hold.key, tokens: 30, microUsd: 0 };
+      };
+      const charges = [await recorded(1), await recorded(2)];
+      await spending.hold(call(3));
+      await spendingOn(replicas.there).recover(CALL, charges);
+      expect(await counters()).toEqual([60, 0]);
+      await spendingOn(replicas.there).hold(call(3));
+      const recovery = new HoldRecovery(here.budgets.ledger);
+      await recovery.end(CALL, charges, true);
+      await recovery.end(CALL, charges, true);
+      expect(await counters()).toEqual([160, 0]);
+      await spendingOn(here).hold(call(4));
+      await recovery.end(CALL, charges, false);
+      expect(await counters()).toEqual([160, 0]);
+    });
   });
 
   async function expiries(): Promise<number[]> {

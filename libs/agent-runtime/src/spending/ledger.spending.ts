@@ -1,21 +1,30 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
 import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
-import { FINAL_PREFIX } from './final.fund.js';
-import { LedgerHold, type RunReservation } from './ledger.hold.js';
+import { CallAllowance } from './call.allowance.js';
+import { exceeds, sharedKey } from './hold.key.js';
+import { HoldRecovery } from './hold.recovery.js';
+import { codeOf, LedgerHold, type PayingRun, reservationOf, RUNTIME_OWNER } from './ledger.hold.js';
 import { type ShortBudget, SpendingLimitError } from './spending.errors.js';
-import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending, SpendingLimit } from './spending.js';
+import type {
+  Charge,
+  Hold,
+  HoldRequest,
+  NewBudget,
+  RunUsage,
+  Spending,
+  SpendingAmount,
+  SpendingLimit,
+} from './spending.js';
 
 type Scope = Parameters<BudgetsService['shortage']>[0][number];
 
-/** The principal that owns the reservations of the runtime, in each namespace. */
-export const RUNTIME_OWNER = 'system:runtime';
 /** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
-const UNKNOWN = { tokens: null, microUsd: null };
-/** The errors of an operation on a reservation that has ended, or ended so long ago that it was deleted. */
-const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
+/** For how many further calls an amount is held ahead. */
+const CALLS_AHEAD = 3;
+const NOTHING = { tokens: 0, microUsd: 0 };
 
 /**
  * Pays for runs from the budget ledger, so all limits apply across replicas: the limits of the run and its ancestors, of the
@@ -25,11 +34,16 @@ const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION
 @Injectable()
 export class LedgerSpending implements Spending {
   private readonly open = new Set<LedgerHold>();
+  /** By the qualified id of the run. */
+  private readonly allowances = new Map<string, CallAllowance>();
+  private readonly recovery: HoldRecovery;
 
   constructor(
     private readonly budgets: BudgetsService,
     private readonly ledger: BudgetLedger,
-  ) {}
+  ) {
+    this.recovery = new HoldRecovery(ledger);
+  }
 
   async openRun(run: NewBudget): Promise<RunUsage> {
     const known = await this.findUsage(run);
@@ -63,14 +77,24 @@ export class LedgerSpending implements Spending {
     if (error) throw limitError(error);
   }
 
-  /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
+  /**
+   * Calls of one run that follow one another share a reservation, as long as it covers them. Near the limit of a budget, and for
+   * calls at the same time, each call has its own.
+   */
   async hold(request: HoldRequest): Promise<Hold> {
-    for (let copy = 1; ; copy += 1) {
-      const hold = await this.reserve(request, copy === 1 ? request.key : `${request.key}~${copy}`);
-      if (!hold) continue;
-      this.open.add(hold);
-      return hold;
-    }
+    if (!request.isRepeated) return await this.openHold(request);
+    const runId = qualifiedId(request.namespace, request.runId);
+    const known = this.allowances.get(runId);
+    const part = known?.lend(request);
+    if (part) return part;
+    const shared = { ...request, key: sharedKey(request.key, request.amount) };
+    if (known?.isInUse) return await this.openHold(shared);
+    // the settlement is decided before the new reservation, which can use the rest
+    const [, hold] = await Promise.all([known?.close(), this.openHold(shared, timesAmount(request.amount))]);
+    if (!exceeds(hold.amount, request.amount)) return hold;
+    const allowance = new CallAllowance(hold, request.agentId, (closed) => this.forget(runId, closed));
+    this.allowances.set(runId, allowance);
+    return allowance.lend(request) ?? hold;
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
@@ -79,47 +103,20 @@ export class LedgerSpending implements Spending {
     return usage;
   }
 
-  async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
-    await this.chargeRecorded({ namespace, runId }, charges);
-    const owner = qualifiedId(namespace, RUNTIME_OWNER);
-    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
-    await Promise.all(held.map(async (key) => await unlessEnded(this.ledger.release({ owner, key }))));
+  async closeRun({ namespace, runId }: PayingRun): Promise<void> {
+    await this.allowances.get(qualifiedId(namespace, runId))?.close();
   }
 
-  /**
-   * Ends the holds of a run whose calls in progress are lost and will not be repeated without a new hold. The charges of recorded
-   * replies are made. A call in progress is charged as held, because its usage is unknown. What is held for the final call is released.
-   */
-  async endHolds(
-    { namespace, runId }: { namespace: string; runId: string },
-    charges: readonly Charge[],
-  ): Promise<void> {
-    await this.chargeRecorded({ namespace, runId }, charges);
-    const owner = qualifiedId(namespace, RUNTIME_OWNER);
-    const held = await this.ledger.heldFor(owner, qualifiedId(namespace, runId));
-    const end = async (key: string): Promise<unknown> => {
-      if (key.startsWith(`${runId}/${FINAL_PREFIX}`)) return await this.ledger.release({ owner, key });
-      return await this.ledger.settle({ owner, key }, UNKNOWN);
-    };
-    await Promise.all(held.map(async (key) => await unlessEnded(end(key))));
-  }
-
-  /** Makes the charges of recorded replies, unless they have been made already. Also charges reservations that have expired. */
-  async chargeRecorded(
-    { namespace, runId }: { namespace: string; runId: string },
-    charges: readonly Charge[],
-  ): Promise<void> {
-    const recorded = charges.map(async ({ key, tokens, microUsd }) => {
-      const of = reservationOf(namespace, runId, key);
-      await unlessEnded(this.ledger.settle(of, { tokens, microUsd }));
-    });
-    await Promise.all(recorded);
+  async recover(run: PayingRun, charges: readonly Charge[]): Promise<void> {
+    this.allowances.delete(qualifiedId(run.namespace, run.runId));
+    await this.recovery.recover(run, charges);
   }
 
   /** Renews the holds of calls in progress, and repeats charges that failed. */
   @Periodic('runtime.renew_holds', RENEW_EVERY_MS)
   async renew(): Promise<void> {
     await Promise.all([...this.open].map(async (hold) => await hold.keep(TTL_MS)));
+    await Promise.all([...this.allowances.values()].map(async (allowance) => await allowance.chargeUsed()));
   }
 
   /** Repeats charges that failed, before the process ends. */
@@ -128,22 +125,46 @@ export class LedgerSpending implements Spending {
     await Promise.all([...this.open].map(async (hold) => await hold.retrySettlement().catch(() => undefined)));
   }
 
-  private async findUsage({ namespace, runId }: Pick<NewBudget, 'namespace' | 'runId'>): Promise<RunUsage | undefined> {
-    const [reading] = await this.budgets.of('run', qualifiedId(namespace, runId));
+  private forget(runId: string, allowance: CallAllowance): void {
+    if (this.allowances.get(runId) === allowance) this.allowances.delete(runId);
+  }
+
+  private async findUsage({ namespace, runId }: PayingRun): Promise<RunUsage | undefined> {
+    const id = qualifiedId(namespace, runId);
+    const [reading] = await this.budgets.of('run', id);
     if (!reading) return undefined;
     const { own, used, reserved, limit } = reading.budget;
-    return { own: { ...own }, subtree: { ...used }, held: { ...reserved }, limit: { ...limit } };
+    const { tokens, microUsd } = this.allowances.get(id)?.uncharged ?? NOTHING;
+    const more = (one: SpendingAmount, sign = 1): SpendingAmount => ({
+      tokens: one.tokens + sign * tokens,
+      microUsd: one.microUsd + sign * microUsd,
+    });
+    return { own: more(own), subtree: more(used), held: more(reserved, -1), limit: { ...limit } };
+  }
+
+  /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
+  private async openHold(request: HoldRequest, ahead?: SpendingAmount): Promise<LedgerHold> {
+    for (let copy = 1; ; copy += 1) {
+      const hold = await this.reserve(request, copy === 1 ? request.key : `${request.key}~${copy}`, ahead);
+      if (!hold) continue;
+      this.open.add(hold);
+      return hold;
+    }
   }
 
   /** Returns undefined if the key belongs to a hold that cannot be used. */
-  private async reserve(request: HoldRequest, name: string): Promise<LedgerHold | undefined> {
+  private async reserve(
+    request: HoldRequest,
+    name: string,
+    ahead: SpendingAmount | undefined,
+  ): Promise<LedgerHold | undefined> {
     const { namespace, runId, agentId, amount, atLeastTokens } = request;
     const agent = agentId === null ? null : qualifiedId(namespace, agentId);
     const scopes = { agentId: agent, callerId: null, runId: qualifiedId(namespace, runId) };
     const of = reservationOf(namespace, runId, name);
     const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
-    const terms = { amount, ...least, agentMayLackBudget: true, ttlMs: TTL_MS };
+    const terms = { amount, ...least, ...(ahead && { ahead }), agentMayLackBudget: true, ttlMs: TTL_MS };
     try {
       const { state, held } = await this.ledger.reserve({ owner, key, scopes, ...terms });
       if (state !== 'held') return undefined;
@@ -155,20 +176,8 @@ export class LedgerSpending implements Spending {
   }
 }
 
-function reservationOf(namespace: string, runId: string, name: string): RunReservation {
-  return { owner: qualifiedId(namespace, RUNTIME_OWNER), key: `${runId}/${name}`, name };
-}
-
-async function unlessEnded(operation: Promise<unknown>): Promise<void> {
-  try {
-    await operation;
-  } catch (error) {
-    if (!ENDED.has(codeOf(error))) throw error;
-  }
-}
-
-function codeOf(error: unknown): unknown {
-  return ((error ?? {}) as { code?: unknown }).code;
+function timesAmount({ tokens, microUsd }: SpendingAmount): SpendingAmount {
+  return { tokens: tokens * CALLS_AHEAD, microUsd: microUsd * CALLS_AHEAD };
 }
 
 function limitError(error: unknown): unknown {

@@ -1,5 +1,5 @@
 import { settleAll } from './charges.js';
-import type { Awaitable, Charge, Hold } from './spending.js';
+import type { Awaitable, Charge, ChargeTime, Hold } from './spending.js';
 
 interface OpenPayment {
   readonly turn: number;
@@ -39,15 +39,16 @@ export class ReplyPayments {
     return this.open !== undefined;
   }
 
-  settle(): Awaitable<void> {
+  /** `later`: the step of the reply is stored. */
+  settle(when: ChargeTime): Awaitable<void> {
     const payment = this.open;
     this.open = undefined;
-    return payment && settleAll(payment.holds, payment.charges);
+    return payment && settleAll(payment.holds, payment.charges, when);
   }
 
   /** Pays for a reply that has no stored step, because the run ends before. */
   async close(): Promise<void> {
     this.isClosed = true;
-    await this.settle();
+    await this.settle('now');
   }
 }

@@ -73,7 +73,7 @@ export class RunAccount {
       const request = limited(call.request, affordable(hold.amount, { input, output }, terms).output);
       return { holds: [hold], request };
     };
-    const hold = this.holdBetween(key, wanted, least, { takesRest: true });
+    const hold = this.holdBetween(key, wanted, least, { isFinal: false });
     return hold instanceof Promise ? hold.then(payWith) : payWith(hold);
   }
 
@@ -94,7 +94,8 @@ export class RunAccount {
   }
 
   async close(): Promise<void> {
-    await releaseAll(this.fund.take());
+    const { spending, namespace, runId } = this.payer;
+    await Promise.all([spending.closeRun({ namespace, runId }), releaseAll(this.fund.take())]);
   }
 
   private payFromFund(request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
@@ -131,29 +132,29 @@ export class RunAccount {
       return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
     };
     const key = `${FINAL_PREFIX}${(this.fundHolds += 1)}`;
-    this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { takesRest: false }));
+    this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { isFinal: true }));
   }
 
   private least({ input, output }: CallSize): CallSize {
     return { input, output: Math.min(output, this.rules.minOutputTokens) };
   }
 
-  /** Holds the wanted amount. If less is left, holds everything that is left (`takesRest`), or else only the least amount. */
+  /** Holds the wanted amount. If less is left, holds everything that is left, or for the final call only the least amount. */
   private holdBetween(
     key: string,
     wanted: SpendingAmount,
     least: SpendingAmount,
-    { takesRest }: { takesRest: boolean },
+    { isFinal }: { isFinal: boolean },
   ): Awaitable<Hold> {
     const { spending, namespace, runId, agentId } = this.payer;
     const request = { namespace, runId, agentId, key, amount: wanted };
     const holdLeast = (error: unknown): Awaitable<Hold> => {
       if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
-      if (takesRest && error.budget.unit === 'tokens') throw error;
+      if (!isFinal && error.budget.unit === 'tokens') throw error;
       return spending.hold({ ...request, amount: least });
     };
     try {
-      const hold = spending.hold(takesRest ? { ...request, atLeastTokens: least.tokens } : request);
+      const hold = spending.hold(isFinal ? request : { ...request, atLeastTokens: least.tokens, isRepeated: true });
       return hold instanceof Promise ? hold.catch(holdLeast) : hold;
     } catch (error) {
       return holdLeast(error);

@@ -21,18 +21,26 @@ export interface HoldRequest {
   readonly amount: SpendingAmount;
   /** If the budget has less left than the amount, hold less, but at least this many tokens. */
   readonly atLeastTokens?: number;
+  /** Further calls of about this size follow. If the budgets have plenty left, the amount for several of them is held at once. */
+  readonly isRepeated?: boolean;
 }
 
 /** A value, or a promise of it. Budgets in memory return the value at once, because each unnecessary `await` costs time. */
 export type Awaitable<Value> = Value | Promise<Value>;
+
+/** `later`: the charge is stored with a step, so it is not lost in a crash. */
+export type ChargeTime = 'now' | 'later';
 
 /** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
 export interface Hold {
   /** The name of the hold within its run. It differs from the requested key if that name is already used. */
   readonly key: string;
   readonly amount: SpendingAmount;
-  /** Charges what was used. If a count is unknown, the held amount is charged. */
-  settle(usage: ModelUsage & { costMicroUsd?: number }): Awaitable<void>;
+  /**
+   * Charges what was used. If a count is unknown, the held amount is charged. A charge that is stored with a step may be made later,
+   * together with those of other calls.
+   */
+  settle(usage: ModelUsage & { costMicroUsd?: number }, when?: ChargeTime): Awaitable<void>;
   release(): Awaitable<void>;
 }
 
@@ -71,6 +79,8 @@ export interface Spending {
   /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
   hold(request: HoldRequest): Awaitable<Hold>;
   usageOf(namespace: string, runId: string): Awaitable<RunUsage>;
+  /** Makes the charges that were left for later, and ends what is held for further calls of the run. */
+  closeRun(run: { namespace: string; runId: string }): Awaitable<void>;
   /**
    * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have been
    * made already, and all other holds are released.

@@ -10,9 +10,10 @@ const HOW_TO = readFileSync(join(ROOT, 'docs/how-to/add-a-tool.md'), 'utf8');
 const PAGES = `${HOW_TO}\n${readFileSync(join(ROOT, 'docs/runtime/tools.md'), 'utf8')}`;
 /** Matches a line that contains only a path, followed by the code of that file. */
 const BLOCK = /^`(apps\/[^`\n]+)`\n+```ts\n(.*?)^```$/gms;
-const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js'];
+const RUNNER = ['native.runner.js', 'typescript.hooks.js'].map((name) => `test/support/${name}`);
+const CONFIGS = ['package.json', 'tsconfig.json', '.swcrc', 'jest.config.js', ...RUNNER];
 const CONFIG = `import config from './jest.config.js';
-for (const name of ['globalSetup', 'globalTeardown', 'reporters']) delete config[name];
+for (const name of ['globalSetup', 'globalTeardown', 'reporters', 'testSequencer']) delete config[name];
 config.roots = ['<rootDir>/apps'];
 export default config;
 `;
@@ -42,7 +43,7 @@ describe('docs/how-to/add-a-tool.md and docs/runtime/tools.md', () => {
         mkdirSync(dirname(join(copy, path)), { recursive: true });
         writeFileSync(join(copy, path), code);
       }
-      const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--config', 'how-to.config.js'];
+      const jest = ['node_modules/jest/bin/jest.js', '--config', 'how-to.config.js'];
       const { stdout } = await node([...jest, '--json', '--runInBand']);
       expect(JSON.parse(stdout)).toMatchObject({ success: true, numPassedTests: 2 });
       await node(['node_modules/typescript/bin/tsc', '--noEmit', '-p', 'how-to.json']);

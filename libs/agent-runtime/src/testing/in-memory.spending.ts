@@ -66,6 +66,11 @@ export class InMemorySpending implements Spending {
     return { own: { ...own }, subtree: { ...used }, held: { ...held }, limit };
   }
 
+  /** No charge is left for later. */
+  closeRun(): void {
+    // every charge is made at once
+  }
+
   async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
     const open = this.runs.get(namespace, runId).holds.slice(); // a hold that ends is removed from the list
     for (const hold of open) {

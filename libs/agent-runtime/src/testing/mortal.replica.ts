@@ -49,13 +49,17 @@ export class MortalSpending implements Spending {
     return {
       key: hold.key,
       amount: hold.amount,
-      settle: async (usage) => await this.replica.perform(async () => await hold.settle(usage)),
+      settle: async (usage, when) => await this.replica.perform(async () => await hold.settle(usage, when)),
       release: async () => await this.replica.perform(async () => await hold.release()),
     };
   }
 
   async usageOf(namespace: string, runId: string): Promise<RunUsage> {
     return await this.replica.perform(async () => await this.spending.usageOf(namespace, runId));
+  }
+
+  async closeRun(run: { namespace: string; runId: string }): Promise<void> {
+    await this.replica.perform(async () => await this.spending.closeRun(run));
   }
 
   async recover(run: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {

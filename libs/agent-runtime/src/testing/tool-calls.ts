@@ -1,7 +1,7 @@
 import type { ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import { MapRunMemory } from '../tools/map.run-memory.js';
-import type { CallSurroundings } from '../tools/running.call.js';
+import type { CallEnvironment } from '../tools/running.call.js';
 import { toolBox } from '../tools/tool.box.js';
 import { ToolExecutor, type ToolExecutorOptions } from '../tools/tool.executor.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
@@ -34,7 +34,7 @@ export class TestCalls {
   readonly reported: string[] = [];
   readonly executor: ToolExecutor;
   readonly tools: ToolSet;
-  private readonly context: CallSurroundings;
+  private readonly context: CallEnvironment;
 
   constructor(tools: readonly Tool[] | ToolBox, options: Partial<ToolExecutorOptions> = {}, run = aRun()) {
     const box = 'tools' in tools ? tools : toolBox('test', tools);

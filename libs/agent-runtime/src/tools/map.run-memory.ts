@@ -13,7 +13,7 @@ export const DEFAULT_MEMORY_LIMITS: RunMemoryLimits = { maxKeys: 100, maxBytes: 
 const MAX_KEY_LENGTH = 100;
 
 /**
- * The memory of a run, in the memory of the process. Values are stored as JSON, so a tool that changes a value after `get` or `set`
+ * Keeps the memory of a run in this process. Values are stored as JSON, so a tool that changes a value after `get` or `set`
  * does not change the memory. The constructor restores the memory of a stored run from the changes in its steps.
  */
 export class MapRunMemory implements RunMemory {
@@ -62,7 +62,7 @@ export class MapRunMemory implements RunMemory {
     return new RecordedMemory(this);
   }
 
-  /** Without limits: a change that made room for this one may be lost, if its call was interrupted. */
+  /** Does not check the limits. The values can exceed them if the call that deleted others was interrupted before its changes were stored. */
   private restore({ key, value, version }: MemoryChange): void {
     this.version = Math.max(this.version, version);
     if (value === undefined) return;
@@ -99,18 +99,18 @@ class RecordedMemory implements CallMemory {
 
   set(key: string, value: unknown): void {
     const version = this.memory.set(key, value);
-    this.note({ key, version, value: this.memory.get(key) });
+    this.record({ key, version, value: this.memory.get(key) });
   }
 
   delete(key: string): void {
-    this.note({ key, version: this.memory.delete(key) });
+    this.record({ key, version: this.memory.delete(key) });
   }
 
   get changes(): readonly MemoryChange[] | undefined {
     return this.changed && [...this.changed.values()];
   }
 
-  private note(change: MemoryChange): void {
+  private record(change: MemoryChange): void {
     this.changed ??= new Map();
     this.changed.set(change.key, change);
   }

@@ -4,7 +4,7 @@ import type { RunMemory } from './run.memory.js';
 import type { ParsedInput, Tool, ToolContext } from './tool.js';
 
 /** The parts of a run that its tool calls use. */
-export interface CallSurroundings {
+export interface CallEnvironment {
   readonly run: RunContext;
   readonly turn: number;
   readonly signal: AbortSignal;
@@ -31,25 +31,25 @@ export class RunningCall implements ToolContext {
   constructor(
     private readonly tool: Tool,
     private readonly call: ToolCallPart,
-    private readonly surroundings: CallSurroundings,
+    private readonly environment: CallEnvironment,
   ) {
-    this.run = surroundings.run;
-    this.turn = surroundings.turn;
+    this.run = environment.run;
+    this.turn = environment.turn;
     this.callId = call.id;
   }
 
   get memory(): RunMemory {
-    return this.surroundings.memory;
+    return this.environment.memory;
   }
 
   get signal(): AbortSignal {
     this.controller ??= new AbortController();
-    if (this.state === 'abandoned') this.controller.abort(this.surroundings.signal.reason);
+    if (this.state === 'abandoned') this.controller.abort(this.environment.signal.reason);
     return this.controller.signal;
   }
 
   progress(text: string): void {
-    if (this.state === 'running') this.surroundings.progress(text.slice(0, MAX_PROGRESS_CHARS));
+    if (this.state === 'running') this.environment.progress(text.slice(0, MAX_PROGRESS_CHARS));
   }
 
   /** Returns the result of the tool. Rejects if the tool fails, exceeds its time limit, or the run is cancelled. */
@@ -83,7 +83,7 @@ export class RunningCall implements ToolContext {
   }
 
   private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
-    const { signal } = this.surroundings;
+    const { signal } = this.environment;
     const timer = setTimeout(() => this.abandon(`It did not finish within ${limitMs} ms.`), limitMs);
     signal.addEventListener('abort', this, { once: true });
     try {
@@ -101,7 +101,7 @@ export class RunningCall implements ToolContext {
   private abandon(reason: string): void {
     this.state = 'abandoned';
     this.reject?.(new Error(reason));
-    this.controller?.abort(this.surroundings.signal.reason);
+    this.controller?.abort(this.environment.signal.reason);
   }
 }
 

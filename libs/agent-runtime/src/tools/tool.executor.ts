@@ -1,7 +1,7 @@
 import { ProviderError, type ToolCallPart } from '#rollcall/providers';
 import { suggestion } from './closest.name.js';
 import { jsonProblem } from './json.check.js';
-import { type CallSurroundings, RunningCall } from './running.call.js';
+import { type CallEnvironment, RunningCall } from './running.call.js';
 import { failedOutput, type ToolOutput, toOutput } from './tool.output.js';
 import type { ToolSet } from './tool.set.js';
 
@@ -29,7 +29,7 @@ export class ToolExecutor {
 
   constructor(private readonly options: ToolExecutorOptions) {}
 
-  async execute(call: ToolCallPart, tools: ToolSet, context: CallSurroundings): Promise<ToolOutput> {
+  async execute(call: ToolCallPart, tools: ToolSet, context: CallEnvironment): Promise<ToolOutput> {
     if (context.signal.aborted) throw cancelled(call);
     const problem = this.problemOf(call, tools);
     if (problem) return problem;

@@ -57,7 +57,7 @@ function isOptional({ type, name }: Rule): boolean {
   return type === ValidationTypes.CONDITIONAL_VALIDATION && name === IS_OPTIONAL;
 }
 
-/** `@Type` of class-transformer stores the class where only its own code finds it, so an empty object is converted. */
+/** Returns the class from `@Type`. class-transformer offers no way to read it, so an empty object is converted to an instance. */
 function nestedClass(dto: DtoClass, { propertyName, each }: Rule): DtoClass {
   const probe = plainToInstance(dto, { [propertyName]: each ? [{}] : {} }) as Record<string, unknown>;
   const value = each ? (probe[propertyName] as unknown[])[0] : probe[propertyName];

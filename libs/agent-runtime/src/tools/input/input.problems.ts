@@ -1,7 +1,7 @@
 const MAX_PROBLEMS = 10;
 const MAX_CHARS = 300;
 
-/** Joins problems of an input to a text for the model, for example `city: Required; days: Too big`. */
+/** Joins the problems of an input into one text for the model, for example `city: Required; days: Too big`. */
 export function joinProblems(problems: readonly { path: string; message: string }[]): string {
   const shown = problems
     .slice(0, MAX_PROBLEMS)

@@ -1,0 +1,69 @@
+import type { Agent } from '#rollcall/providers';
+import { answers, FakeAgent } from '../testing/fake.agent.js';
+import { aRun } from '../testing/tool-calls.js';
+import { MapRunMemory } from '../tools/map.run-memory.js';
+import { ChildRunner } from './child.runner.js';
+import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
+import { RunRecorder } from './run.recorder.js';
+
+const CURRENT = 2;
+
+/** The definition `clerk`, whose agents answer with their revision. */
+class Clerks implements DelegationTargets {
+  readonly opened: number[] = [];
+  readonly closed: number[] = [];
+
+  async list(): Promise<never[]> {
+    return await Promise.resolve([]);
+  }
+
+  async open(wanted: WantedAgent): Promise<DelegationTarget> {
+    const revision = ('name' in wanted ? wanted.revision : undefined) ?? CURRENT;
+    this.opened.push(revision);
+    const agent = new FakeAgent('clerk', () => answers(`revision ${revision}`));
+    const close = async (): Promise<void> => void (await Promise.resolve(this.closed.push(revision)));
+    return await Promise.resolve({ name: 'clerk', agent, definition: { name: 'clerk', revision }, close });
+  }
+}
+
+class Recorder extends RunRecorder {
+  constructor(private readonly revision: number | undefined) {
+    super();
+  }
+
+  recorded({ agent }: DelegationTarget): Agent {
+    return agent;
+  }
+
+  async revisionOf(): Promise<number | undefined> {
+    return await Promise.resolve(this.revision);
+  }
+}
+
+describe('a delegated run', () => {
+  it.each([
+    ['the revision that it was started with, if it was interrupted', 1, 'revision 1', [2, 1]],
+    ['the current revision, if it is new', undefined, 'revision 2', [2]],
+    ['the current revision, if it was started with it', 2, 'revision 2', [2]],
+  ])('B6 S2.4 is executed on %s', async (_case, started, answer, opened) => {
+    const targets = new Clerks();
+    const runner = new ChildRunner({
+      targets,
+      recorder: new Recorder(started),
+      childTimeoutMs: 60_000,
+      now: () => Date.now(),
+    });
+    const { signal } = new AbortController();
+    const context = {
+      run: aRun(),
+      turn: 1,
+      callId: 'c',
+      signal,
+      memory: new MapRunMemory(),
+      progress: () => undefined,
+    };
+    const result = await runner.run({ wanted: { name: 'clerk' }, task: 'Work.', index: 0 }, context);
+    expect(JSON.stringify(result)).toContain(answer);
+    expect([targets.opened, targets.closed]).toEqual([opened, opened]);
+  });
+});
