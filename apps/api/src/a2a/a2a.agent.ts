@@ -9,7 +9,7 @@ export interface A2aAgent {
   readonly agentId: string | null;
   readonly card: AgentCard;
   /** The card for callers that may read the details of the agent. */
-  readonly extended: AgentCard;
+  extended(): Promise<AgentCard>;
   /** Absent: the message chooses. */
   readonly target?: RunTarget;
 }
@@ -24,7 +24,7 @@ export function registeredAgent(record: AgentRecord, url: string, definition?: D
   return {
     agentId,
     card: cardOf({ ...facts, skills, live }),
-    extended: cardOf({ ...facts, skills, live: { ...live, ...details(record) } }),
+    extended: async () => await Promise.resolve(cardOf({ ...facts, skills, live: { ...live, ...details(record) } })),
     target: { agent: agentId },
   };
 }
@@ -35,10 +35,11 @@ export function definedAgent({ name, revision, content }: Definition, url: strin
   const live = { health: { status: 'active' }, definition: `${name}@${revision}` };
   const skills = skillsOf(capabilitiesOf(content), { name, description });
   const card = cardOf({ name, description, url, version: String(revision), skills, live });
-  return { agentId: name, card, extended: card, target: { definition: name } };
+  return { agentId: name, card, extended: async () => await Promise.resolve(card), target: { definition: name } };
 }
 
-function descriptionOf({ name, agentCard }: AgentRecord, definition: Definition | undefined): string {
+/** The description in the card of the owner, in the definition, or one made from the name. */
+export function descriptionOf({ name, agentCard }: AgentRecord, definition?: Definition): string {
   const declared = agentCard?.['description'];
   if (typeof declared === 'string' && declared.trim() !== '') return declared;
   return definition?.content.description ?? `The agent ${name}, registered at Rollcall.`;

@@ -1,20 +1,17 @@
-import type { AgentSkill } from '@a2a-js/sdk';
+import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
 import { DefinitionsService } from '#rollcall/agent-runtime';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, AgentsService, Directory, DirectoryFollower } from '#rollcall/registry';
 import { VERSION } from '../version.js';
 import { type A2aAgent, definedAgent, registeredAgent } from './a2a.agent.js';
-import { cardOf, skill, skillsOf } from './agent.card.js';
+import { cardOf, skillsOf } from './agent.card.js';
+import { OWN_SKILLS, ROLLCALL_ABOUT as ABOUT } from './own.skills.js';
 import { PublicUrl } from './public.url.js';
 
 /** How many agents the extended card of Rollcall considers. */
 const MAX_AGENTS = 200;
 const NAME = 'Rollcall';
-const ABOUT =
-  'Registry and runtime for agents. Sends each message to the best agent that has the capabilities named in its metadata, to the ' +
-  'agent that `tenant` names, or to the default agent.';
-const ROUTE: AgentSkill = skill('route', 'Send work to an agent', ABOUT, ['routing', 'agents']);
 
 /** Finds the agents that A2A clients address, and builds their cards from the live records. */
 @Injectable()
@@ -27,18 +24,14 @@ export class A2aAgents {
     private readonly urls: PublicUrl,
   ) {}
 
-  /** Rollcall itself. Its extended card lists the capabilities of the agents of a namespace. */
-  rollcall(): A2aAgent {
-    const card = this.rollcallCard([ROUTE]);
-    return { agentId: null, card, extended: card };
+  /** Rollcall itself. Its extended card lists the capabilities of the agents of the namespace. */
+  rollcall(namespace: string): A2aAgent {
+    return { agentId: null, card: this.publicCard(), extended: async () => await this.extendedCard(namespace) };
   }
 
-  async extendedRollcall(namespace: string): Promise<A2aAgent> {
-    const listed = await this.agents.list(MAX_AGENTS, undefined, { namespace });
-    const capabilities = [...new Set(listed.flatMap((agent) => agent.capabilities))].toSorted();
-    const found = capabilities.length > 0 ? skillsOf(capabilities, { name: NAME, description: ABOUT }) : [];
-    const agent = this.rollcall();
-    return { ...agent, extended: this.rollcallCard([ROUTE, ...found]) };
+  /** The card of Rollcall for everybody. */
+  publicCard(): AgentCard {
+    return this.rollcallCard(OWN_SKILLS);
   }
 
   /** Rejects with AGENT_NOT_FOUND. */
@@ -52,7 +45,14 @@ export class A2aAgents {
     throw new AgentNotFoundError(agentId);
   }
 
-  private rollcallCard(skills: readonly AgentSkill[]): A2aAgent['card'] {
+  private async extendedCard(namespace: string): Promise<AgentCard> {
+    const listed = await this.agents.list(MAX_AGENTS, undefined, { namespace });
+    const capabilities = [...new Set(listed.flatMap((agent) => agent.capabilities))].toSorted();
+    const found = capabilities.length > 0 ? skillsOf(capabilities, { name: NAME, description: ABOUT }) : [];
+    return this.rollcallCard([...OWN_SKILLS, ...found]);
+  }
+
+  private rollcallCard(skills: readonly AgentSkill[]): AgentCard {
     return cardOf({ name: NAME, description: ABOUT, version: VERSION, url: this.urls.of('/a2a'), skills });
   }
 }

@@ -42,6 +42,7 @@ const KNOWN: Partial<Record<ErrorCode, (details: Details) => A2AError>> = {
   RUN_NOT_WAITING: unsupported,
   VALIDATION_FAILED: malformed,
   AGENT_REQUEST_REFUSED: malformed,
+  EGRESS_DENIED: malformed,
   IDEMPOTENCY_KEY_REUSED: ({ metadata }) =>
     new RequestMalformedError({ message: 'This messageId was sent with another message. Use a new one.', metadata }),
   RUN_DECISION_MISMATCH: malformed,

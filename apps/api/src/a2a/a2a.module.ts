@@ -1,14 +1,23 @@
 import { Module } from '@nestjs/common';
+import { AgentsModule } from '../agents/agents.module.js';
+import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { A2aAgents } from './a2a.agents.js';
 import { A2aCalls } from './a2a.calls.js';
 import { A2aServices } from './a2a.services.js';
 import { CardSigner } from './card.signer.js';
 import { CardsController } from './cards.controller.js';
 import { MessagesController } from './messages.controller.js';
+import { MessagesService } from './messages.service.js';
+import { PushConfigs } from './push.configs.js';
+import { PushController } from './push.controller.js';
+import { PushSinks } from './push.sinks.js';
+import { PushStore } from './push.store.js';
 import { PublicUrl } from './public.url.js';
+import { RootSkills } from './root.skills.js';
 import { RpcController } from './rpc.controller.js';
 import { SseStreams } from './sse.streams.js';
 import { TaskCanceller } from './task.canceller.js';
+import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
 import { TaskSender } from './task.sender.js';
 import { TaskStream } from './task.stream.js';
@@ -16,18 +25,26 @@ import { TasksController } from './tasks.controller.js';
 
 /** A2A 1.0: the agents of the registry and Rollcall itself, over runs. */
 @Module({
-  controllers: [CardsController, RpcController, MessagesController, TasksController],
+  imports: [AgentsModule, WebhooksModule],
+  controllers: [CardsController, RpcController, MessagesController, TasksController, PushController],
   providers: [
     A2aAgents,
     A2aCalls,
     A2aServices,
     CardSigner,
+    MessagesService,
     PublicUrl,
+    PushConfigs,
+    PushSinks,
+    PushStore,
+    RootSkills,
     SseStreams,
     TaskCanceller,
+    TaskPush,
     TaskReader,
     TaskSender,
     TaskStream,
   ],
+  exports: [A2aAgents, CardSigner, PublicUrl, PushSinks],
 })
 export class A2aModule {}

@@ -30,7 +30,7 @@ export function cardOf({ name, description, version, url, skills, live }: CardFa
     ],
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications: true,
       extendedAgentCard: true,
       extensions: [{ uri: EXTENSION, description: ABOUT_EXTENSION, params: live }],
     },

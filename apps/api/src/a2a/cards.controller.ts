@@ -8,9 +8,9 @@ import { callerOf } from '../auth/caller.js';
 import { Permit, Public } from '../auth/route.access.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { A2aAgents } from './a2a.agents.js';
-import { namedVersion } from './a2a.calls.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
 import { toLegacyCard } from './legacy.card.js';
+import { namedVersion } from './protocol.version.js';
 
 /** The card of Rollcall changes with a new version or address, and the card of an agent with its load. */
 const ROLLCALL_CACHE = 'public, max-age=300';
@@ -28,7 +28,7 @@ export class CardsController {
   @Get(AGENT_CARD_PATH)
   @Public()
   async rollcall(@Res() reply: FastifyReply): Promise<void> {
-    await this.send(reply, this.agents.rollcall().card, ROLLCALL_CACHE);
+    await this.send(reply, this.agents.publicCard(), ROLLCALL_CACHE);
   }
 
   @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])

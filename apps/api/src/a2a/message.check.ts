@@ -11,7 +11,7 @@ const PartSchema = z
   .looseObject({
     text: z.string().optional(),
     raw: z.string().regex(BASE64, 'must be Base64').optional(),
-    url: z.url({ protocol: /^https?$/ }).optional(),
+    url: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
     mediaType: z.string().max(MAX_ID).optional(),
     filename: z.string().max(MAX_ID).optional(),
   })
@@ -36,7 +36,8 @@ export function checkMessage(request: unknown): void {
   if (error) throw validationFailed(error.issues.map(toFieldError));
 }
 
-function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
+/** Names the field in the message, because an error of A2A has only a message. */
+export function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
   const field = path.map(String).join('.') || 'params';
   return { field, message: `${field}: ${message}` };
 }

@@ -1,19 +1,24 @@
-import { AgentCard, Task } from '@a2a-js/sdk';
+import { AgentCard, Message, Task } from '@a2a-js/sdk';
 import { Controller, Get, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { permit } from '../auth/auth.guard.js';
+import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { InFlight } from '../http/in-flight.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';
 import { SelfAudited } from '../mutation/self-audited.js';
-import { A2aCalls, type Address } from './a2a.calls.js';
+import type { Address } from './a2a.address.js';
+import { A2aCalls } from './a2a.calls.js';
 import { restErrorOf, restErrors } from './error.format.js';
+import { permissionToSend } from './message.skill.js';
+import { isMessage } from './messages.service.js';
 import { Addressed, REST_PATHS } from './rest.address.js';
 import { eventsToJson, readSendMessage, reply200 } from './rest.codec.js';
 import { SseStreams } from './sse.streams.js';
 
-/** The HTTP+JSON binding of A2A: messages and the extended card. */
+/** The HTTP+JSON binding of A2A: messages and the extended card. What a message asks for decides which permission it needs. */
 @ApiExcludeController()
 @Controller(REST_PATHS)
 @routeConfig({ errorFormat: restErrors })
@@ -26,22 +31,25 @@ export class MessagesController {
 
   @Post('message::send')
   @HttpCode(200)
-  @Permit('runs:start')
+  @Permit('agents:read')
   @Limits({ kind: 'streams' })
   @SelfAudited('run.started')
   async send(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
+    permitSending(reply, address);
     const handler = await this.calls.open(reply, address, 'HTTP+JSON');
     const params = readSendMessage(reply.request.body);
     this.inFlight.exempt(reply);
-    reply200(reply, { task: Task.toJSON(await handler.sendMessage(params)) });
+    const sent = await handler.sendMessage(params);
+    reply200(reply, isMessage(sent) ? { message: Message.toJSON(sent) } : { task: Task.toJSON(sent) });
   }
 
   @Post('message::stream')
   @HttpCode(200)
-  @Permit('runs:start')
+  @Permit('agents:read')
   @Limits({ kind: 'streams' })
   @SelfAudited('run.started')
   async stream(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
+    permitSending(reply, address);
     const handler = await this.calls.open(reply, address, 'HTTP+JSON');
     const events = handler.sendMessageStream(readSendMessage(reply.request.body));
     await this.streams.send(reply, eventsToJson(events), (error) => restErrorOf(error).body);
@@ -53,4 +61,8 @@ export class MessagesController {
     const handler = await this.calls.open(reply, address, 'HTTP+JSON');
     reply200(reply, AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard()));
   }
+}
+
+function permitSending({ request }: FastifyReply, address: Address): void {
+  permit(callerOf(request), permissionToSend(address, request.body));
 }

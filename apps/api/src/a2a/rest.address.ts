@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { Address } from './a2a.calls.js';
+import type { Address } from './a2a.address.js';
 
 /** The three places of each operation: Rollcall itself, one agent, and an agent as the tenant of Rollcall. */
 export const REST_PATHS = ['a2a', 'a2a/agents/:agentId', 'a2a/:tenant'];

@@ -1,4 +1,3 @@
-import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
@@ -11,12 +10,12 @@ import { InFlight } from '../http/in-flight.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';
 import { SelfAudited } from '../mutation/self-audited.js';
-import { A2aCalls, versionOf } from './a2a.calls.js';
+import { A2aCalls } from './a2a.calls.js';
 import { a2aProblemOf } from './a2a.errors.js';
 import { rpcErrorOf, rpcErrors } from './error.format.js';
 import { keepErrors } from './kept.errors.js';
-import { checkMessage } from './message.check.js';
-import { methodOf, PERMISSIONS_OF_METHODS, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
+import { isLegacy } from './protocol.version.js';
+import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
 import { SseStreams } from './sse.streams.js';
 
 /** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. The method declares the permission. */
@@ -51,19 +50,16 @@ export class RpcController {
 
   private async answer(rpc: RpcRequest, agentId: string | undefined, reply: FastifyReply): Promise<void> {
     const { params, id } = rpc;
-    const isLegacy = versionOf(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
-    const method = methodOf(rpc, isLegacy);
-    const permission = PERMISSIONS_OF_METHODS[method];
-    if (permission) permit(callerOf(reply.request), permission);
+    const legacy = isLegacy(reply.request);
+    const method = methodOf(rpc, legacy);
     const address = { agentId, tenant: params?.tenant };
+    permit(callerOf(reply.request), permissionOf(method, address, params));
     const handler = await this.calls.open(reply, address, 'JSONRPC');
-    if (SENDS.has(method)) {
-      if (!isLegacy) checkMessage(params);
-      this.inFlight.exempt(reply);
-    }
+    checkParams(method, params, legacy);
+    if (SENDS.has(method)) this.inFlight.exempt(reply);
     let failure: { error: unknown } | undefined;
     const kept = keepErrors(handler, (error) => (failure = { error }));
-    const transport = isLegacy ? new LegacyJsonRpcTransportHandler(kept) : new JsonRpcTransportHandler(kept);
+    const transport = legacy ? new LegacyJsonRpcTransportHandler(kept) : new JsonRpcTransportHandler(kept);
     const response = await transport.handle({ ...rpc }, new ServerCallContext());
     if (failure) throw failure.error;
     if (!(Symbol.asyncIterator in response)) return void reply.send(response);

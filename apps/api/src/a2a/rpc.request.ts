@@ -1,7 +1,14 @@
 import { A2A_ERROR_CODE, JsonRpcRequestMalformedError } from '@a2a-js/sdk/errors';
 import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/compat/v0_3';
+import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER } from '@a2a-js/sdk';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
+import { validationFailed } from '../http/validation.error.js';
+import type { Address } from './a2a.address.js';
+import { checkMessage, toFieldError } from './message.check.js';
+import { permissionToSend } from './message.skill.js';
+
+const MAX_SHOWN = 100;
 
 const RpcRequestSchema = z.looseObject({
   jsonrpc: z.literal('2.0'),
@@ -15,10 +22,10 @@ export type RpcRequest = z.infer<typeof RpcRequestSchema>;
 /** The methods that start or continue a run, and whose response may take as long as the run. */
 export const SENDS: ReadonlySet<string> = new Set(['SendMessage', 'SendStreamingMessage']);
 
-/** The permission of each method, as on the REST API. */
-export const PERMISSIONS_OF_METHODS: Readonly<Partial<Record<string, Permission>>> = {
-  SendMessage: 'runs:start',
-  SendStreamingMessage: 'runs:start',
+/** The permission of each method, as on the REST API. Null: what the message asks for decides. */
+export const PERMISSIONS_OF_METHODS = {
+  SendMessage: null,
+  SendStreamingMessage: null,
   GetTask: 'runs:read',
   ListTasks: 'runs:read',
   CancelTask: 'runs:start',
@@ -28,12 +35,48 @@ export const PERMISSIONS_OF_METHODS: Readonly<Partial<Record<string, Permission>
   ListTaskPushNotificationConfigs: 'runs:read',
   DeleteTaskPushNotificationConfig: 'runs:start',
   GetExtendedAgentCard: 'agents:read',
+} as const satisfies Record<string, Permission | null>;
+
+export type RpcMethod = keyof typeof PERMISSIONS_OF_METHODS;
+
+const Id = z.string().min(1);
+const OfTask = z.looseObject({ id: Id });
+const ConfigOfTask = z.looseObject({ taskId: Id, id: Id });
+const ConfigsOfTask = z.looseObject({ taskId: Id });
+const SAME_IN_LEGACY: ReadonlySet<string> = new Set(['GetTask', 'CancelTask', 'SubscribeToTask']);
+
+/** What the codec of the SDK would replace by a default. */
+const PARAMS: Partial<Record<RpcMethod, z.ZodType>> = {
+  GetTask: OfTask,
+  CancelTask: OfTask,
+  SubscribeToTask: OfTask,
+  CreateTaskPushNotificationConfig: ConfigsOfTask,
+  GetTaskPushNotificationConfig: ConfigOfTask,
+  ListTaskPushNotificationConfigs: ConfigsOfTask,
+  DeleteTaskPushNotificationConfig: ConfigOfTask,
 };
 
 /** The name of the method in version 1.0. Version 0.3 has other names. */
-export function methodOf({ method }: RpcRequest, isLegacy: boolean): string {
-  if (!isLegacy) return method;
-  return isLegacyJsonRpcMethod(method) ? legacyJsonRpcToV1Method(method) : '';
+export function methodOf({ method }: RpcRequest, isLegacy: boolean): RpcMethod {
+  const name = isLegacy && isLegacyJsonRpcMethod(method) ? legacyJsonRpcToV1Method(method) : method;
+  if (Object.hasOwn(PERMISSIONS_OF_METHODS, name) && (!isLegacy || name !== method)) return name as RpcMethod;
+  const hint = isLegacy
+    ? `For version 1.0, send the header ${A2A_VERSION_HEADER}: ${A2A_PROTOCOL_VERSION}.`
+    : `The methods are ${Object.keys(PERMISSIONS_OF_METHODS).join(', ')}.`;
+  const message = `"${method.slice(0, MAX_SHOWN)}" is not a method of A2A ${isLegacy ? '0.3' : A2A_PROTOCOL_VERSION}. ${hint}`;
+  throw new JsonRpcRequestMalformedError({ message, envelopeCode: A2A_ERROR_CODE.METHOD_NOT_FOUND });
+}
+
+export function permissionOf(method: RpcMethod, address: Address, params: unknown): Permission {
+  return PERMISSIONS_OF_METHODS[method] ?? permissionToSend(address, params);
+}
+
+/** Version 0.3 has other parameters for push notifications, which the SDK checks. */
+export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolean): void {
+  if (SENDS.has(method)) return isLegacy ? undefined : checkMessage(params);
+  if (isLegacy && !SAME_IN_LEGACY.has(method)) return;
+  const { error } = PARAMS[method]?.safeParse(params ?? {}) ?? {};
+  if (error) throw validationFailed(error.issues.map(toFieldError));
 }
 
 /** The SDK answers an invalid request with the code of invalid parameters. */

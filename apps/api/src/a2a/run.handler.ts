@@ -1,23 +1,26 @@
 import type {
   AgentCard,
   CancelTaskRequest,
+  DeleteTaskPushNotificationConfigRequest,
+  GetTaskPushNotificationConfigRequest,
   GetTaskRequest,
+  ListTaskPushNotificationConfigsRequest,
+  ListTaskPushNotificationConfigsResponse,
   ListTasksRequest,
   ListTasksResponse,
+  Message,
   SendMessageRequest,
   StreamResponse,
   SubscribeToTaskRequest,
   Task,
+  TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
-import {
-  PushNotificationNotSupportedError,
-  TaskNotCancelableError,
-  UnsupportedOperationError,
-} from '@a2a-js/sdk/errors';
+import { TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
 import type { A2aCall } from './a2a.call.js';
 import type { A2aServices } from './a2a.services.js';
+import { isMessage } from './messages.service.js';
 import { isRefusal, rejectedTask } from './task.rejection.js';
 
 /** The operations of A2A for one request, over runs. A task is a run, so nothing is stored twice and every replica can serve it. */
@@ -32,16 +35,15 @@ export class RunHandler implements A2ARequestHandler {
   }
 
   async getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
-    const { agent, caller } = this.call;
-    if (agent.agentId !== null) return agent.extended;
-    return (await this.services.agents.extendedRollcall(caller.namespace)).extended;
+    return await this.call.agent.extended();
   }
 
   /** Returns when the run is finished or waits for its caller, unless the client asks for an immediate response. */
-  async sendMessage(params: SendMessageRequest): Promise<Task> {
+  async sendMessage(params: SendMessageRequest): Promise<Message | Task> {
     const { configuration } = params;
     try {
-      const run = await this.send(params);
+      const run = await this.services.messages.send(this.call, params);
+      if (isMessage(run)) return run;
       const settled = configuration?.returnImmediately ? run : await this.services.tasks.settled(this.call, run);
       return await this.services.tasks.task(settled, configuration?.historyLength);
     } catch (error) {
@@ -51,14 +53,15 @@ export class RunHandler implements A2ARequestHandler {
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    let run: Run;
+    let run: Run | Message;
     try {
-      run = await this.send(params);
+      run = await this.services.messages.send(this.call, params);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return yield { payload: { $case: 'task', value: rejectedTask(error, params) } };
     }
-    yield* this.services.stream.of(this.call, run, true);
+    if (isMessage(run)) yield { payload: { $case: 'message', value: run } };
+    else yield* this.services.stream.of(this.call, run, true);
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -86,28 +89,24 @@ export class RunHandler implements A2ARequestHandler {
     yield* this.services.stream.of(this.call, run, false);
   }
 
-  async createTaskPushNotificationConfig(): Promise<never> {
-    return await noPushNotifications();
+  async createTaskPushNotificationConfig(params: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+    return await this.services.push.create(this.call, params);
   }
 
-  async getTaskPushNotificationConfig(): Promise<never> {
-    return await noPushNotifications();
+  async getTaskPushNotificationConfig({
+    taskId,
+    id,
+  }: GetTaskPushNotificationConfigRequest): Promise<TaskPushNotificationConfig> {
+    return await this.services.push.get(this.call, taskId, id);
   }
 
-  async listTaskPushNotificationConfigs(): Promise<never> {
-    return await noPushNotifications();
+  async listTaskPushNotificationConfigs(
+    params: ListTaskPushNotificationConfigsRequest,
+  ): Promise<ListTaskPushNotificationConfigsResponse> {
+    return await this.services.push.list(this.call, params);
   }
 
-  async deleteTaskPushNotificationConfig(): Promise<never> {
-    return await noPushNotifications();
+  async deleteTaskPushNotificationConfig({ taskId, id }: DeleteTaskPushNotificationConfigRequest): Promise<void> {
+    await this.services.push.delete(this.call, taskId, id);
   }
-
-  private async send(params: SendMessageRequest): Promise<Run> {
-    if (params.configuration?.taskPushNotificationConfig) await noPushNotifications();
-    return await this.services.sender.send(this.call, params);
-  }
-}
-
-async function noPushNotifications(): Promise<never> {
-  return await Promise.reject(new PushNotificationNotSupportedError());
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk';
 import type { A2AError } from '@a2a-js/sdk/errors';
+import { SendSpace } from '../events/send.space.js';
 import type { StreamConnection } from '../events/stream.connections.js';
 import type { StreamEnd } from '../events/stream.end.js';
 import { EdgeError } from './a2a.errors.js';
@@ -20,15 +21,15 @@ export interface SseOptions {
 export class SseConnection implements StreamConnection {
   /** A client continues with SubscribeToTask, which needs no cursor. */
   readonly cursor = undefined;
-  private onSpace?: () => void;
+  private readonly space = new SendSpace();
 
   constructor(
     private readonly response: ServerResponse,
     private readonly options: SseOptions,
   ) {
     response.socket?.setTimeout(0);
-    response.on('drain', () => this.onSpace?.());
-    response.once('close', () => this.onSpace?.());
+    response.on('drain', () => this.space.notify());
+    response.once('close', () => this.space.notify());
   }
 
   get open(): boolean {
@@ -54,21 +55,11 @@ export class SseConnection implements StreamConnection {
     if (!this.open) return false;
     this.response.write(formatSSEEvent(event));
     if (this.response.writableLength <= this.options.buffer) return true;
-    if (!(await this.hasSpace())) this.response.destroy();
+    if (!(await this.space.wait(this.options.slowAfterMs))) this.response.destroy();
     return this.open;
   }
 
   finish(): void {
     if (this.open) this.response.end();
-  }
-
-  private async hasSpace(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), this.options.slowAfterMs).unref();
-    this.onSpace = () => resolve(true);
-    const hasSpace = await promise;
-    clearTimeout(timer);
-    this.onSpace = undefined;
-    return hasSpace;
   }
 }

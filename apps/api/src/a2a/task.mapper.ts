@@ -1,4 +1,4 @@
-import { type Artifact, Message, Role, type Task, type TaskStatus } from '@a2a-js/sdk';
+import { type Artifact, Message, Role, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk';
 import { isFinal, type Run, type StoredStep } from '#rollcall/agent-runtime';
 import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
 import { EXTENSION } from './agent.card.js';
@@ -30,8 +30,13 @@ export function toTask(run: Run, messages: readonly StoredStep[], options: TaskO
 
 export function toStatus(run: Run): TaskStatus {
   const parts = explanationOf(run);
-  const message = parts.length === 0 ? undefined : agentMessage(run, `${run.id}-${run.state}`, parts);
+  const message = parts.length === 0 ? undefined : agentMessage(run, `${run.id}-${run.state}-${run.attempts}`, parts);
   return { state: taskStateOf(run), message, timestamp: run.stateAt };
+}
+
+export function statusUpdate(run: Run, status: TaskStatus = toStatus(run)): StreamResponse {
+  const { id: taskId, conversationId: contextId } = run;
+  return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: factsOf(run) } } };
 }
 
 /** The answer, or what exists of it. While the run waits, its parts are a question and belong to the status. */
@@ -53,7 +58,7 @@ export function artifact(parts: readonly ContentPart[]): Artifact {
 
 /** The facts of the run that A2A has no field for. */
 export function factsOf({ agentId, state, waitingFor, usage, result }: Run): Record<string, unknown> {
-  const { inputTokens, outputTokens, costMicroUsd } = usage;
+  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
   const facts = {
     agentId,
     state,
@@ -61,7 +66,7 @@ export function factsOf({ agentId, state, waitingFor, usage, result }: Run): Rec
     ...(result?.reason !== undefined && { reason: result.reason }),
     ...(result?.error && { error: result.error }),
     ...(result?.approvals && { approvals: result.approvals }),
-    usage: withoutUndefined({ inputTokens, outputTokens, costMicroUsd }),
+    usage: withoutUndefined({ inputTokens, outputTokens, estimatedTokens, costMicroUsd }),
   };
   return { [EXTENSION]: facts };
 }

@@ -6,7 +6,7 @@ import { type ChangeFilter, type Run, RunNotFoundError, RunReader, type StoredSt
 import { type A2aCall, keyOf } from './a2a.call.js';
 import { readPageToken, toPageToken } from './page.token.js';
 import { toTask } from './task.mapper.js';
-import { runsIn } from './task.state.js';
+import { runsIn, TASK_STATES } from './task.state.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
@@ -22,9 +22,14 @@ export class TaskReader {
   constructor(private readonly reader: RunReader) {}
 
   async find(call: A2aCall, id: string): Promise<Run> {
-    const run = await this.reader.get(keyOf(call, id));
+    const run = await this.get(call, id);
     if (!isVisible(call, run)) throw new RunNotFoundError(id);
     return run;
+  }
+
+  /** For a run that the caller has just started or changed. */
+  async get(call: A2aCall, id: string): Promise<Run> {
+    return await this.reader.get(keyOf(call, id));
   }
 
   /** Waits until the run is finished or waits for its caller. */
@@ -74,7 +79,7 @@ function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeF
   if (after && Number.isNaN(Date.parse(after)))
     throw new RequestMalformedError('statusTimestampAfter must be a time such as 2026-02-24T10:00:00.000Z.');
   const states = status === TaskState.TASK_STATE_UNSPECIFIED ? {} : runsIn(status);
-  if (!states) throw new RequestMalformedError('status is not a state of a task.');
+  if (!states) throw new RequestMalformedError(`status must be one of ${TASK_STATES.join(', ')}.`);
   return {
     namespace: caller.namespace,
     ...states,

@@ -5,8 +5,8 @@ import { textPart } from '#rollcall/providers';
 import { EXTENSION } from './agent.card.js';
 import { messageOf } from './task.mapper.js';
 
-/** The reasons not to begin: no agent can receive work, or nothing can be reserved. */
-const REFUSALS: ReadonlySet<string> = new Set(['RUN_TARGET_UNAVAILABLE', 'SPENDING_LIMIT_REACHED']);
+/** The reasons not to begin: no agent can receive work, the agent has enough of it, or nothing can be reserved. */
+const REFUSALS: ReadonlySet<string> = new Set(['RUN_TARGET_UNAVAILABLE', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY']);
 
 export function isRefusal(error: unknown): error is RuntimeError {
   return error instanceof RuntimeError && REFUSALS.has(error.code);

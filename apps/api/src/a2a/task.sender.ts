@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto';
-import { Message, type SendMessageRequest } from '@a2a-js/sdk';
+import type { Message } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
-import { type Run, RunReader, RunsService } from '#rollcall/agent-runtime';
+import { type Run, RunsService } from '#rollcall/agent-runtime';
 import { fromA2aParts } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
-import { IdempotencyService, type KeyedRequest, secretOf } from '../idempotency/idempotency.service.js';
+import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { type A2aCall, actorIn, keyOf } from './a2a.call.js';
 import { decisionIn } from './message.decision.js';
+import { type CheckedMessage, keyedRequest } from './message.key.js';
 import { startOf } from './message.target.js';
+import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
 
 type Change = () => Promise<Run>;
@@ -21,29 +22,35 @@ type Change = () => Promise<Run>;
 export class TaskSender {
   constructor(
     private readonly runs: RunsService,
-    private readonly reader: RunReader,
     private readonly tasks: TaskReader,
     private readonly idempotency: IdempotencyService,
     private readonly audit: AuditService,
+    private readonly push: TaskPush,
   ) {}
 
-  async send(call: A2aCall, params: SendMessageRequest): Promise<Run> {
-    const message = checked(params);
-    const keyed = keyedRequest(call, params, message);
+  async send(call: A2aCall, sent: CheckedMessage): Promise<Run> {
+    const keyed = keyedRequest(call, sent);
     const earlier = await this.idempotency.storedFor(keyed);
-    const id = earlier ? earlier.response : await this.commit(keyed, await this.prepare(call, params, message));
-    return await this.reader.get(keyOf(call, String(id)));
+    const id = earlier ? earlier.response : await this.commit(keyed, await this.withPush(call, sent));
+    return await this.tasks.get(call, String(id));
   }
 
   private async commit(keyed: KeyedRequest, change: Change): Promise<unknown> {
     return (await this.idempotency.onceFor(keyed, async () => (await change()).id)).response;
   }
 
-  private async prepare(call: A2aCall, params: SendMessageRequest, message: Message): Promise<Change> {
-    return message.taskId ? await this.continuation(call, message) : await this.start(call, params, message);
+  private async withPush(call: A2aCall, sent: CheckedMessage): Promise<Change> {
+    const push = this.push.checked(call, sent.params.configuration?.taskPushNotificationConfig);
+    const { taskId } = sent.message;
+    const change = await (taskId ? this.continuation(call, sent.message) : this.start(call, sent));
+    return async () => {
+      const run = await change();
+      await this.push.addTo(run, push);
+      return run;
+    };
   }
 
-  private async start({ agent, caller }: A2aCall, params: SendMessageRequest, message: Message): Promise<Change> {
+  private async start({ agent, caller }: A2aCall, { params, message }: CheckedMessage): Promise<Change> {
     const { messageId, contextId, parts } = message;
     const start = startOf(agent, caller, { ...message.metadata, ...params.metadata });
     const insert = await this.runs.prepare({
@@ -85,24 +92,4 @@ export class TaskSender {
     await this.audit.record(action, run, details);
     return run;
   }
-}
-
-/** The codec replaces missing fields by defaults. Version 0.3 has other names for the fields, so they are checked here, too. */
-function checked({ message, configuration }: SendMessageRequest): Message {
-  if (!message?.messageId) throw new RequestMalformedError('message.messageId is required.');
-  if (message.parts.length === 0) throw new RequestMalformedError('message.parts must have at least one part.');
-  const { historyLength = 0 } = configuration ?? {};
-  if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be a whole number from 0.');
-  return message;
-}
-
-function keyedRequest({ caller, agent, request }: A2aCall, params: SendMessageRequest, message: Message): KeyedRequest {
-  const target = { namespace: caller.namespace, agentId: agent.agentId, metadata: params.metadata };
-  return {
-    callerId: caller.id,
-    key: `a2a:${createHash('sha256').update(message.messageId).digest('hex')}`,
-    content: JSON.stringify([target, Message.toJSON(message)]),
-    secret: secretOf(request),
-  };
 }

@@ -1,4 +1,4 @@
-import { TaskState } from '@a2a-js/sdk';
+import { TaskState, taskStateToJSON } from '@a2a-js/sdk';
 import type { ChangeFilter, Run, RunStatus, WaitingFor } from '#rollcall/agent-runtime';
 
 const STATES: Record<Exclude<RunStatus, 'waiting'>, TaskState> = {
@@ -16,6 +16,11 @@ const WAITING: Record<WaitingFor, TaskState> = {
   approval: TaskState.TASK_STATE_AUTH_REQUIRED,
   needs_review: TaskState.TASK_STATE_AUTH_REQUIRED,
 };
+
+/** The names of the states that a task can have. */
+export const TASK_STATES: readonly string[] = [
+  ...new Set([...Object.values(STATES), ...Object.values(WAITING)].map((state) => taskStateToJSON(state))),
+];
 
 export function taskStateOf({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>): TaskState {
   return state === 'waiting' ? WAITING[waitingFor ?? 'input'] : STATES[state];

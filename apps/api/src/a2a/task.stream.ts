@@ -1,9 +1,12 @@
-import { type StreamResponse, type TaskArtifactUpdateEvent, type TaskStatusUpdateEvent } from '@a2a-js/sdk';
+import type { StreamResponse, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
 import { isFinal, type Run, RunFeed, type RunStreamEvent, type StoredStep } from '#rollcall/agent-runtime';
 import { type ContentPart, textPart } from '#rollcall/providers';
 import { type A2aCall, keyOf } from './a2a.call.js';
-import { agentMessage, artifact, artifactsOf, factsOf, toStatus, toTask } from './task.mapper.js';
+import { TaskPath } from './task.path.js';
+import { agentMessage, artifact, artifactsOf, statusUpdate, toStatus, toTask } from './task.mapper.js';
+
+type LiveEvent = Exclude<RunStreamEvent, { type: 'step' | 'state' }>;
 
 /**
  * The events of a task, on any replica: first the task as it is, then each change once and in order. Pieces of the answer are chunks
@@ -29,25 +32,47 @@ export class TaskStream {
   }
 }
 
-/** Converts the events of a run after the snapshot. */
-class TaskUpdates {
+/**
+ * Converts the events of a run after the snapshot. A piece may arrive before this replica has read that the run works: it then waits
+ * for that state, so that all subscribers get the events in the same order.
+ */
+export class TaskUpdates {
+  private readonly path: TaskPath;
+  private early: LiveEvent[] = [];
   /** The step before the last piece; undefined before the first piece. */
   private pieceAfter?: number;
 
-  constructor(private run: Run) {}
-
-  of(event: RunStreamEvent): StreamResponse[] {
-    if (event.type === 'state') return this.ofState(event.run);
-    if (event.type === 'text') return [this.piece(event.text, event.afterStep)];
-    if (event.type !== 'progress') return [];
-    const message = agentMessage(this.run, `${this.run.id}-progress-${event.afterStep}`, [textPart(event.text)]);
-    return [status(this.run, { ...toStatus(this.run), message })];
+  constructor(run: Run) {
+    this.path = new TaskPath(run);
   }
 
-  private ofState(run: Run): StreamResponse[] {
-    this.run = run;
-    const answer = isFinal(run.state) ? artifactsOf(run) : [];
-    return [...answer.map((one) => chunk(run, one, { append: false, last: true })), status(run, toStatus(run))];
+  of(event: RunStreamEvent): StreamResponse[] {
+    if (event.type === 'step') return this.afterStep(event.stored);
+    if (event.type === 'state') return [...this.path.afterState(event.run).flatMap(updatesOf), ...this.released()];
+    if (this.path.current.state === 'running') return this.live(event);
+    this.early.push(event);
+    return [];
+  }
+
+  /** A step replaces the pieces before it. */
+  private afterStep(stored: StoredStep): StreamResponse[] {
+    this.early = this.early.filter(({ afterStep }) => afterStep >= stored.seq);
+    return this.path.afterStep(stored).flatMap(updatesOf);
+  }
+
+  private released(): StreamResponse[] {
+    if (this.path.current.state !== 'running') return [];
+    const { early } = this;
+    this.early = [];
+    return early.flatMap((event) => this.live(event));
+  }
+
+  private live(event: LiveEvent): StreamResponse[] {
+    if (event.type === 'text') return [this.piece(event.text, event.afterStep)];
+    if (event.type !== 'progress') return [];
+    const { current } = this.path;
+    const message = agentMessage(current, `${current.id}-progress-${event.afterStep}`, [textPart(event.text)]);
+    return [statusUpdate(current, { ...toStatus(current), message })];
   }
 
   /** The text of a later turn replaces that of the turn before. */
@@ -55,8 +80,13 @@ class TaskUpdates {
     const append = this.pieceAfter === afterStep;
     this.pieceAfter = afterStep;
     const parts: ContentPart[] = [textPart(text)];
-    return chunk(this.run, artifact(parts), { append, last: false });
+    return chunk(this.path.current, artifact(parts), { append, last: false });
   }
+}
+
+function updatesOf(run: Run): StreamResponse[] {
+  const answer = isFinal(run.state) ? artifactsOf(run) : [];
+  return [...answer.map((one) => chunk(run, one, { append: false, last: true })), statusUpdate(run)];
 }
 
 function chunk(
@@ -66,9 +96,4 @@ function chunk(
 ): StreamResponse {
   const value = { taskId, contextId, artifact: one, append, lastChunk, metadata: undefined };
   return { payload: { $case: 'artifactUpdate', value } };
-}
-
-function status(run: Run, value: TaskStatusUpdateEvent['status']): StreamResponse {
-  const { id: taskId, conversationId: contextId } = run;
-  return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status: value, metadata: factsOf(run) } } };
 }

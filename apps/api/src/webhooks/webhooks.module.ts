@@ -27,7 +27,7 @@ import { WebhooksController } from './webhooks.controller.js';
     WebhooksService,
     WebhookSinks,
   ],
-  exports: [WebhookSinks],
+  exports: [WebhookSinks, WEBHOOK_OPTIONS, WebhookSecrets, WebhookTransport],
 })
 export class WebhooksModule {}
 

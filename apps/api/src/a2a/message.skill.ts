@@ -1,0 +1,64 @@
+import { RequestMalformedError } from '@a2a-js/sdk/errors';
+import { z } from 'zod';
+import type { Permission } from '../auth/permissions.js';
+import type { Address } from './a2a.address.js';
+
+/** The skills of Rollcall itself, and the permissions of the same operations of the REST API. */
+const PERMISSIONS = {
+  register: 'agents:register',
+  query: 'agents:query',
+  announce: 'contracts:announce',
+} as const satisfies Record<string, Permission>;
+
+export type RootSkill = keyof typeof PERMISSIONS;
+
+export interface SkillCall {
+  readonly skill: RootSkill;
+  /** What the body would be on the REST API. */
+  readonly input: unknown;
+}
+
+/** Sends the message to an agent, as without a skill. */
+const ROUTE = 'route';
+const NAMES = Object.keys(PERMISSIONS);
+
+const Metadata = z.looseObject({ skill: z.unknown().optional() }).optional().catch(undefined);
+const Part = z.looseObject({ data: z.unknown().optional() }).catch({});
+const MessageSchema = z.looseObject({
+  metadata: Metadata,
+  parts: z.array(Part).catch([]),
+  taskId: z.unknown().optional(),
+});
+const SentSchema = z.looseObject({ metadata: Metadata, message: MessageSchema });
+
+/**
+ * The skill of Rollcall that a message names: in its metadata, and then its data part is the input, or in a data part
+ * `{"skill", "input"}`. `request` is JSON that may be invalid.
+ */
+export function skillIn(request: unknown): SkillCall | undefined {
+  const { data: sent } = SentSchema.safeParse(request);
+  if (!sent || sent.message.taskId) return undefined;
+  const contents = sent.message.parts.map(({ data }) => data).filter((data) => data !== undefined && data !== null);
+  const named = sent.metadata?.skill ?? sent.message.metadata?.skill;
+  if (named !== undefined) return named === ROUTE ? undefined : { skill: known(named), input: contents[0] };
+  for (const content of contents) {
+    const { skill, input } = content as { skill?: unknown; input?: unknown };
+    if (isSkill(skill)) return { skill, input };
+  }
+  return undefined;
+}
+
+/** The permission to send a message to this address. */
+export function permissionToSend({ agentId, tenant }: Address, request: unknown): Permission {
+  const asked = agentId !== undefined || tenant ? undefined : skillIn(request);
+  return asked ? PERMISSIONS[asked.skill] : 'runs:start';
+}
+
+function isSkill(name: unknown): name is RootSkill {
+  return typeof name === 'string' && NAMES.includes(name);
+}
+
+function known(name: unknown): RootSkill {
+  if (isSkill(name)) return name;
+  throw new RequestMalformedError(`metadata.skill must be one of ${[ROUTE, ...NAMES].join(', ')}.`);
+}

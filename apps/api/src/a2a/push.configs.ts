@@ -1,0 +1,80 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
+import { RequestMalformedError } from '@a2a-js/sdk/errors';
+import { Injectable } from '@nestjs/common';
+import { isFinal, type Run } from '#rollcall/agent-runtime';
+import { EventLog, PUSH_KIND, SinksService, WebhookSecrets } from '#rollcall/platform';
+import { EgressPolicy, normalizeUrl, Secret } from '#rollcall/providers';
+import { type CheckedPush, checkPush } from './push.check.js';
+import { type PushRow, PushStore } from './push.store.js';
+
+const MAX_PER_TASK = 10;
+
+export interface PushSecrets {
+  readonly token: string;
+  readonly credentials: string;
+}
+
+/** A checked configuration that is not stored yet. */
+export type NewPush = CheckedPush & { readonly version: string };
+
+/**
+ * The configurations of push notifications. Each has a sink, which delivers like a webhook and ends with the task. All changes are
+ * made in the transaction of the caller.
+ */
+@Injectable()
+export class PushConfigs {
+  constructor(
+    private readonly store: PushStore,
+    private readonly sinks: SinksService,
+    private readonly log: EventLog,
+    private readonly secrets: WebhookSecrets,
+    private readonly egress: EgressPolicy,
+  ) {}
+
+  /** Rejects with EGRESS_DENIED if the URL may not be called. */
+  check(config: TaskPushNotificationConfig, version: string): NewPush {
+    const checked = checkPush(config);
+    return { ...checked, url: normalizeUrl(this.egress.checkUrl(checked.url)), version };
+  }
+
+  /**
+   * Adds a configuration, or replaces the one with the same id. `read` returns the run: it is called after the position in the log
+   * is known, so that its end is either known or still to come.
+   */
+  async save(push: NewPush, read: () => Promise<Run>): Promise<PushRow> {
+    const after = await this.log.head();
+    const run = await read();
+    await this.store.lock(run.id);
+    const existing = await this.store.list(run.id);
+    const same = existing.find(({ configId }) => configId === push.id);
+    if (!same && existing.length >= MAX_PER_TASK)
+      throw new RequestMalformedError(`A task has at most ${MAX_PER_TASK} push notification configurations.`);
+    const row = this.toRow(push, run, same?.id ?? `push_${randomBytes(12).toString('hex')}`);
+    await this.store.save(row);
+    if (same) await this.sinks.reload(row.id);
+    else if (!isFinal(run.state)) await this.sinks.add(row.id, PUSH_KIND, { after });
+    return row;
+  }
+
+  async list(run: Run): Promise<PushRow[]> {
+    return await this.store.list(run.id);
+  }
+
+  async find(run: Run, configId: string): Promise<PushRow | undefined> {
+    return (await this.list(run)).find((row) => row.configId === configId);
+  }
+
+  async remove({ id }: PushRow): Promise<void> {
+    await this.store.delete(id);
+    await this.sinks.remove(id);
+  }
+
+  private toRow(push: NewPush, { id: runId, namespace }: Run, id: string): PushRow {
+    const { id: configId, url, token, authentication, version } = push;
+    const { scheme = null, credentials = '' } = authentication ?? {};
+    const text = JSON.stringify({ token, credentials } satisfies PushSecrets);
+    const secrets = token || credentials ? this.secrets.seal(new Secret(text), id) : null;
+    return { id, namespace, runId, configId: configId || randomUUID(), url, scheme, secrets, version };
+  }
+}
