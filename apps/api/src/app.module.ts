@@ -8,6 +8,7 @@ import { AgentsModule } from './agents/agents.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { BudgetsModule } from './budgets/budgets.module.js';
+import { CatalogModule } from './catalog/catalog.module.js';
 import type { Config } from './config/config.schema.js';
 import { CONFIG } from './config/config.token.js';
 import { platformOptions, providersOptions, registryOptions, runtimeOptions } from './config/library.options.js';
@@ -19,6 +20,7 @@ import { Lifecycle } from './health/lifecycle.js';
 import { InFlight } from './http/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
+import { McpModule } from './mcp/mcp.module.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { RunsModule } from './runs/runs.module.js';
@@ -83,6 +85,8 @@ export class AppModule {
         RunsModule,
         ContractsModule,
         A2aModule,
+        McpModule,
+        CatalogModule,
         SkillsModule,
         SinksModule,
         ToolsModule,

@@ -16,6 +16,7 @@ import { createServer } from './http/server.js';
 import { RouteAdmission } from './auth/route.admission.js';
 import { SocketAdapter } from './auth/socket.adapter.js';
 import { SocketAccess } from './auth/socket.access.js';
+import { ProtectedResource } from './mcp/protected.resource.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { isPretty, NestLogger } from './telemetry/logger.js';
@@ -37,8 +38,19 @@ export interface App {
   routes: RouteTable;
 }
 
-/** Routes without the prefix `/v1`, because proxies, metrics scrapers and A2A clients expect them at their usual paths. */
-const UNVERSIONED = ['health/{*path}', 'metrics', '.well-known/{*path}', 'a2a', 'a2a/{*path}'];
+/** Routes without the prefix `/v1`, because proxies, metrics scrapers and clients of other protocols expect them at their usual paths. */
+const UNVERSIONED = [
+  'health/{*path}',
+  'metrics',
+  '.well-known/{*path}',
+  'a2a',
+  'a2a/{*path}',
+  'mcp',
+  'mcp/{*path}',
+  'ard',
+  'ard/{*path}',
+  'v0.1/{*path}',
+];
 
 /** Actions whose path looks like the path of an object. No object can have their name as its id. */
 const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'];
@@ -67,6 +79,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.useGlobalFilters(new ProblemFilter(routes));
   nest.useWebSocketAdapter(new SocketAdapter(nest));
   nest.get(RouteAdmission, { strict: false }).addTo(adapter.getInstance());
+  nest.get(ProtectedResource, { strict: false }).addTo(adapter.getInstance());
   for (const { path } of nest.get(SocketAccess, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
   routes.allowOnlyPost(POST_ONLY, adapter.getInstance());
   serveDocs(nest, VERSION);

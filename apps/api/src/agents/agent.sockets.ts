@@ -31,7 +31,7 @@ export class AgentSockets implements OnApplicationBootstrap, Inviter {
     private readonly log: EventLog,
     private readonly connections: StreamConnections,
     @Inject(LEASE_POLICY) lease: LeasePolicy,
-    inviters: ContractInviters,
+    private readonly inviters: ContractInviters,
   ) {
     inviters.add(this);
     this.evacuation = new SocketEvacuation(
@@ -60,6 +60,11 @@ export class AgentSockets implements OnApplicationBootstrap, Inviter {
       sockets.delete(socket);
       if (sockets.size === 0 && this.byAgent.get(agentId) === sockets) this.byAgent.delete(agentId);
     };
+  }
+
+  /** Call this when the agent has received its welcome: it then receives the invitations and awards that wait for its answer. */
+  onWelcome({ claim }: AgentSocket): void {
+    this.inviters.onReachable?.(claim.agentId);
   }
 
   reaches(agentId: string): boolean {

@@ -1,16 +1,4 @@
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  Inject,
-  Param,
-  Patch,
-  Post,
-  Query,
-  UseInterceptors,
-} from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Query, UseInterceptors } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -24,14 +12,7 @@ import {
 } from '@nestjs/swagger';
 import { IsIn, IsOptional, IsString, Length } from 'class-validator';
 import { qualifiedId } from '#rollcall/platform';
-import {
-  AgentsService,
-  type AgentStatus,
-  CapabilityAliases,
-  type LeasePolicy,
-  type VersionedAgent,
-} from '#rollcall/registry';
-import { Authenticator } from '../auth/authenticator.js';
+import { AgentsService, type AgentStatus, CapabilityAliases, type VersionedAgent } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -40,12 +21,11 @@ import { Problems } from '../http/problems.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
+import { AgentRegistrations } from './agent.registrations.js';
 import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from './agent.view.js';
 import { LeaveQuery, RegisterBody } from './agents.dto.js';
-import { LEASE_POLICY } from './agents.tokens.js';
 import { IfMatch } from './if-match.js';
 import { RegistrationReader } from './registration.reader.js';
-import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 import { VersionTagInterceptor } from './version-tag.interceptor.js';
@@ -86,9 +66,8 @@ export class AgentsController {
   constructor(
     private readonly agents: AgentsService,
     private readonly aliases: CapabilityAliases,
-    private readonly registrations: RegistrationReader,
-    private readonly authenticator: Authenticator,
-    @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
+    private readonly registrations: AgentRegistrations,
+    private readonly reader: RegistrationReader,
   ) {}
 
   @Post()
@@ -105,8 +84,7 @@ export class AgentsController {
   @ApiCreatedResponse({ type: RegistrationView, description: 'The agent is listed.' })
   @Problems('AGENT_ALREADY_REGISTERED', 'NOT_THE_OWNER', 'QUOTA_EXCEEDED', 'EGRESS_DENIED')
   async register(@Body() body: RegisterBody, @Caller() caller: Principal): Promise<Effect<RegistrationView>> {
-    const complete = await this.registrations.complete(body);
-    return new Effect(async () => await this.join(complete, caller));
+    return await this.registrations.prepare(body, caller);
   }
 
   @Get()
@@ -174,7 +152,7 @@ export class AgentsController {
     const claim = claimOf(id, body.generation, caller);
     if (body.endpoint) {
       await this.agents.check(claim); // resolve host names only for callers that may update the agent
-      body.endpoint = await this.registrations.checkEndpoint(body.endpoint);
+      body.endpoint = await this.reader.checkEndpoint(body.endpoint);
     }
     return new Effect(async () => await this.agents.update(claim, toUpdate(body), ifVersion));
   }
@@ -197,11 +175,5 @@ export class AgentsController {
     @Caller() caller: Principal,
   ): Promise<void> {
     await this.agents.deregister(claimOf(agentId, generation, caller), reason);
-  }
-
-  private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
-    const joined = await this.agents.register(toJoinRequest(body, caller));
-    this.authenticator.cacheLease(joined.leaseToken, caller.namespace);
-    return toRegistrationView(joined, this.lease);
   }
 }

@@ -49,6 +49,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
       const { intervalMs } = this.lease;
       const record = await this.agents.identify(agent.claim);
       agent.welcome(record, { intervalMs, leaseMs: leaseTtlMs(this.lease) });
+      this.sockets.onWelcome(agent);
     } catch (error) {
       this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
       agent.sendError(error);

@@ -2,6 +2,8 @@ import { Module } from '@nestjs/common';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
+import { AgentQueries } from './agent.queries.js';
+import { AgentRegistrations } from './agent.registrations.js';
 import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
 import { leasePolicy } from '../config/registry.policies.js';
@@ -18,6 +20,8 @@ import { QueryReader } from './query.reader.js';
 import { RegistrationBatchController } from './registration-batch.controller.js';
 import { RegistrationReader } from './registration.reader.js';
 import { RegistrationBatchReader } from './registration-batch.reader.js';
+import { RegistrationBatchWriter } from './registration-batch.writer.js';
+import { RemoteDocuments } from './remote.documents.js';
 import { OperatorActionsController } from './operator-actions.controller.js';
 
 @Module({
@@ -37,12 +41,17 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     LivenessMetrics,
     ContractQueries,
     QueryReader,
+    AgentQueries,
+    AgentRegistrations,
     RegistrationBatchReader,
+    RegistrationBatchWriter,
     RegistrationReader,
+    RemoteDocuments,
     AgentSockets,
     AgentSocketAccess,
     AgentsGateway,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
   ],
+  exports: [AgentQueries, AgentRegistrations, RegistrationBatchReader, RegistrationBatchWriter, RemoteDocuments],
 })
 export class AgentsModule {}

@@ -5,11 +5,11 @@ import {
   ContractSelection,
   type ContractReading,
   DEFAULT_SELECTION_MS,
-  MAX_LIMIT,
   type Participant,
   type RankedCandidate,
   Ranker,
   RegistryClock,
+  StrongReader,
 } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/api.error.js';
@@ -31,6 +31,7 @@ export class ContractQueries {
     private readonly selection: ContractSelection,
     private readonly ranker: Ranker,
     private readonly clock: RegistryClock,
+    private readonly strong: StrongReader,
   ) {}
 
   /** Whether the body of a query asks for an auction. */
@@ -45,27 +46,32 @@ export class ContractQueries {
       throw new ApiError('FORBIDDEN', 'A query with contract-net requires the permission contracts:announce.');
     const { waitMs = DEFAULT_SELECTION_MS, limit = 10, capabilities = [] } = valid;
     const task = valid.task ?? `Any task that needs: ${capabilities.join(', ')}`;
-    const query = { ...toQuery(valid), namespace, prefer: undefined, limit: MAX_LIMIT, explain: false };
+    const query = { ...toQuery(valid), namespace, prefer: undefined, limit: undefined, explain: false };
+    if (valid.consistency === 'strong') await this.strong.prepare(query);
     const payer = qualifiedId(namespace, id);
-    const request = { namespace, capabilities, task, waitMs, by, payer, query };
+    const request = { namespace, capabilities, task, waitMs, by, payer, rules: { query } };
     const reading = await this.selection.select(request, signal);
-    const { candidates } = this.ranker.rank(query, this.clock.now());
+    const { candidates } = this.ranker.rankAll(query, this.clock.now());
     return toRanking(reading, candidates, limit);
   }
 }
 
-/** The bidders, the winner first. Bidders that are not routable any more are left out. */
+/**
+ * The winner, then the other bidders that had no award. Without a winner, there are no candidates: no agent has confirmed. Bidders that
+ * are not routable any more are left out.
+ */
 function toRanking(
   { contract, participants }: ContractReading,
   routable: readonly RankedCandidate[],
   limit: number,
 ): RankingView {
   const { id, state, winner, expiryReason } = contract;
-  const bidders = participants.filter(({ answer }) => answer === 'bid');
-  const isLast = ({ agentId }: Participant): number => Number(winner !== null && agentId !== winner);
-  const ordered = bidders.toSorted((one, other) => isLast(one) - isLast(other));
+  const isWinner = ({ agentId }: Participant): number => Number(agentId === winner);
+  const bidders = participants.filter((one) => one.answer === 'bid' && (one.result === null || isWinner(one)));
+  const ordered = winner === null ? [] : bidders.toSorted((one, other) => isWinner(other) - isWinner(one));
+  const byId = new Map(routable.map((candidate) => [candidate.agent.agentId, candidate]));
   const candidates = ordered.flatMap((bidder) => {
-    const found = routable.find(({ agent }) => agent.agentId === localIdOf(bidder.agentId));
+    const found = byId.get(localIdOf(bidder.agentId));
     return found ? [{ ...found, score: bidder.score, reasons: reasonsOf(bidder, winner) }] : [];
   });
   return {
@@ -77,9 +83,8 @@ function toRanking(
   };
 }
 
-function reasonsOf({ agentId, offer, result }: Participant, winner: string | null): string[] {
+function reasonsOf({ agentId, offer }: Participant, winner: string | null): string[] {
   const { price = 0, etaMs = 0, confidence = 0 } = offer ?? {};
   const terms = [`bids $${price / MICRO_PER_DOLLAR}`, `within ${etaMs} ms`, `confidence ${confidence}`];
-  if (agentId === winner) return ['has the award', ...terms];
-  return result === null ? terms : [`its award ${result === 'declined' ? 'was declined' : 'lapsed'}`, ...terms];
+  return agentId === winner ? ['has the award', ...terms] : terms;
 }

@@ -1,28 +1,21 @@
 import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DirectoryFollower, Ranker, RegistryClock, StrongReader } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { closeSignal } from '../http/close.signal.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
+import { AgentQueries } from './agent.queries.js';
 import { QUERY_EXAMPLES } from './agents.examples.js';
 import { QueryBody } from './query.dto.js';
-import { QueryReader } from './query.reader.js';
 import { RankingView } from './ranking.view.js';
 
 @ApiTags('agents')
 @Controller()
 export class DiscoveryController {
-  constructor(
-    private readonly ranker: Ranker,
-    private readonly strong: StrongReader,
-    private readonly follower: DirectoryFollower,
-    private readonly clock: RegistryClock,
-    private readonly queries: QueryReader,
-  ) {}
+  constructor(private readonly queries: AgentQueries) {}
 
   @Post('agents/query')
   @HttpCode(200)
@@ -39,24 +32,8 @@ export class DiscoveryController {
   @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
   @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')
   async query(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const caller = callerOf(request);
-    const { namespace } = caller;
-    const { body } = request;
-    if (this.queries.contracts.accepts(body)) {
-      const ranking = await this.queries.contracts.rank(body, caller, closeSignal(reply));
-      return void reply.type(JSON_TYPE).send(JSON.stringify(ranking));
-    }
-    const planned = this.queries.find(namespace, body) ?? (await this.queries.read(namespace, body));
-    const { query, plan, strong } = planned;
-    if (strong) await this.strong.prepare(query);
-    else if (!this.follower.isFresh) await this.refresh(reply);
-    const departed = plan.explain ? await this.strong.departed(plan) : [];
-    void reply.type(JSON_TYPE).send(this.ranker.rankJson(plan, this.clock.now(), departed));
-  }
-
-  /** If the directory cannot catch up with the event log, the response has the age of the directory in seconds. */
-  private async refresh(reply: FastifyReply): Promise<void> {
-    await this.follower.refresh();
-    if (!this.follower.isFresh) void reply.header('age', Math.round(this.follower.ageMs() / 1_000));
+    const { json, age } = await this.queries.answer(request.body, callerOf(request), () => closeSignal(reply));
+    if (age !== undefined) void reply.header('age', age);
+    void reply.type(JSON_TYPE).send(json);
   }
 }

@@ -17,8 +17,8 @@ const MAX_CACHED_LENGTH = 2_000;
 
 /**
  * Validates and plans the body of a query. Validation takes longer than the query itself and clients repeat their queries, so
- * plans are cached by namespace and text of the body. A plan does not depend on the agents listed and never goes stale. Invalid
- * bodies are not cached.
+ * plans are cached by namespace and text of the body. A plan does not depend on the registered agents, so it never becomes stale.
+ * Invalid bodies are not cached.
  */
 @Injectable()
 export class QueryReader {
@@ -48,7 +48,7 @@ export class QueryReader {
   }
 }
 
-/** The fields of an auction would have no effect. */
+/** Rejects the fields of an auction, which have no effect on other queries. */
 function checkNoAuction({ waitMs, task }: QueryBody): void {
   const given = Object.entries({ waitMs, task }).filter(([, value]) => value !== undefined && value !== null);
   if (given.length === 0) return;

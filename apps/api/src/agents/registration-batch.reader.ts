@@ -25,10 +25,11 @@ export class RegistrationBatchReader {
       if (index % ITEMS_WITHOUT_PAUSE === ITEMS_WITHOUT_PAUSE - 1) await new Promise(setImmediate);
       items.push(toItem(agent));
     }
-    return await this.withEndpoints(items);
+    return await this.checked(items);
   }
 
-  private async withEndpoints(items: readonly BatchItem[]): Promise<BatchItem[]> {
+  /** Rejects the items whose endpoint must not be called. */
+  async checked(items: readonly BatchItem[]): Promise<BatchItem[]> {
     const checked = await this.endpoints.checkAll(items.flatMap((item) => (item.ok && item.body.endpoint) || []));
     return items.map((item) => {
       const result = item.ok && item.body.endpoint ? checked.get(item.body.endpoint) : undefined;

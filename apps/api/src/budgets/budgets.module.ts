@@ -15,6 +15,7 @@ const STALE_AFTER_REFRESHES = 3;
 @Module({
   controllers: [ReservationsController, BudgetsController, AgentBudgetController],
   providers: [BudgetMetrics, { provide: VIEW_RULES, inject: [CONFIG], useFactory: viewRules }],
+  exports: [VIEW_RULES],
 })
 export class BudgetsModule {}
 

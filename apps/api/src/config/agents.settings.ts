@@ -20,7 +20,7 @@ export const agents = setting(json().pipe(Fields).default({}), {
 export const agent = setting(json().pipe(Fields).optional(), {
   env: 'ROLLCALL_AGENT',
   about:
-    'The definition of the default agent, which runs without a name use. Its name is `default`, unless it has a `name`. In the environment: one line of JSON.',
+    'The definition of the default agent, for runs that name no agent. Its name is `default`, unless it has a `name`. In the environment: one line of JSON.',
   expects: 'a content, such as {"description": "Answers.", "instructions": "Answer."}',
   defaultText: 'none',
   mergedLevels: 1,

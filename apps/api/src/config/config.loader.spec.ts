@@ -28,7 +28,7 @@ describe('configuration', () => {
     });
   });
 
-  it('gives priority to the environment over .env, over rollcall.yaml, over the defaults', () => {
+  it('prefers the environment to .env, .env to rollcall.yaml, and rollcall.yaml to the defaults', () => {
     write('rollcall.yaml', 'http: { host: 10.0.0.1, port: 1001, rateLimit: 7 }\nlog: { level: warn }\n');
     write('.env', 'PORT=1002\nLOG_LEVEL=error\n');
     expect(loadConfig({ PORT: '1003' }, folder)).toMatchObject({
@@ -164,7 +164,13 @@ describe('configuration', () => {
 
   it('reports unknown variables with the prefix ROLLCALL_', () => {
     expect(
-      unknownVariables({ ROLLCALL_PROT: '1', ROLLCALL_RATE_LIMIT: '5', ROLLCALL_CONFIG: 'x', PATH: '/bin' }),
+      unknownVariables({
+        ROLLCALL_PROT: '1',
+        ROLLCALL_RATE_LIMIT: '5',
+        ROLLCALL_CONFIG: 'x',
+        ROLLCALL_URL: 'x',
+        PATH: '/bin',
+      }),
     ).toEqual(['ROLLCALL_PROT']);
   });
 });

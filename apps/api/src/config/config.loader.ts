@@ -50,9 +50,12 @@ export function environmentSecrets(environment: Environment, folder: string): Se
   return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
+/** Variables for clients, which may be set in the same shell. */
+const OF_CLIENTS = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
+
 /** Variables that begin with ROLLCALL_ and are not settings, usually because of a typing error. */
 export function unknownVariables(environment: Environment): string[] {
-  const known = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG']);
+  const known = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG', ...OF_CLIENTS]);
   return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !known.has(name));
 }
 

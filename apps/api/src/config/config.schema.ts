@@ -4,10 +4,12 @@ import { a2a } from './a2a.settings.js';
 import { agent, agents } from './agents.settings.js';
 import { auth } from './auth.settings.js';
 import { budgets, langfuse } from './budget.settings.js';
+import { catalog } from './catalog.settings.js';
 import { data, database } from './database.settings.js';
 import { egress } from './egress.settings.js';
 import { events } from './events.settings.js';
 import { http, idempotency } from './http.settings.js';
+import { mcp } from './mcp.settings.js';
 import { models } from './models.settings.js';
 import { log, shutdown } from './process.settings.js';
 import { quotas } from './quota.settings.js';
@@ -37,6 +39,8 @@ export const ConfigSchema = z.strictObject({
   providers: providers.prefault({}),
   runtime: runtime.prefault({}),
   a2a: a2a.prefault({}),
+  mcp: mcp.prefault({}),
+  catalog: catalog.prefault({}),
   agents,
   agent,
   webhooks: webhooksConfig.prefault({}),

@@ -11,7 +11,7 @@ export const egress = z.strictObject({
   checkTimeout: setting(duration('10s'), {
     env: 'ROLLCALL_EGRESS_CHECK_TIMEOUT',
     about:
-      'Maximum time to check all host names in one batch of registrations, below `http.handlerTimeout`. Registrations whose host names are not checked in time are rejected with `ENDPOINT_NOT_CHECKED`.',
+      'Maximum time to check all host names in one batch of registrations. Must be shorter than `http.handlerTimeout`. Registrations whose host names are not checked in time are rejected with `ENDPOINT_NOT_CHECKED`.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),

@@ -18,4 +18,9 @@ export const quotas = z.strictObject({
     about: 'Webhooks that one credential may have. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
+  contracts: setting(integer(0, 1_000_000, 1_000), {
+    env: 'ROLLCALL_QUOTA_CONTRACTS',
+    about: 'Open contracts that one credential may have announced. `0` disables the limit.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
 });

@@ -35,6 +35,7 @@ describe('the policies of the registry', () => {
         runDepth: 32,
         heldQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
       },
+      contracts: { quota: { limit: 1_000, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
       agentQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
     });
     expect(directory?.aliases?.resolve('coding')).toBe('coding');

@@ -25,6 +25,7 @@ export function registryPolicies(config: Config): Omit<RegistryOptions, 'retenti
     flap: flapPolicy(config),
     directory: directoryOptions(config),
     budgets: budgetRules(config),
+    contracts: { quota: { limit: config.quotas.contracts, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
     agentQuota: { limit: config.quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
     // two clocks, because only Date.now() continues while the machine sleeps
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },

@@ -6,6 +6,7 @@ import {
   type ContractReading,
   EXPIRY_REASONS,
   type ExpiryReason,
+  MAX_INVITED,
   type Participant,
 } from '#rollcall/registry';
 import { PageView } from '../http/page.js';
@@ -21,6 +22,13 @@ class ContractOutcomeView {
   @ApiProperty({ type: 'integer', nullable: true, example: 0, description: 'Tokens; null if unknown.' })
   tokens: number | null;
   @ApiProperty({ type: 'integer', nullable: true, example: 95_000, description: 'Milliseconds.' }) ms: number | null;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Why the run of the winner did not complete; null in all other cases.',
+  })
+  reason: string | null;
 }
 
 class BidView {
@@ -39,7 +47,7 @@ class BidView {
   @ApiProperty({ type: Number, nullable: true, example: 0.9, description: 'From 0 to 1.' }) confidence: number | null;
   @ApiProperty({ ...COUNT, example: 1, description: 'How many answers were accepted. The last one counts.' })
   revision: number;
-  @ApiProperty({ ...COUNT, example: 0, description: 'How many late answers were rejected, up to 3.' })
+  @ApiProperty({ ...COUNT, example: 0, description: 'How many late answers were recorded, up to 3.' })
   lateAnswers: number;
   @ApiProperty({ type: 'integer', nullable: true, example: 1, description: '1 is the best bid.' }) rank: number | null;
   @ApiProperty({ type: Number, nullable: true, example: 0.91, description: 'From 0 to 1; more is better.' })
@@ -83,7 +91,14 @@ export class ContractView {
   @ApiProperty({ ...TIME, description: 'When it was announced.' }) announcedAt: string;
   @ApiProperty({ ...TIME, description: 'Bids at this time or later are rejected.' }) deadline: string;
   @ApiProperty({ ...COUNT, description: 'How many agents are invited.' }) invited: number;
-  @ApiProperty({ ...COUNT, example: 1, description: 'How many of them have bid or refused.' }) answered: number;
+  @ApiProperty({
+    ...COUNT,
+    example: 0,
+    description: `How many capable agents were not invited, because a contract invites at most ${MAX_INVITED}.`,
+  })
+  notInvited: number;
+  @ApiProperty({ ...COUNT, example: 1, description: 'How many of the invited agents have bid or refused.' })
+  answered: number;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The agent that has the award.' })
   winner: string | null;
   @ApiProperty({ ...TIME, nullable: true, example: null, description: 'When the current award lapses.' })
@@ -124,9 +139,8 @@ export class BidReceiptView {
 }
 
 export function toContractView(contract: Contract): ContractView {
-  const { id, namespace, state, capabilities, task, limits, reserve, scoring, weights, by, invited, answered } =
-    contract;
-  const { winner, expiryReason, run, runId, outcome } = contract;
+  const { id, namespace, state, capabilities, task, limits, reserve, scoring, weights, by } = contract;
+  const { invited, notInvited, answered, winner, expiryReason, run, runId, outcome } = contract;
   return {
     id,
     namespace,
@@ -141,6 +155,7 @@ export function toContractView(contract: Contract): ContractView {
     announcedAt: timeOf(contract.announcedAt),
     deadline: timeOf(contract.deadline),
     invited,
+    notInvited,
     answered,
     winner: winner === null ? null : localIdOf(winner),
     confirmBy: contract.confirmBy === null ? null : timeOf(contract.confirmBy),
@@ -148,7 +163,7 @@ export function toContractView(contract: Contract): ContractView {
     expiryReason,
     run,
     runId,
-    outcome,
+    outcome: outcome && { ...outcome, reason: outcome.reason ?? null },
   };
 }
 

@@ -45,7 +45,7 @@ export class ContractsController {
   })
   @ApiBody({ type: AnnounceBody, examples: ANNOUNCE_EXAMPLES })
   @ApiCreatedResponse({ type: ContractView, description: 'The contract.' })
-  @Problems('CONTRACT_INVALID', 'INVALID_QUERY', 'DIRECTORY_STALE')
+  @Problems('CONTRACT_INVALID', 'INVALID_QUERY', 'DIRECTORY_STALE', 'QUOTA_EXCEEDED')
   async announce(@Body() body: AnnounceBody, @Caller() caller: Principal): Promise<ContractView> {
     return toContractView(await this.contracts.announce(toAnnouncement(body, caller)));
   }
@@ -92,6 +92,7 @@ export class ContractsController {
   @ApiBody({ type: BidBody, examples: BID_EXAMPLES })
   @ApiOkResponse({ type: BidReceiptView, description: 'The answer is accepted.' })
   @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_NOT_INVITED', 'BID_INVALID', 'BID_LATE', 'BID_REVISED_TOO_OFTEN')
+  @Problems('CONTRACT_CLOSED')
   @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   @Problems('NOT_THE_OWNER')
   async bid(@Param('id') id: string, @Body() body: BidBody, @Caller() caller: Principal): Promise<BidReceiptView> {
@@ -112,7 +113,7 @@ export class ContractsController {
   })
   @ApiParam(CONTRACT_ID)
   @ApiOkResponse({ type: ContractView, description: 'The contract.' })
-  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_NOT_INVITED', 'CONTRACT_NOT_AWARDED')
+  @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_NOT_INVITED', 'CONTRACT_NOT_AWARDED', 'CONTRACT_CLOSED')
   @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   @Problems('NOT_THE_OWNER')
   async confirm(
@@ -150,8 +151,8 @@ export class ContractsController {
     operationId: 'contracts.reportOutcome',
     summary: 'Report what the work really cost and took',
     description:
-      'Settles the reservation of the award. The next bids of the agent are scored with it. The first outcome is final; with ' +
-      '`run`, the run reports it.',
+      'Settles the reservation of the award. The next bids of the agent are scored with it. The first outcome is final: a ' +
+      'repetition has no effect, and another one is rejected. With `run`, the run reports it.',
   })
   @ApiParam(CONTRACT_ID)
   @ApiOkResponse({ type: ContractView, description: 'The contract with its outcome.' })

@@ -35,7 +35,10 @@ export class InFlight {
     this.started.delete(reply);
   }
 
-  /** The time in which the client sends its body does not count: it has its own limit. */
+  /**
+   * Responds to the requests that reached the limit, and returns their number. The time in which the client sends its body does not
+   * count, because it has its own limit.
+   */
   answerOverdue(now: number): number {
     let answered = 0;
     for (const [reply, since] of this.started) {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from './api.error.js';
-import { replyProblem } from './problem.reply.js';
+import { type ErrorFormat, replyProblem } from './problem.reply.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -18,6 +18,7 @@ interface Route {
   method: string;
   url: string;
   pattern: RegExp;
+  errorFormat?: ErrorFormat;
 }
 
 /** All routes of the server, collected when they are added. */
@@ -28,7 +29,8 @@ export class RouteTable {
   collectFrom(server: FastifyInstance): void {
     server.addHook('onRoute', ({ method, url, config }) => {
       if (config?.undocumented) return;
-      for (const one of [method].flat()) this.routes.push({ method: one, url, pattern: toPattern(url) });
+      const { errorFormat } = config ?? {};
+      for (const one of [method].flat()) this.routes.push({ method: one, url, pattern: toPattern(url), errorFormat });
     });
   }
 
@@ -68,6 +70,12 @@ export class RouteTable {
     if (allowed.length === 0)
       return new ApiError('ROUTE_NOT_FOUND', `There is no route ${method} ${path}. See /docs for all routes.`);
     return methodNotAllowed(path, method, allowed);
+  }
+
+  /** For errors that occur before Fastify has found the route, such as an invalid encoding of the path. */
+  errorFormatOf(method: string, url: string): ErrorFormat | undefined {
+    const path = url.split('?', 1)[0] ?? '';
+    return this.routes.find((route) => route.method === method && route.pattern.test(path))?.errorFormat;
   }
 
   all(): string[] {

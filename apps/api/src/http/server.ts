@@ -11,7 +11,7 @@ import { useArchiveBodies } from './archive-body.parser.js';
 import type { InFlight } from './in-flight.js';
 import { useJsonBodies } from './json-body.parser.js';
 import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
-import { replyProblem } from './problem.reply.js';
+import { type ErrorFormat, replyProblem } from './problem.reply.js';
 import { requestContext } from './request.context.js';
 import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
@@ -63,7 +63,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     genReqId: requestIdOf,
     clientErrorHandler,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
-      void sendProblem(reply, error, request.id),
+      void sendProblem(reply, error, parts.routes.errorFormatOf(request.method, request.url)),
   });
   const server = adapter.getInstance();
   for (const plugin of parts.fastifyPlugins) void server.register(plugin as Parameters<FastifyInstance['register']>[0]);
@@ -136,12 +136,14 @@ function answered(request: FastifyRequest, reply: FastifyReply, ms: number): Ans
   return { requestId, method, url, status: reply.statusCode, ms, caller: principal?.id, ip };
 }
 
-async function sendProblem(reply: FastifyReply, error: unknown, requestId: string): Promise<void> {
+async function sendProblem(reply: FastifyReply, error: unknown, format: ErrorFormat | undefined): Promise<void> {
+  const { id: requestId } = reply.request;
   const problem = toProblem(error, requestId);
+  const { status, headers, body } = format?.(error, problem) ?? problem;
   await reply
-    .code(problem.status)
-    .headers({ ...API_HEADERS, 'x-request-id': requestId, ...problem.headers })
-    .send(JSON.stringify(problem.body));
+    .code(status)
+    .headers({ ...API_HEADERS, 'x-request-id': requestId, ...headers })
+    .send(JSON.stringify(body));
 }
 
 /** Answers input that is not valid HTTP directly on the socket. */

@@ -4,13 +4,13 @@ import { ApiError, type FieldError } from './api.error.js';
 const MAX_REPORTED = 20;
 const MAX_NAME_LENGTH = 80;
 
-/** An error with the names that are known instead of an unknown one. Only the reported errors get a suggestion. */
+/** The error for an unknown field. `known` lists the valid names; it is called only if the response contains the error. */
 interface UnknownFieldError extends FieldError {
   name: string;
   known: () => Iterable<string>;
 }
 
-/** VALIDATION_FAILED with the first errors and the number of further ones. */
+/** Creates a VALIDATION_FAILED error that contains the first errors, and the number of the others. */
 export function validationFailed(all: readonly (FieldError | UnknownFieldError)[]): ApiError {
   const errors = all.slice(0, MAX_REPORTED).map(withSuggestion);
   const fields = [...new Set(errors.map(({ field }) => field))].join(', ');
@@ -20,7 +20,7 @@ export function validationFailed(all: readonly (FieldError | UnknownFieldError)[
   return new ApiError('VALIDATION_FAILED', detail, { errors, details: { moreErrors } });
 }
 
-/** The error for a field that has no rule. */
+/** Creates the error for a field that has no rule. */
 export function unknownField(path: string, name: string, known: () => Iterable<string>): UnknownFieldError {
   const shown = shortened(name);
   return { field: path + shown, message: `${shown} is not a known field`, name, known };

@@ -1,5 +1,6 @@
 import { isFinal, type RunFeed, type RunKey, type RunStreamEvent } from '#rollcall/agent-runtime';
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
+import { SendSpace } from '../events/send.space.js';
 import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../events/stream.end.js';
 
 /** A connection that the events of one run are written to. */
@@ -30,7 +31,7 @@ export interface RunStreamOptions {
 export class RunStream {
   private readonly stop = new AbortController();
   private lastStep: number;
-  private onSpace?: () => void;
+  private readonly space = new SendSpace();
 
   constructor(
     private readonly feed: RunFeed,
@@ -62,34 +63,24 @@ export class RunStream {
 
   /** Call this when buffered data was sent. */
   onDrain(): void {
-    if (this.sink.buffered <= this.options.buffer / 2) this.onSpace?.();
+    if (this.sink.buffered <= this.options.buffer / 2) this.space.notify();
   }
 
   close(): void {
     this.stop.abort();
-    this.onSpace?.();
+    this.space.notify();
   }
 
   private async sendAll(): Promise<StreamEnd | 'finished'> {
-    const { key, afterStep, buffer } = this.options;
+    const { key, afterStep, buffer, slowAfterMs } = this.options;
     for await (const event of this.feed.watch(key, afterStep, this.stop.signal)) {
       if (event.type === 'step') this.lastStep = event.stored.seq;
       this.sink.send(event, this.lastStep);
       if (event.type === 'state' && isFinal(event.run.state)) return 'finished';
-      if (this.sink.buffered > buffer && !(await this.hasSpace())) return slowConsumer(String(this.lastStep));
+      if (this.sink.buffered > buffer && !(await this.space.wait(slowAfterMs)))
+        return slowConsumer(String(this.lastStep));
       if (this.stop.signal.aborted) break;
     }
     return shuttingDown();
-  }
-
-  /** Waits until a part of the buffer was sent. False if that takes too long. */
-  private async hasSpace(): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => resolve(false), this.options.slowAfterMs).unref();
-    this.onSpace = () => resolve(true);
-    const hasSpace = await promise;
-    clearTimeout(timer);
-    this.onSpace = undefined;
-    return hasSpace;
   }
 }

@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import { EgressClient, EndpointCheck, ProviderError } from '#rollcall/providers';
+import { ApiError } from '../http/api.error.js';
+import { parseJsonBody } from '../http/json-body.parser.js';
+import { validationFailed } from '../http/validation.error.js';
+
+const TIMEOUT_MS = 10_000;
+const NO_RESPONSE: ReadonlySet<string> = new Set(['EGRESS_UNREACHABLE', 'EGRESS_TIMED_OUT', 'EGRESS_TOO_LARGE']);
+
+export interface RemoteDocument {
+  readonly url: string;
+  /** The field of the request that has the URL, and what it leads to, for errors. */
+  readonly field: string;
+  readonly what: 'card' | 'catalog' | 'server.json';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/** Reads JSON documents from URLs that a caller chose: with the egress rules, a limit for size and time, and the limits of requests. */
+@Injectable()
+export class RemoteDocuments {
+  constructor(
+    private readonly egress: EgressClient,
+    private readonly endpoints: EndpointCheck,
+  ) {}
+
+  /** A document that cannot be used is a fault of the request, which names the field. */
+  async read(document: RemoteDocument): Promise<Record<string, unknown>> {
+    const url = await this.endpoints.check(document.url);
+    const value = parsed(await this.bytes(url, document), document);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw unusable(document, 'it is not a JSON object');
+    }
+    return value as Record<string, unknown>;
+  }
+
+  private async bytes(url: string, document: RemoteDocument): Promise<Buffer> {
+    const { headers, signal: caller } = document;
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
+    const signal = caller ? AbortSignal.any([caller, timeout]) : timeout;
+    try {
+      const response = await this.egress.fetch(url, { headers: { accept: 'application/json', ...headers }, signal });
+      if (!response.ok) throw unusable(document, `the server answered ${response.status}`);
+      return Buffer.from(await response.arrayBuffer());
+    } catch (error) {
+      if (signal.aborted) throw unusable(document, 'the server did not respond in time');
+      throw error instanceof ProviderError && NO_RESPONSE.has(error.code) ? unusable(document, error.message) : error;
+    }
+  }
+}
+
+function parsed(bytes: Buffer, document: RemoteDocument): unknown {
+  try {
+    return parseJsonBody(bytes);
+  } catch (error) {
+    throw error instanceof ApiError ? unusable(document, error.message) : error;
+  }
+}
+
+function unusable({ field, what }: RemoteDocument, why: string): ApiError {
+  return validationFailed([{ field, message: `${field}: the ${what} cannot be used: ${why}` }]);
+}

@@ -1,0 +1,91 @@
+import { ApiError } from '../http/api.error.js';
+import type { CatalogEntry } from './catalog.entry.js';
+import { publisherOf } from './catalog.names.js';
+
+const ARD_TERMS = 'https://agenticresourcediscovery.org/ns#';
+/** The namespace of the live facts. */
+export const ROLLCALL_TERMS = 'urn:rollcall:catalog:v1:';
+/** Derived from the identifier; not a term. */
+const PUBLISHER = 'publisher';
+const MAX_PREFIXES = 64;
+
+type Values = readonly string[];
+
+/** The terms of the default namespace that entries have. */
+const CORE: Readonly<Record<string, (entry: CatalogEntry) => Values>> = {
+  identifier: ({ identifier }) => [identifier],
+  displayName: ({ displayName }) => [displayName],
+  type: ({ type }) => [type],
+  url: ({ url }) => [url],
+  description: ({ description }) => [description],
+  version: ({ version }) => [version],
+  updatedAt: ({ updatedAt }) => (updatedAt === undefined ? [] : [updatedAt]),
+  capabilities: ({ capabilities }) => capabilities,
+  tags: ({ tags }) => tags,
+  representativeQueries: ({ representativeQueries }) => representativeQueries,
+};
+
+/** Terms of the default namespace that no entry of Rollcall has. A filter for them is valid and matches nothing. */
+const ABSENT: ReadonlySet<string> = new Set(['data', 'metadata', 'trustManifest']);
+
+const LIVE: ReadonlySet<string> = new Set([
+  'namespace',
+  'routable',
+  'status',
+  'circuit',
+  'load',
+  'usdPerTask',
+  'usdPer1kTokens',
+  'latencyMs',
+]);
+
+/**
+ * Reads the term paths of filters and facets. As in entries, a term is an IRI: a query may use any prefix that its `@context` binds,
+ * and remote contexts are never fetched.
+ */
+export class ArdTerms {
+  private readonly prefixes = new Map<string, string>([['rollcall', ROLLCALL_TERMS]]);
+
+  constructor(context: unknown) {
+    for (const layer of [context].flat()) this.add(layer);
+  }
+
+  /** How to read the values of a term in an entry. Rejects a term that no entry can have. */
+  reader(path: string): (entry: CatalogEntry) => Values {
+    if (path === PUBLISHER) return ({ identifier }) => [publisherOf(identifier)];
+    const iri = this.expand(path);
+    const core = iri.startsWith(ARD_TERMS) ? iri.slice(ARD_TERMS.length) : undefined;
+    if (core !== undefined && Object.hasOwn(CORE, core)) return CORE[core];
+    if (core !== undefined && ABSENT.has(core.split('.')[0] ?? '')) return () => [];
+    const live = iri.startsWith(ROLLCALL_TERMS) ? iri.slice(ROLLCALL_TERMS.length) : '';
+    if (LIVE.has(live)) return ({ live: facts }) => (facts[live] === undefined ? [] : [String(facts[live])]);
+    const known = [PUBLISHER, ...Object.keys(CORE), ...[...LIVE].map((term) => `rollcall:${term}`)].join(', ');
+    throw invalid(`There is no term ${path.slice(0, 100)}. Use one of: ${known}.`);
+  }
+
+  private expand(path: string): string {
+    const alias = this.prefixes.get(path);
+    if (alias !== undefined) return alias;
+    const colon = path.indexOf(':');
+    if (colon < 0) return ARD_TERMS + path;
+    const prefix = this.prefixes.get(path.slice(0, colon));
+    return prefix === undefined ? path : prefix + path.slice(colon + 1);
+  }
+
+  /** A string is the address of a context. Only the base context is known, and it is always applied. */
+  private add(layer: unknown): void {
+    if (layer === undefined || typeof layer === 'string') return;
+    if (typeof layer !== 'object' || layer === null)
+      throw invalid('query.@context must be an object, a string or a list of them.');
+    const bindings = Object.entries(layer);
+    if (bindings.length > MAX_PREFIXES) throw invalid(`query.@context may bind at most ${MAX_PREFIXES} prefixes.`);
+    for (const [prefix, iri] of bindings) {
+      if (typeof iri !== 'string') throw invalid('query.@context: bind each prefix to an IRI.');
+      this.prefixes.set(prefix, iri);
+    }
+  }
+}
+
+export function invalid(message: string): ApiError {
+  return new ApiError('MALFORMED_REQUEST', message);
+}

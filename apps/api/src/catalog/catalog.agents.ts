@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
+import { RegisterBody } from '../agents/agents.dto.js';
+import { type BatchItem, RegistrationBatchReader } from '../agents/registration-batch.reader.js';
+import { CARD_HEADERS, withCard } from '../agents/registration.reader.js';
+import { RemoteDocuments } from '../agents/remote.documents.js';
+import { validated } from '../http/validation.pipe.js';
+import type { AgentImportBody } from './agent-imports.dto.js';
+import type { Artifact, CardEntry } from './catalog.document.js';
+import { type FlatEntry, ForeignCatalogs } from './foreign.catalogs.js';
+
+/** An entry of a catalog, and the registration that it becomes. Without an item, it is no agent. */
+export interface CatalogAgent {
+  readonly identifier: string | null;
+  readonly item?: BatchItem;
+}
+
+/** Less than the time limit of a request. */
+const TOTAL_MS = 10_000;
+const CONCURRENT_CARDS = 8;
+
+/** Turns the entries of a catalog into registrations. The identifier of an entry is the agentId, so a second import finds the same agents. */
+@Injectable()
+export class CatalogAgents {
+  constructor(
+    private readonly catalogs: ForeignCatalogs,
+    private readonly documents: RemoteDocuments,
+    private readonly batch: RegistrationBatchReader,
+  ) {}
+
+  async read(body: AgentImportBody): Promise<CatalogAgent[]> {
+    const signal = AbortSignal.timeout(TOTAL_MS);
+    const entries = await this.catalogs.read(body, signal);
+    const items = new Map<FlatEntry, BatchItem>();
+    const waiting = entries.values();
+    const worker = async (): Promise<void> => {
+      for (const entry of waiting) {
+        if (entry.kind === 'card') items.set(entry, await this.itemOf(entry, body, signal));
+        if (entry.kind === 'invalid') items.set(entry, { ok: false, error: entry.error });
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENT_CARDS }, worker));
+    return await this.checked(entries, items);
+  }
+
+  /** Rejects agents whose endpoint must not be called. */
+  private async checked(
+    entries: readonly FlatEntry[],
+    items: ReadonlyMap<FlatEntry, BatchItem>,
+  ): Promise<CatalogAgent[]> {
+    const agents = entries.map((entry) => ({ identifier: entry.identifier, item: items.get(entry) }));
+    const checked = (await this.batch.checked(agents.flatMap(({ item }) => item ?? []))).values();
+    return agents.map(({ identifier, item }) => ({ identifier, item: item && checked.next().value }));
+  }
+
+  private async itemOf(
+    entry: CardEntry,
+    { labels, takeover }: AgentImportBody,
+    signal: AbortSignal,
+  ): Promise<BatchItem> {
+    const { identifier, artifact } = entry;
+    try {
+      const agentCard = await this.cardOf(artifact, signal);
+      const endpoint = 'url' in artifact && isJsonFile(artifact.url) ? artifact.url : undefined; // calls read the card again
+      const body = validated(
+        plainToInstance(RegisterBody, { agentId: identifier, agentCard, endpoint, labels, takeover }),
+      );
+      return { ok: true, body: withCard(body) };
+    } catch (error) {
+      return { ok: false, error };
+    }
+  }
+
+  private async cardOf(artifact: Artifact, signal: AbortSignal): Promise<Record<string, unknown>> {
+    if ('data' in artifact) return artifact.data;
+    return await this.documents.read({ url: artifact.url, field: 'url', what: 'card', headers: CARD_HEADERS, signal });
+  }
+}
+
+function isJsonFile(url: string): boolean {
+  return new URL(url).pathname.endsWith('.json');
+}

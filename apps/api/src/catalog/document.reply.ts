@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import { JSON_TYPE } from '../http/json-type.js';
+
+/** Health and load change all the time, so a copy is used for a few seconds only. */
+const CACHE = 'public, max-age=5';
+
+export interface Document {
+  readonly body: object;
+  /** What the tag depends on, if it is not the body. A signature differs each time. */
+  readonly tagged?: object;
+  readonly type?: string;
+}
+
+/** Sends a public document: any web page may read it, and a client that has it already gets 304. */
+export function sendDocument(reply: FastifyReply, { body, tagged = body, type = JSON_TYPE }: Document): void {
+  const hash = createHash('sha256').update(JSON.stringify(tagged)).digest('base64url').slice(0, 27);
+  const etag = `"${hash}"`;
+  void reply.headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*', etag });
+  if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
+  void reply.type(type).send(JSON.stringify(body));
+}

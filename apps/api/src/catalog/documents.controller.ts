@@ -1,0 +1,60 @@
+import { Controller, Get, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { PublicUrl } from '../a2a/public.url.js';
+import { Public } from '../auth/route.access.js';
+import { AI_CATALOG, toAiCatalog } from './ai-catalog.views.js';
+import { toArdEntry } from './ard.views.js';
+import type { CatalogEntry } from './catalog.entry.js';
+import { sendDocument } from './document.reply.js';
+import { ARD_BASE, ownFacts } from './own.entries.js';
+import { PublicCatalog } from './public.catalog.js';
+
+/** These documents have no pages. The registry lists the other entries. */
+const MAX_ENTRIES = 1_000;
+
+/** The catalogs at their well-known paths, and the description of the registry. */
+@ApiExcludeController()
+@Controller()
+@Public()
+export class DocumentsController {
+  constructor(
+    private readonly catalog: PublicCatalog,
+    private readonly urls: PublicUrl,
+  ) {}
+
+  @Get('.well-known/ard.json')
+  async ard(@Res() reply: FastifyReply): Promise<void> {
+    sendDocument(reply, { body: { entries: (await this.first()).map(toArdEntry) } });
+  }
+
+  @Get('.well-known/ai-catalog.json')
+  async aiCatalog(@Res() reply: FastifyReply): Promise<void> {
+    const { names } = await this.catalog.current();
+    sendDocument(reply, { body: toAiCatalog(names.publisher, await this.first()), type: AI_CATALOG });
+  }
+
+  /** The base URL of the registry, which the catalogs contain. */
+  @Get('ard')
+  async registry(@Res() reply: FastifyReply): Promise<void> {
+    const { names } = await this.catalog.current();
+    const [{ identifier, displayName, type, description } = {}] = ownFacts(names, this.urls);
+    const url = this.urls.of(ARD_BASE);
+    const operations = { search: `POST ${url}/search`, explore: `POST ${url}/explore`, list: `GET ${url}/agents` };
+    const body = {
+      identifier,
+      displayName,
+      type,
+      description,
+      specVersion: '0.91',
+      url,
+      federation: 'none',
+      operations,
+    };
+    sendDocument(reply, { body });
+  }
+
+  private async first(): Promise<CatalogEntry[]> {
+    return [...(await this.catalog.current()).byIdentifier.values()].slice(0, MAX_ENTRIES);
+  }
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { invalid } from './ard.terms.js';
+
+/** An element and its place in an order: by key, and then by name. */
+export interface Ordered<T> {
+  readonly key: string;
+  readonly name: string;
+  readonly value: T;
+}
+
+export interface EntryPage<T> {
+  readonly items: readonly T[];
+  /** Undefined on the last page. */
+  readonly pageToken?: string;
+}
+
+export interface PageRequest {
+  /** What the order depends on. A token is valid only for the same request. */
+  readonly request: unknown;
+  readonly pageSize: number;
+  readonly pageToken?: string;
+  readonly descending?: boolean;
+}
+
+type Position = readonly [key: string, name: string];
+
+/**
+ * One page of elements. A token contains the position of the last element, so elements that come and go between two pages neither
+ * repeat nor hide others. A forged token only selects another position.
+ */
+export function pageOf<T>(all: readonly Ordered<T>[], page: PageRequest): EntryPage<T> {
+  const { request, pageSize, pageToken, descending = false } = page;
+  const digest = createHash('sha256').update(JSON.stringify(request)).digest('base64url').slice(0, 12);
+  const compare = (one: Position, other: Position): number => {
+    if (one[0] !== other[0]) return one[0] < other[0] === descending ? 1 : -1;
+    return one[1] < other[1] ? -1 : Number(one[1] > other[1]);
+  };
+  const start = pageToken === undefined ? undefined : positionIn(pageToken, digest);
+  const rest = all
+    .filter(({ key, name }) => !start || compare([key, name], start) > 0)
+    .toSorted((one, other) => compare([one.key, one.name], [other.key, other.name]));
+  const shown = rest.slice(0, pageSize);
+  const last = shown.at(-1);
+  const items = shown.map(({ value }) => value);
+  return last && rest.length > pageSize ? { items, pageToken: tokenOf([last.key, last.name], digest) } : { items };
+}
+
+function tokenOf([key, name]: Position, digest: string): string {
+  return Buffer.from(JSON.stringify([digest, key, name])).toString('base64url');
+}
+
+function positionIn(token: string, digest: string): Position {
+  const parts = parsed(Buffer.from(token, 'base64url').toString('utf8'));
+  const [of, key, name] = Array.isArray(parts) ? (parts as unknown[]) : [];
+  if (of === digest && typeof key === 'string' && typeof name === 'string') return [key, name];
+  throw invalid('Send the token of the previous page of the same request, unchanged, or leave it out.');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { DefinitionsService } from '#rollcall/agent-runtime';
+import { type LabelledAgent, searchableWords } from '#rollcall/registry';
+import { descriptionOf } from '../a2a/a2a.agent.js';
+import { PublicUrl } from '../a2a/public.url.js';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { agentFacts, type CatalogEntry, type EntryFacts } from './catalog.entry.js';
+import { CatalogNames, publisherAt } from './catalog.names.js';
+import { ownFacts } from './own.entries.js';
+import { PublicAgents } from './public.agents.js';
+
+/** A public agent and its entry. */
+export interface PublicAgent {
+  readonly agent: LabelledAgent;
+  readonly entry: CatalogEntry;
+}
+
+/** What the catalogs list at one time. */
+export interface CatalogState {
+  readonly names: CatalogNames;
+  /** Rollcall itself. Empty if the catalogs are off. */
+  readonly own: readonly CatalogEntry[];
+  readonly agents: readonly PublicAgent[];
+  /** All entries: Rollcall, and then the agents by id. */
+  readonly byIdentifier: ReadonlyMap<string, CatalogEntry>;
+}
+
+/** Requests without a credential share one projection, so that they cannot make it expensive. */
+const KEPT_MS = 1_000;
+const MAX_TEXTS = 20_000;
+
+/** The only projection of public agents: all catalogs are views of it. An agent is public if it has the label that the operator chose. */
+@Injectable()
+export class PublicCatalog {
+  private state?: { readonly at: number; readonly value: Promise<CatalogState> };
+  private readonly words = new LRUCache<string, CatalogEntry['words']>({ max: MAX_TEXTS });
+  /** By definition, as `namespace/name@revision`: a revision never changes. */
+  private readonly descriptions = new LRUCache<string, string>({ max: MAX_TEXTS });
+
+  constructor(
+    private readonly publicAgents: PublicAgents,
+    private readonly definitions: DefinitionsService,
+    private readonly urls: PublicUrl,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  async current(): Promise<CatalogState> {
+    const now = performance.now();
+    if (this.state && now - this.state.at < KEPT_MS) return await this.state.value;
+    const value = this.project();
+    this.state = { at: now, value };
+    value.catch(() => (this.state = undefined));
+    return await value;
+  }
+
+  private async project(): Promise<CatalogState> {
+    const names = new CatalogNames(this.config.catalog.publisher ?? publisherAt(this.urls.of('/')));
+    const agents: PublicAgent[] = [];
+    for (const agent of await this.publicAgents.list()) {
+      agents.push({ agent, entry: await this.entryOf(agent, names) });
+    }
+    const own = this.publicAgents.isOn ? ownFacts(names, this.urls).map((facts) => this.indexed(facts)) : [];
+    const all = [...own, ...agents.map(({ entry }) => entry)];
+    return { names, own, agents, byIdentifier: new Map(all.map((entry) => [entry.identifier, entry])) };
+  }
+
+  private async entryOf(agent: LabelledAgent, names: CatalogNames): Promise<CatalogEntry> {
+    const identifier = names.agentIdentifier(agent.record);
+    const url = this.urls.of(`/ard/agents/${encodeURIComponent(identifier)}/agent-card.json`);
+    return this.indexed(agentFacts(agent, { identifier, url, description: await this.descriptionOf(agent) }));
+  }
+
+  private async descriptionOf({ record }: LabelledAgent): Promise<string> {
+    const { namespace, definition } = record;
+    if (definition === null) return descriptionOf(record);
+    const key = `${namespace}/${definition}`;
+    const known = this.descriptions.get(key);
+    if (known !== undefined) return known;
+    const name = definition.split('@')[0] ?? '';
+    const description = descriptionOf(record, await this.definitions.find({ namespace, name }));
+    this.descriptions.set(key, description);
+    return description;
+  }
+
+  /** The words of a text that occurred before are not computed again. */
+  private indexed(facts: EntryFacts): CatalogEntry {
+    const { displayName: name, description, capabilities, tags } = facts;
+    const key = JSON.stringify([name, description, capabilities]);
+    const words = this.words.get(key) ?? searchableWords({ name, description, capabilities, tags });
+    this.words.set(key, words);
+    return { ...facts, words };
+  }
+}

@@ -1,0 +1,40 @@
+import type { FieldError } from '../http/api.error.js';
+import type { ErrorFormat } from '../http/problem.reply.js';
+import type { Problem } from '../http/problem.js';
+import type { ErrorCode } from '../http/problem.table.js';
+
+/** The codes of JSON-RPC for errors that MCP does not name. */
+const SERVER_ERROR = -32_000;
+const INTERNAL_ERROR = -32_603;
+const CODES: Partial<Record<ErrorCode, number>> = { MALFORMED_JSON: -32_700, VALIDATION_FAILED: -32_602 };
+
+/** The facts of an error for a program. */
+export interface ErrorFacts {
+  readonly code: string;
+  readonly detail: string;
+  readonly requestId: string;
+  readonly errors?: readonly FieldError[];
+  readonly retryAfterMs?: number;
+}
+
+export function errorFacts({ body }: Problem): ErrorFacts {
+  const { code, detail, requestId, errors, retryAfterMs } = body as unknown as ErrorFacts;
+  return { code, detail, requestId, ...(errors && { errors }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** The explanation of an error with all its faults. */
+export function explanationOf({ detail, errors = [] }: ErrorFacts): string {
+  return [detail, ...errors.map(({ message }) => `${message}.`)].join(' ');
+}
+
+/** Writes the errors that arise before the protocol, such as 401, as responses of JSON-RPC with their status. */
+export const mcpErrors: ErrorFormat = (_error, problem) => {
+  const { status, headers } = problem;
+  const facts = errorFacts(problem);
+  const code = CODES[facts.code as ErrorCode] ?? (status >= 500 ? INTERNAL_ERROR : SERVER_ERROR);
+  return {
+    status,
+    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    body: { jsonrpc: '2.0', id: null, error: { code, message: explanationOf(facts), data: facts } },
+  };
+};

@@ -1,0 +1,25 @@
+import type { RunKey } from '#rollcall/agent-runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf } from '../auth/caller.js';
+import type { Principal } from '../auth/principal.js';
+import { closeSignal } from '../http/close.signal.js';
+import type { McpAgent } from './mcp.agents.js';
+
+/** One request of an MCP client. */
+export interface McpCall {
+  readonly caller: Principal;
+  readonly request: FastifyRequest;
+  /** Aborted when the client closes the connection. */
+  readonly signal: AbortSignal;
+  /** The agent in the path. Absent: the client addresses Rollcall itself. */
+  readonly agent?: McpAgent;
+}
+
+export function callOf(reply: FastifyReply, agent?: McpAgent): McpCall {
+  const { request } = reply;
+  return { caller: callerOf(request), request, signal: closeSignal(reply), agent };
+}
+
+export function keyOf({ caller: { namespace } }: McpCall, id: string): RunKey {
+  return { namespace, id };
+}

@@ -1,0 +1,47 @@
+import { Module } from '@nestjs/common';
+import { PublicUrl } from '../a2a/public.url.js';
+import { BudgetsModule } from '../budgets/budgets.module.js';
+import { AgentTool } from './agent.tool.js';
+import { AgentTools } from './agent.tools.js';
+import { BudgetTools } from './budget.tools.js';
+import { McpAgents } from './mcp.agents.js';
+import { McpController } from './mcp.controller.js';
+import { McpExchange } from './mcp.exchange.js';
+import { McpResources } from './mcp.resources.js';
+import { McpServers } from './mcp.servers.js';
+import { McpSubscriptions } from './mcp.subscriptions.js';
+import { McpTasks } from './mcp.tasks.js';
+import { McpTools } from './mcp.tools.js';
+import { MetadataController } from './metadata.controller.js';
+import { ProtectedResource } from './protected.resource.js';
+import { RunActions } from './run.actions.js';
+import { RunCommands } from './run.commands.js';
+import { RunTools } from './run.tools.js';
+import { RunWaiter } from './run.waiter.js';
+import { TaskListening } from './task.listening.js';
+
+/** MCP: agents, runs and budgets as tools of models. */
+@Module({
+  imports: [BudgetsModule],
+  controllers: [McpController, MetadataController],
+  providers: [
+    AgentTool,
+    AgentTools,
+    BudgetTools,
+    McpAgents,
+    McpExchange,
+    McpResources,
+    McpServers,
+    McpSubscriptions,
+    McpTasks,
+    McpTools,
+    ProtectedResource,
+    PublicUrl,
+    RunActions,
+    RunCommands,
+    RunTools,
+    RunWaiter,
+    TaskListening,
+  ],
+})
+export class McpModule {}

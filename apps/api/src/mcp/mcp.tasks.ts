@@ -1,0 +1,107 @@
+import { type McpServer, MissingRequiredClientCapabilityError, type ServerContext } from '@modelcontextprotocol/server';
+import { Injectable } from '@nestjs/common';
+import { z } from 'zod';
+import { isFinal, type Run, type RunDecision, RunNotFoundError, RunReader } from '#rollcall/agent-runtime';
+import { textPart } from '#rollcall/providers';
+import { permit } from '../auth/auth.guard.js';
+import type { Permission } from '../auth/permissions.js';
+import { supportsTasks, TASKS } from './client.capabilities.js';
+import { followUpsOf } from './follow.ups.js';
+import { keyOf, type McpCall } from './mcp.call.js';
+import { toProtocolError } from './protocol.errors.js';
+import { RunCommands } from './run.commands.js';
+import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
+
+const PARAMS = { params: z.looseObject({ taskId: z.string().min(1).max(128) }) };
+const ReplySchema = z.looseObject({
+  action: z.enum(['accept', 'decline', 'cancel']),
+  content: z
+    .looseObject({ answer: z.string().optional(), approved: z.boolean().optional(), reason: z.string().optional() })
+    .optional(),
+});
+const RepliesSchema = z.record(z.string(), ReplySchema);
+const DECLINED = 'The user declined to answer.';
+const EMPTY = {};
+
+type Replies = z.infer<typeof RepliesSchema>;
+type Method = (call: McpCall, run: Run, context: ServerContext) => Promise<Record<string, unknown>>;
+
+/** The methods of the extension for tasks. A caller sees the tasks of its own runs; with `runs:manage`, all of the namespace. */
+@Injectable()
+export class McpTasks {
+  constructor(
+    private readonly reader: RunReader,
+    private readonly commands: RunCommands,
+  ) {}
+
+  addTo(mcp: McpServer, call: McpCall): void {
+    mcp.server.registerCapabilities({ extensions: { [TASKS]: {} } });
+    this.handle(
+      mcp,
+      call,
+      'tasks/get',
+      'runs:read',
+      async (_call, run) => await Promise.resolve(toDetailedTask(run, followUpsOf(call))),
+    );
+    this.handle(
+      mcp,
+      call,
+      'tasks/update',
+      'runs:start',
+      async (_call, run, context) => await this.update(call, run, context),
+    );
+    this.handle(mcp, call, 'tasks/cancel', 'runs:start', async (_call, run) => {
+      if (!isFinal(run.state)) await this.commands.cancel(call, run.id);
+      return EMPTY;
+    });
+  }
+
+  /** Rejects with RUN_NOT_FOUND, also for the run of another caller. */
+  async find(call: McpCall, id: string): Promise<Run> {
+    const { caller, agent } = call;
+    const run = await this.reader.get(keyOf(call, id));
+    const isVisible = run.createdBy === caller.owner || caller.permissions.includes('runs:manage');
+    if (!isVisible || run.parentId !== null || (agent && run.agentId !== agent.agentId)) throw new RunNotFoundError(id);
+    return run;
+  }
+
+  private handle(mcp: McpServer, call: McpCall, name: string, permission: Permission, method: Method): void {
+    mcp.server.setRequestHandler(name, PARAMS, async ({ taskId }, context) => {
+      if (!supportsTasks(context)) throw needsTasks();
+      try {
+        permit(call.caller, permission);
+        return await method(call, await this.find(call, taskId), context);
+      } catch (error) {
+        throw toProtocolError(error, call.request.id);
+      }
+    });
+  }
+
+  /** Responses to other questions than the current ones are ignored, as the specification requires. */
+  private async update(call: McpCall, run: Run, { mcpReq }: ServerContext): Promise<Record<string, unknown>> {
+    const replies = RepliesSchema.safeParse(mcpReq.inputResponses ?? {}).data ?? {};
+    const once = { content: null };
+    const answer = run.waitingFor === 'input' ? answerIn(replies[questionKey(run)]) : undefined;
+    if (answer !== undefined) await this.commands.continue(call, run.id, [textPart(answer)], once);
+    for (const decision of decisionsIn(run, replies)) await this.commands.decide(call, run.id, decision, once);
+    return EMPTY;
+  }
+}
+
+export function needsTasks(): MissingRequiredClientCapabilityError {
+  return new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS]: {} } } });
+}
+
+function answerIn(reply: Replies[string] | undefined): string | undefined {
+  if (!reply || reply.action === 'cancel') return undefined;
+  return reply.action === 'decline' ? DECLINED : reply.content?.answer;
+}
+
+function decisionsIn({ result }: Run, replies: Replies): RunDecision[] {
+  return (result?.approvals ?? []).flatMap(({ callId, inputHash }) => {
+    const reply = replies[approvalKey(callId, inputHash)];
+    if (!reply || reply.action === 'cancel') return [];
+    const { approved = false, reason } = reply.action === 'accept' ? (reply.content ?? {}) : {};
+    return [{ callId, inputHash, approved, ...(reason !== undefined && { reason }) }];
+  });
+}

@@ -1,0 +1,90 @@
+import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server';
+import { z } from 'zod';
+import type { Permission } from '../auth/permissions.js';
+import type { FieldError } from '../http/api.error.js';
+import { problemOf } from '../http/problem.reply.js';
+import { validationFailed } from '../http/validation.error.js';
+import { errorFacts, explanationOf } from './error.format.js';
+import type { McpCall } from './mcp.call.js';
+
+/** What the list of tools says about a tool. Models read the descriptions. */
+export interface ToolFacts {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly annotations?: ToolAnnotations;
+}
+
+/** A tool for MCP clients. */
+export interface McpTool extends ToolFacts {
+  readonly permission: Permission;
+  /** The JSON Schema of the input. */
+  readonly schema: Record<string, unknown>;
+  /** Never rejects: an error becomes a result that a model understands. */
+  execute(input: unknown, call: McpCall, context: ServerContext): Promise<CallToolResult>;
+}
+
+type Handler<Input> = (input: Input, call: McpCall, context: ServerContext) => Promise<CallToolResult>;
+
+/** Unknown fields of the input are rejected. */
+export function mcpTool<Schema extends z.ZodObject>(
+  facts: ToolFacts & { permission: Permission },
+  input: Schema,
+  handle: Handler<z.infer<Schema>>,
+): McpTool {
+  return {
+    ...facts,
+    schema: z.toJSONSchema(input, { io: 'input' }),
+    execute: async (given, call, context) => {
+      try {
+        return await handle(parsed(input, given), call, context);
+      } catch (error) {
+        return errorResult(error, call.request.id);
+      }
+    },
+  };
+}
+
+export function addTool(mcp: McpServer, { name, schema, execute, ...facts }: McpTool, call: McpCall): void {
+  const { title, description, annotations } = facts;
+  mcp.registerTool(
+    name,
+    { title, description, annotations, inputSchema: declared(schema) },
+    async (input, context) => await execute(input, call, context),
+  );
+}
+
+/** A result for programs, and the same as text for models. */
+export function jsonResult(value: object): CallToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: { ...value } };
+}
+
+/** The error with its stable code, as on the REST API. */
+export function errorResult(error: unknown, requestId: string): CallToolResult {
+  const facts = errorFacts(problemOf(error, requestId));
+  const text = `${facts.code}: ${explanationOf(facts)}`;
+  return { content: [{ type: 'text', text }], structuredContent: { ...facts }, isError: true };
+}
+
+/** Lists the schema without checking it, because the tool reports faults of the input with its own code. */
+function declared(schema: Record<string, unknown>) {
+  return {
+    '~standard': {
+      version: 1,
+      vendor: 'rollcall',
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: () => schema, output: () => schema },
+    },
+  } as const;
+}
+
+function parsed<Schema extends z.ZodObject>(schema: Schema, input: unknown): z.infer<Schema> {
+  const { data, error } = schema.safeParse(input ?? {});
+  if (error) throw validationFailed(error.issues.map(toFieldError));
+  return data;
+}
+
+function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
+  const field = path.map(String).join('.') || 'arguments';
+  return { field, message: `${field}: ${message}` };
+}

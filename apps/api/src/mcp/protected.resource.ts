@@ -1,0 +1,49 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyInstance, onSendHookHandler } from 'fastify';
+import { PublicUrl } from '../a2a/public.url.js';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+
+/** Where clients find out how to get a token (RFC 9728). */
+export const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The path of the metadata that a 401 of this route points to. */
+    resourceMetadata?: string;
+  }
+}
+
+/** MCP as a resource that OAuth protects. */
+@Injectable()
+export class ProtectedResource {
+  constructor(
+    private readonly urls: PublicUrl,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** Without an issuer, clients need an API key. */
+  metadata(): object {
+    const { oidcIssuer } = this.config.auth;
+    return {
+      resource: this.urls.of('/mcp'),
+      resource_name: 'Rollcall',
+      bearer_methods_supported: ['header'],
+      ...(oidcIssuer !== undefined && { authorization_servers: [oidcIssuer] }),
+    };
+  }
+
+  /** Applies to all routes that are added later. */
+  addTo(server: FastifyInstance): void {
+    server.addHook('onRoute', (route) => {
+      const path = route.config?.resourceMetadata;
+      if (path === undefined) return;
+      const challenge: onSendHookHandler = (_request, reply, payload, done) => {
+        if (reply.statusCode === 401)
+          void reply.header('www-authenticate', `Bearer resource_metadata="${this.urls.of(path)}"`);
+        done(null, payload);
+      };
+      route.onSend = [route.onSend ?? [], challenge].flat();
+    });
+  }
+}

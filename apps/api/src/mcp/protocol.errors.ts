@@ -1,0 +1,12 @@
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { problemOf } from '../http/problem.reply.js';
+import { errorFacts, explanationOf } from './error.format.js';
+
+/** Converts an error to one of JSON-RPC, with the stable code of Rollcall in its data. */
+export function toProtocolError(error: unknown, requestId: string): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const problem = problemOf(error, requestId);
+  const facts = errorFacts(problem);
+  const code = problem.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+  return new ProtocolError(code, explanationOf(facts), facts);
+}

@@ -1,0 +1,62 @@
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
+import { isFinal, type Run } from '#rollcall/agent-runtime';
+import { toContent } from './content.mapper.js';
+import type { FollowUps } from './follow.ups.js';
+
+/**
+ * The result of a tool for a run: the parts of the answer, and the facts for programs. If the run is not completed, a text says why,
+ * and how to go on.
+ */
+export function toResult(run: Run, tools: FollowUps): CallToolResult {
+  const { id, state, result } = run;
+  const next = nextOf(run, tools);
+  const explanation = [explanationOf(run), next].filter((text) => text !== undefined).join(' ');
+  const texts: ContentBlock[] = explanation === '' ? [] : [{ type: 'text', text: explanation }];
+  return {
+    content: [...toContent(id, result?.parts ?? []), ...texts],
+    structuredContent: { ...factsOf(run), ...(next !== undefined && { next }) },
+    ...(isFinal(state) && state !== 'completed' && { isError: true }),
+  };
+}
+
+/** The facts that programs need. The parts of the answer are in the content. */
+export function factsOf(run: Run): Record<string, unknown> {
+  const { id: runId, agentId, conversationId, state, waitingFor, usage, result } = run;
+  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
+  const { reason, error, approvals } = result ?? {};
+  return withoutUndefined({
+    runId,
+    agentId,
+    conversationId,
+    state,
+    waitingFor: waitingFor ?? undefined,
+    reason,
+    error,
+    approvals,
+    usage: withoutUndefined({ inputTokens, outputTokens, estimatedTokens, costMicroUsd }),
+  });
+}
+
+function explanationOf({ id, state, waitingFor, result }: Run): string | undefined {
+  const { detail, error, approvals = [] } = result ?? {};
+  if (state === 'completed') return undefined;
+  if (waitingFor === 'input') return `The run ${id} asks you the question above.`;
+  if (state === 'waiting') return `The run ${id} needs a decision about these calls: ${JSON.stringify(approvals)}.`;
+  if (state === 'failed') return `${error?.code ?? 'FAILED'}: ${error?.message ?? 'The run failed.'}`;
+  if (state === 'stopped') return detail ?? 'The run was stopped.';
+  return `The run ${id} is ${state}.`;
+}
+
+/** How to go on with a run that is not finished. */
+function nextOf({ id, state, waitingFor }: Run, { get, answer }: FollowUps): string | undefined {
+  if (isFinal(state)) return undefined;
+  const run = `"runId": "${id}"`;
+  if (state !== 'waiting') return `To wait for its result, call ${get} with {${run}}.`;
+  if (waitingFor === 'input') return `To answer, call ${answer} with {${run}, "input": "…"}.`;
+  const decision = '"decision": {"callId": "…", "inputHash": "…", "approved": true or false}';
+  return `Ask a human, then call ${answer} with {${run}, ${decision}}.`;
+}
+
+function withoutUndefined(values: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,38 @@
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
+import { VERSION } from '../version.js';
+
+export const SERVER_CARD_TYPE = 'application/mcp-server-card+json';
+const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
+const NEWEST = '2026-07-28';
+
+/** Describes how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
+export function serverCard(url: string): object {
+  return {
+    $schema: SCHEMA,
+    name: `${reversedName(new URL(url).hostname)}/rollcall`,
+    title: 'Rollcall',
+    description: 'Registry and runtime for agents: find agents, run them, and read the results.',
+    version: VERSION,
+    remotes: [
+      {
+        type: 'streamable-http',
+        url,
+        supportedProtocolVersions: [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS],
+        headers: [
+          {
+            name: 'Authorization',
+            description: 'Bearer, followed by an API key of Rollcall or a JWT.',
+            isRequired: true,
+            isSecret: true,
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** `com.example.rollcall` for `rollcall.example.com`. An address is not reversed. */
+function reversedName(host: string): string {
+  if (/^[\d.]+$/.test(host)) return host;
+  return host.startsWith('[') ? 'localhost' : host.split('.').toReversed().join('.');
+}
