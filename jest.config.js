@@ -3,12 +3,11 @@ import { availableParallelism } from 'node:os';
 /** Three rings by suffix: `*.spec.ts` alone, `*.db.spec.ts` on Postgres, `test/**\/*.e2e-spec.ts` the whole application. */
 export default {
   testEnvironment: 'node',
+  testRunner: '<rootDir>/test/support/native.runner.js',
+  testSequencer: '<rootDir>/test/support/process-first.sequencer.js',
   roots: ['<rootDir>/apps', '<rootDir>/libs', '<rootDir>/test'],
   testRegex: '\\.(spec|e2e-spec)\\.ts$',
-  extensionsToTreatAsEsm: ['.ts'],
-  testEnvironmentOptions: { customExportConditions: ['rollcall-source', 'node', 'node-addons'] },
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: { '^.+\\.ts$': ['@swc/jest', { swcrc: true, sourceMaps: true, module: { type: 'es6' } }] },
+  transform: {},
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
   reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],

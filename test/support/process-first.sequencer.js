@@ -1,0 +1,13 @@
+/** Starts the suites that start processes first. They take longest, and the last suite should be a short one: the other workers wait for it. */
+import Sequencer from '@jest/test-sequencer';
+
+export default class ProcessFirstSequencer extends Sequencer {
+  sort(tests) {
+    const sorted = Sequencer.prototype.sort.call(this, tests);
+    return [...sorted.filter(startsProcesses), ...sorted.filter((test) => !startsProcesses(test))];
+  }
+}
+
+function startsProcesses({ path }) {
+  return path.includes('/test/process/');
+}

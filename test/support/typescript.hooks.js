@@ -1,0 +1,32 @@
+/** Lets Node import the TypeScript sources: `./agent.js` and `#rollcall/registry` lead to .ts files, which are compiled when they are loaded. */
+import { existsSync, readFileSync } from 'node:fs';
+import { registerHooks, setSourceMapsSupport } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { transformSync } from '@swc/core';
+
+const COMPILER = JSON.parse(readFileSync(new URL('../../.swcrc', import.meta.url), 'utf8'));
+
+setSourceMapsSupport(true);
+registerHooks({
+  resolve(specifier, context, next) {
+    const conditions = ['rollcall-source', ...context.conditions];
+    return next(sourceOf(specifier, context.parentURL ?? '') ?? specifier, { ...context, conditions });
+  },
+  load(url, context, next) {
+    if (!isSource(url)) return next(url, context);
+    const filename = fileURLToPath(url);
+    const { code } = transformSync(readFileSync(filename, 'utf8'), { ...COMPILER, filename, sourceMaps: 'inline' });
+    return { format: 'module', source: code, shortCircuit: true };
+  },
+});
+
+/** Returns undefined unless a source imports another source, by the name that it has after compilation. */
+function sourceOf(specifier, parent) {
+  if (!isSource(parent) || !/^\.{1,2}\/.*\.js$/.test(specifier)) return undefined;
+  const source = new URL(specifier.replace(/\.js$/, '.ts'), parent);
+  return existsSync(source) ? source.href : undefined;
+}
+
+function isSource(url) {
+  return url.startsWith('file:') && url.endsWith('.ts');
+}
