@@ -62,8 +62,8 @@ describe('the cards', () => {
           { url: 'https://fleet.example.com/base/a2a', protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
           { url: 'https://fleet.example.com/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
         ],
-        capabilities: { streaming: true, extendedAgentCard: true },
-        skills: [{ id: 'route' }],
+        capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
+        skills: [{ id: 'route' }, { id: 'register' }, { id: 'query' }, { id: 'announce' }],
       },
     });
     expect(headers.get('cache-control')).toBe('public, max-age=300');
@@ -112,7 +112,7 @@ describe('the cards', () => {
 
   it('S3.12 the extended card of Rollcall lists the capabilities of the namespace, and that of an agent its details', async () => {
     const { body } = await api.call<RpcBody>('GET', '/a2a/extendedAgentCard', { key, headers: VERSION });
-    expect(body['skills']).toMatchObject([{ id: 'route' }, { id: 'code.build' }]);
+    expect(body['skills']).toMatchObject([{}, {}, {}, {}, { id: 'code.build' }]);
     const headers = { ...VERSION, 'a2a-extensions': FACTS };
     const one = await api.call('GET', '/a2a/agents/Builder%3A1/extendedAgentCard', { key, headers });
     expect(one.body).toMatchObject({ capabilities: { extensions: [{ params: { sandboxLevel: 0, labels: {} } }] } });
@@ -182,9 +182,9 @@ describe('the errors of JSON-RPC', () => {
     ['bytes that are not Base64', message({ parts: [{ raw: '%%%' }] }), -32_602],
     ['an unknown task', message({ taskId: 'absent' }), -32_001],
     [
-      'a push notification',
-      { ...message(), configuration: { taskPushNotificationConfig: { url: 'http://a' } } },
-      -32_003,
+      'a push notification to a metadata service',
+      { ...message(), configuration: { taskPushNotificationConfig: { url: 'http://169.254.169.254/' } } },
+      -32_602,
     ],
     ['a negative length of the history', { ...message(), configuration: { historyLength: -1 } }, -32_602],
   ])('S3.12 SendMessage with %s', async (_name, params, code) => {

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Delegation } from '#rollcall/agent-runtime';
-import { AgentProviderRegistry } from '#rollcall/providers';
+import { AgentProviderRegistry, VendorRegistry } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
 import { BUILDERS, BuilderProvider } from '../../examples/contract-net/builders.js';
 import { AgentClient } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { AUCTIONEER, endpoint, ODD_BIDS, ODD_PROVIDER } from '../support/bidders.js';
 import type { Answer } from '../support/call.js';
 import type { GivenAgent } from '../support/given.js';
 
@@ -28,7 +27,9 @@ beforeAll(async () => {
   api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
   other = await api.replica({});
   builders = new BuilderProvider();
-  other.app.nest.get(AgentProviderRegistry, { strict: false }).register(builders);
+  other.app.nest.get(AgentProviderRegistry, { strict: false }).register(builders).register(ODD_PROVIDER);
+  api.app.nest.get(VendorRegistry, { strict: false }).register(AUCTIONEER);
+  other.app.nest.get(VendorRegistry, { strict: false }).register(AUCTIONEER);
 });
 afterAll(async () => {
   await other.stop();
@@ -50,6 +51,12 @@ const answer = async (id: string, what: string, agent: GivenAgent, body: object 
   const { agentId, generation, leaseToken: key } = agent;
   return await other.call('POST', `/v1/contracts/${id}/${what}`, { key, body: { agentId, generation, ...body } });
 };
+/** Waits for a notice. The same notice may arrive more than once. */
+const notice = async (socket: AgentClient | undefined, action: string): Promise<unknown> => {
+  const find = (): unknown => socket?.of('control').find((data) => data['action'] === action);
+  await until(`the notice ${action} is received`, () => find() !== undefined);
+  return find();
+};
 const terms = (price: number): object => ({ price, etaMs: 1_000, confidence: 1 });
 
 describe('the contract net over HTTP (S3.9)', () => {
@@ -62,7 +69,7 @@ describe('the contract net over HTTP (S3.9)', () => {
     const viewer = await api.given.key('viewer');
     const { id } = await announce({ capabilities: ['weave'], task: 'Weave a net.', limits: { price: 5_000 } });
     for (const socket of sockets)
-      expect(await socket.received('control')).toMatchObject({
+      expect(await notice(socket, 'bid')).toMatchObject({
         action: 'bid',
         contractId: id,
         task: 'Weave a net.',
@@ -76,11 +83,11 @@ describe('the contract net over HTTP (S3.9)', () => {
     const sealed = await get(id, viewer);
     expect([sealed.bids, sealed.transcript.map(({ kind }) => kind)]).toEqual([[], ['announced']]);
     expect((await answer(id, 'bids', winner, terms(100))).status).toBe(200);
-    expect(await sockets[0]?.received('control', 2)).toMatchObject({ action: 'award', contractId: id });
+    expect(await notice(sockets[0], 'award')).toMatchObject({ action: 'award', contractId: id });
     expect(await answer(id, 'confirm', loser)).toMatchObject({ status: 409, body: { code: 'CONTRACT_NOT_AWARDED' } });
     expect(await answer(id, 'confirm', winner)).toMatchObject({ status: 200, body: { state: 'confirmed' } });
-    expect(await sockets[1]?.received('control', 2)).toMatchObject({ action: 'lost', contractId: id });
-    expect(await answer(id, 'bids', loser, terms(1))).toMatchObject({ status: 409, body: { code: 'BID_LATE' } });
+    expect(await notice(sockets[1], 'lost')).toMatchObject({ action: 'lost', contractId: id });
+    expect(await answer(id, 'bids', loser, terms(1))).toMatchObject({ status: 409, body: { code: 'CONTRACT_CLOSED' } });
     expect((await get(id, viewer)).bids.map(({ agentId, rank }) => [agentId, rank])).toEqual([
       ['ws-1', 1],
       ['ws-2', 2],
@@ -89,9 +96,26 @@ describe('the contract net over HTTP (S3.9)', () => {
     expect(done).toMatchObject({ status: 200, body: { outcome: { ok: true, microUsd: 120, ms: 900 } } });
   });
 
+  it('S3.9 an agent that connects during the auction receives the invitation, and the award that it has not confirmed', async () => {
+    const [late, silent] = [
+      await api.given.agent({ agentId: 'late-1', capabilities: ['late'] }),
+      await api.given.agent({ agentId: 'late-2', capabilities: ['late'] }),
+    ];
+    const { id } = await announce({ capabilities: ['late'], bidWithinMs: 60_000, confirmWithinMs: 60_000 });
+    const socket = await AgentClient.connect(other.url, late);
+    expect(await notice(socket, 'bid')).toMatchObject({ action: 'bid', contractId: id });
+    expect((await answer(id, 'bids', late, terms(5))).status).toBe(200);
+    await api.call('DELETE', `/v1/agents/${silent.agentId}`); // nobody else can answer, so the auction closes
+    expect(await notice(socket, 'award')).toMatchObject({ action: 'award', contractId: id });
+    const again = await AgentClient.connect(api.url, late);
+    expect(await notice(again, 'award')).toMatchObject({ action: 'award', contractId: id });
+    await api.call('POST', `/v1/agents/${late.agentId}/quarantine`, { body: {} });
+    expect(await reach(id, 'expired')).toMatchObject({ winner: null, expiryReason: 'bidders_left' });
+  });
+
   it('S3.9 posts invitations, awards and losses to endpoints through the guarded egress', async () => {
     const received: Record<string, unknown>[] = [];
-    const server = await endpoint((notice) => received.push(notice));
+    const server = await endpoint((one) => received.push(one));
     const { port } = server.address() as AddressInfo;
     const posted = await api.given.agent({
       agentId: 'posted',
@@ -133,10 +157,12 @@ describe('the contract net over HTTP (S3.9)', () => {
     const { id } = await announce({ capabilities: ['example.build'], weights, run: true });
     await until('the outcome is recorded', async () => (await get(id))['outcome'] !== null);
     const contract = await get(id);
-    expect(contract).toMatchObject({ winner: 'thrifty', outcome: { ok: true } });
+    const outcome = { ok: true, microUsd: 20_000, tokens: 20, reason: null };
+    expect(contract).toMatchObject({ winner: 'thrifty', outcome });
     expect((await api.call('GET', `/v1/runs/${String(contract['runId'])}`)).body).toMatchObject({
       state: 'completed',
       agentId: 'thrifty',
+      budget: { tokens: null, microUsd: 20_000 }, // the price of its bid
       result: { parts: [{ type: 'text', text: 'thrifty built it.' }] },
     });
     expect(contract.transcript.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['run_started', 'outcome']));
@@ -145,6 +171,61 @@ describe('the contract net over HTTP (S3.9)', () => {
     const viewer = await api.given.key('viewer');
     const query = { capabilities: ['example.build'], prefer: 'contract-net' };
     expect((await api.call('POST', '/v1/agents/query', { key: viewer, body: query })).status).toBe(403);
+  });
+
+  it('S3.9 a contract with run invites only agents that can run, and the cost of a failed run stays unknown', async () => {
+    const server = await endpoint(() => undefined); // its answer to a message is empty
+    const { port } = server.address() as AddressInfo;
+    const [callable] = [
+      await api.given.agent({ agentId: 'callable', capabilities: ['ext'], endpoint: `http://127.0.0.1:${port}/agent` }),
+      await api.given.agent({ agentId: 'bare', capabilities: ['ext'] }),
+    ];
+    const { id } = await announce({ capabilities: ['ext'], run: true });
+    expect(await get(id)).toMatchObject({ invited: 1 });
+    await answer(id, 'bids', callable, terms(100));
+    await reach(id, 'awarded');
+    await answer(id, 'confirm', callable);
+    await until('the outcome is recorded', async () => (await get(id))['outcome'] !== null);
+    const outcome = { ok: false, microUsd: null, tokens: null, reason: expect.stringContaining('The run is failed') };
+    expect((await get(id))['outcome']).toMatchObject(outcome);
+    server.close();
+  });
+
+  it('S3.9 a query whose winner does not confirm has no candidates, and its contract is cancelled', async () => {
+    const agent = await api.given.agent({ agentId: 'mute', capabilities: ['mute'] });
+    const query = { capabilities: ['mute'], prefer: 'contract-net', waitMs: 2_000, consistency: 'strong' };
+    const response = api.call('POST', '/v1/agents/query', { body: query });
+    let id = '';
+    await until('the contract is announced', async () => {
+      const { items } = (await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?limit=1')).body;
+      id = items.find(({ capabilities }) => (capabilities as string[]).includes('mute'))?.id ?? '';
+      return id !== '';
+    });
+    expect((await answer(id, 'bids', agent, terms(1))).status).toBe(200);
+    const { body } = await response;
+    expect(body).toMatchObject({ candidates: [], contract: { id, winner: null } });
+    expect(['cancelled', 'expired']).toContain((await get(id)).state);
+  });
+
+  it('S3.9 a hosted agent that fails to bid, or bids an invalid price, refuses; one that does not answer in time is ignored', async () => {
+    for (const name of Object.keys(ODD_BIDS)) {
+      const content = { description: 'Odd.', provider: 'odd', capabilities: ['odd'] };
+      const { status } = await other.call('POST', '/v1/runtime/agents', { body: { name, content } });
+      expect(status).toBe(201);
+    }
+    await until('the first replica knows the agents', async () => (await matches('odd')) === 4);
+    const { id } = await announce({ capabilities: ['odd'], bidWithinMs: 1_500 });
+    const { bids, winner, transcript } = await reach(id, 'confirmed');
+    expect(winner).toBe('honest');
+    expect(Object.fromEntries(bids.map((one) => [one.agentId, one.answer]))).toEqual({
+      honest: 'bid',
+      throws: 'refused',
+      negative: 'refused',
+      hangs: null,
+    });
+    const notes = transcript.filter(({ kind }) => kind === 'refused').map(({ data }) => data['note']);
+    expect(notes).toHaveLength(2);
+    expect(notes).toEqual(expect.arrayContaining(['The agent failed to bid.', expect.stringContaining('price')]));
   });
 
   it('S3.9 a query with contract-net returns the bidders, and the winner first, within its time', async () => {
@@ -196,6 +277,23 @@ describe('the contract net over HTTP (S3.9)', () => {
     await expect(unknown).rejects.toMatchObject({ code: 'DELEGATION_TARGET_UNKNOWN' });
   });
 
+  it('S3.9 delegate_to_agent with contract-net calls a winner that another replica hosts, and the run of the caller pays', async () => {
+    const content = { description: 'Plans.', model: { vendor: 'auctioneer', model: 'any' } };
+    const planner = await api.call('POST', '/v1/runtime/agents', { body: { name: 'planner', content } });
+    expect(planner.status).toBe(201);
+    const started = await api.call('POST', '/v1/runs', { body: { agent: 'planner', input: 'Build the app.' } });
+    const { body } = await api.call('GET', `/v1/runs/${String(started.body['id'])}?waitMs=20000`);
+    expect(body).toMatchObject({
+      state: 'completed',
+      result: { parts: [{ text: expect.stringMatching(/(thrifty|swift|boaster) built it\./) }] },
+    });
+    const { items } = (await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?limit=1')).body;
+    const price = BUILDERS[String(items[0]?.winner)]?.actualPrice;
+    expect(items[0]).toMatchObject({ task: 'Build the app.', outcome: { ok: true, microUsd: price } });
+    const { body: tree } = await api.call('GET', `/v1/runs/${String(started.body['id'])}/tree`);
+    expect(tree).toMatchObject({ children: [{ run: { agentId: items[0]?.winner, state: 'completed' } }] });
+  });
+
   it('S3.9 rejects incomplete bids, unknown scoring rules and unusable weights, and lists contracts by state', async () => {
     const agent = await api.given.agent({ agentId: 'lone', capabilities: ['lone'] });
     const { id } = await announce({ capabilities: ['lone'], bidWithinMs: 60_000 });
@@ -203,11 +301,20 @@ describe('the contract net over HTTP (S3.9)', () => {
     for (const body of invalid)
       expect(await answer(id, 'bids', agent, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     const base = { capabilities: ['lone'], task: 'x' };
-    for (const body of [{ scoring: 'dice' }, { weights: { price: 0, eta: 0, confidence: 0, reliability: 0 } }])
+    for (const body of [
+      { scoring: 'dice' },
+      { capabilities: ['c n,'] },
+      { weights: { price: 0, eta: 0, confidence: 0, reliability: 0 } },
+    ])
       expect(await api.call('POST', '/v1/contracts', { body: { ...base, ...body } })).toMatchObject({
         status: 400,
         body: { code: 'CONTRACT_INVALID' },
       });
+    const run = { capabilities: ['lone'], prefer: 'contract-net', input: 'x' };
+    expect(await api.call('POST', '/v1/runs', { body: run })).toMatchObject({
+      status: 400,
+      body: { code: 'UNKNOWN_STRATEGY', detail: expect.stringContaining('POST /v1/contracts and "run": true') },
+    });
     const listed = await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?state=announced&limit=1');
     expect(listed.body.items.map((one) => one.id)).toEqual([id]);
     expect((await answer(id, 'bids', agent, { refuse: true })).status).toBe(200);
@@ -220,19 +327,4 @@ async function matches(capability: string): Promise<number> {
     body: { capabilities: [capability] },
   });
   return body.candidates.length;
-}
-
-/** An endpoint of an agent that accepts notices. It records those that it can parse. */
-async function endpoint(accept: (notice: Record<string, unknown>) => void): Promise<Server> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const isNotice = request.headers['content-type'] === 'application/vnd.rollcall.contract+json';
-      if (isNotice) accept(JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
-      response.writeHead(isNotice ? 204 : 200).end();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return server;
 }

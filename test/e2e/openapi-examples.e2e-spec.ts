@@ -51,6 +51,7 @@ const STEPS: Step[] = [
     'tools.listPins',
   ),
   { operationId: 'tools.acceptPin', before: pinTool },
+  ...plain('tools.importServer'),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
   ...plain('heartbeats.send', 'agents.query'),
@@ -101,7 +102,7 @@ const STEPS: Step[] = [
   { operationId: 'webhooks.update', path: webhook },
   { operationId: 'sinks.replay', path: webhook },
   { operationId: 'webhooks.delete', path: webhook },
-  ...plain('agents.deregister'),
+  ...plain('agents.deregister', 'agents.import'),
   { operationId: 'agents.evict', before: registerAgain },
 ];
 

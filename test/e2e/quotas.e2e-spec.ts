@@ -9,6 +9,7 @@ beforeAll(async () => {
     ROLLCALL_QUOTA_AGENTS: '3',
     ROLLCALL_QUOTA_RESERVATIONS: '3',
     ROLLCALL_QUOTA_WEBHOOKS: '2',
+    ROLLCALL_QUOTA_CONTRACTS: '2',
     ROLLCALL_SEALING_KEY: 'a'.repeat(32),
   });
 });
@@ -98,5 +99,28 @@ describe('the quota of webhooks', () => {
       setting: 'ROLLCALL_QUOTA_WEBHOOKS',
     });
     expect((await create(other)).status).toBe(201);
+  });
+});
+
+describe('the quota of open contracts', () => {
+  it('S3.9 A6 rejects contracts above the quota until another one has ended, even when they are announced concurrently', async () => {
+    const [key, other] = [await api.given.key('caller'), await api.given.key('caller')];
+    await api.given.agent({ agentId: 'bidder', capabilities: ['quota'] });
+    const announce = async (by: string): Promise<Answer> =>
+      await api.call('POST', '/v1/contracts', {
+        key: by,
+        body: { capabilities: ['quota'], task: 'Wait.', bidWithinMs: 600_000 },
+      });
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => await announce(key)));
+    expect(statuses(answers)).toEqual([201, 201, 403, 403, 403]);
+    expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      limit: 2,
+      setting: 'ROLLCALL_QUOTA_CONTRACTS',
+    });
+    expect((await announce(other)).status).toBe(201);
+    const open = answers.find(({ status }) => status === 201);
+    await api.call('POST', `/v1/contracts/${String(open?.body['id'])}/cancel`, { key, body: {} });
+    expect((await announce(key)).status).toBe(201);
   });
 });

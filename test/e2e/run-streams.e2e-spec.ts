@@ -188,7 +188,10 @@ describe('a run that waits or is finished', () => {
       body: { state: 'queued' },
     });
     expect([(await settled(id))['state'], agents.paid]).toEqual(['completed', 1]);
-    expect(await post(`${id}/approvals`, decision)).toMatchObject({ status: 409, body: { code: 'RUN_FINISHED' } });
+    const repeated = await post(`${id}/approvals`, { ...decision, reason: 'Fine.' });
+    expect(repeated).toMatchObject({ status: 202, body: { state: 'completed' } });
+    expect(await post(`${id}/approvals`, { ...decision, approved: false })).toMatchObject({ status: 409 });
+    expect(agents.paid).toBe(1);
     const audit = await api.call<{ items: { action: string; details: object }[] }>('GET', '/v1/audit');
     expect(audit.body.items.find(({ action }) => action === 'run.decided')?.details).toMatchObject({
       ...decision,

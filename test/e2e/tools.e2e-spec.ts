@@ -1,4 +1,6 @@
 import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
+import { CatalogHost } from '../support/catalog-host.js';
 
 interface Tools {
   items: { name: string; toolbox: string; enabled: boolean; idempotent: boolean; inputSchema: { type: string } }[];
@@ -43,5 +45,55 @@ describe('the settings of tools', () => {
       ['find_agents', true],
       ['http_fetch', true],
     ]);
+  });
+});
+
+describe('POST /v1/toolbox-imports', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1' })));
+  afterAll(async () => await api.stop());
+
+  const server = (url: string): object => ({
+    name: 'com.example/weather',
+    description: 'Weather.',
+    version: '1.0.0',
+    remotes: [
+      { type: 'streamable-http', url, headers: [{ name: 'X-Api-Key', description: 'The key.', isSecret: true }] },
+    ],
+  });
+  const run = async (body: object): Promise<Answer> => await api.call('POST', '/v1/toolbox-imports', { body });
+
+  it('S3.12 a server.json becomes settings, from the body and from a URL of the registry API', async () => {
+    const host = await CatalogHost.start();
+    const document = server(`${host.url}/mcp`);
+    const serverUrl = host.serve('/v0.1/servers/com.example%2Fweather/versions/latest', {
+      server: document,
+      _meta: {},
+    });
+    const credential = { env: 'MCP_WEATHER_KEY', header: 'x-api-key', scheme: '' };
+    const config = { url: `${host.url}/mcp`, credential, requireAcceptance: true };
+    for (const body of [{ server: document }, { serverUrl }]) {
+      expect(await run(body)).toMatchObject({
+        status: 200,
+        body: {
+          name: 'weather',
+          config,
+          setting: JSON.stringify({ weather: config }),
+          secrets: [{ env: 'MCP_WEATHER_KEY', description: 'The key.' }],
+        },
+      });
+    }
+    await host.stop();
+  });
+
+  it.each<[body: object, code: string]>([
+    [{}, 'VALIDATION_FAILED'],
+    [{ server: {} }, 'VALIDATION_FAILED'],
+    [{ server: server('file:///etc/passwd') }, 'VALIDATION_FAILED'],
+    [{ server: server('http://169.254.169.254/mcp') }, 'EGRESS_DENIED'],
+    [{ serverUrl: 'http://169.254.169.254/server.json' }, 'EGRESS_DENIED'],
+    [{ server: server('https://1.1.1.1/mcp'), name: '..' }, 'VALIDATION_FAILED'],
+  ])('%j is rejected with %s', async (body, code) => {
+    expect(await run(body)).toMatchObject({ status: 400, body: { code } });
   });
 });

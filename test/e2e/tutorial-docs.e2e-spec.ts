@@ -1,8 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { announcement } from '../../apps/api/src/boot/announcement.js';
+import type { Running } from '../../apps/api/src/boot/start.js';
+import { VERSION } from '../../apps/api/src/version.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { newFolder } from '../support/process.js';
-import { Reader, READER_PAUSE_S, type ReadStep, stepsOf } from '../support/reader.js';
+import { Reader, READER_PAUSE_S, type ReadStep, sessionOf, stepsOf } from '../support/reader.js';
 
 const STEPS = stepsOf('tutorial.md');
 const TIMEOUT_MS = 60_000 + STEPS.length * READER_PAUSE_S * 1000;
@@ -16,7 +19,7 @@ beforeAll(async () => {
   folder = newFolder();
   writeFileSync(join(folder, 'admin.key'), `${api.adminKey}\n`);
 });
-beforeEach(() => void (reader = new Reader()));
+beforeEach(() => void (reader = new Reader({ ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey })));
 afterEach(() => reader.stop());
 afterAll(async () => {
   rmSync(folder, { recursive: true });
@@ -41,6 +44,27 @@ describe('docs/tutorial.md', () => {
     'every command prints the documented output when the tutorial is executed %s',
     async () => {
       for (const step of STEPS) await reader.follow(here(step));
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('README.md', () => {
+  const [start, ...session] = sessionOf('README.md');
+
+  it('the session begins with what `npm start` prints', () => {
+    const adminKey = { file: '.rollcall/admin.key', shell: '' };
+    const printed = announcement({ url: 'http://127.0.0.1:8080', embedded: true, adminKey } as Running);
+    expect(start?.commands).toBe('npm ci && npm start &');
+    const shown = start?.output?.split('  …')[0]?.replace(/Rollcall \S+/, `Rollcall ${VERSION}`);
+    expect(printed).toContain(shown);
+  });
+
+  it(
+    'every command of the session prints the documented output',
+    async () => {
+      expect(session.length).toBeGreaterThan(5);
+      for (const step of session) await reader.follow(here(step));
     },
     TIMEOUT_MS,
   );

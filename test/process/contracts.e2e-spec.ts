@@ -100,6 +100,11 @@ describe('a storm of auctions on two replicas that are killed', () => {
       expect(report.faults).toEqual([]);
       const contracts = await rows<Transcript>(TRANSCRIPTS);
       expect(contracts.length).toBeGreaterThanOrEqual(AUCTIONS);
+      const states = contracts.map(({ state, reason }) => `${state} ${reason ?? ''}`.trim());
+      const ends = Object.entries(Object.groupBy(states, (one) => one)).map(([end, all]) => `${end}: ${all?.length}`);
+      process.stdout.write(
+        `${contracts.length} auctions, ${KILLS} kills: ${ends.join(', ')}; ${JSON.stringify(report.sent)}\n`,
+      );
       for (const { state, winner, reason, confirmed, expired, scored, lastBid, opened } of contracts) {
         expect(['confirmed', 'expired', 'cancelled']).toContain(state);
         expect([confirmed, winner !== null]).toEqual(state === 'confirmed' ? [1, true] : [0, false]);
@@ -113,11 +118,6 @@ describe('a storm of auctions on two replicas that are killed', () => {
       const won = contracts.filter(({ state }) => state === 'confirmed');
       expect(won.length).toBeGreaterThan(AUCTIONS / 10);
       await expectSound(won.map(({ id }) => id));
-      const states = contracts.map(({ state, reason }) => `${state} ${reason ?? ''}`.trim());
-      const ends = Object.entries(Object.groupBy(states, (one) => one)).map(([end, all]) => `${end}: ${all?.length}`);
-      process.stdout.write(
-        `${contracts.length} auctions, ${KILLS} kills: ${ends.join(', ')}; ${JSON.stringify(report.sent)}\n`,
-      );
     },
     180_000 + AUCTIONS * 3_000 + KILLS * 60_000,
   );

@@ -81,7 +81,7 @@ describe('the first start on a new machine', () => {
   it('one start is sufficient for the tour of the registry', () => {
     const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
       encoding: 'utf8',
-      env: { ...process.env, API: first.url, KEY_FILE: join(data, 'admin.key') },
+      env: { ...process.env, ROLLCALL_URL: first.url, KEY_FILE: join(data, 'admin.key') },
     });
     const issued = output
       .split('\n')

@@ -62,7 +62,7 @@ beforeAll(async () => {
     await replicas.killAndStart(kill % 2);
   }
   await storm.steps(1);
-  await storm.calm();
+  await storm.endLoad();
 });
 afterAll(async () => {
   try {

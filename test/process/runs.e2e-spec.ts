@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { Client } from 'pg';
+import { runFaults } from '#rollcall/agent-runtime/testing';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
@@ -86,22 +87,13 @@ describe('replicas that are killed while they execute runs', () => {
       expect(await count(`run WHERE state <> 'completed'`)).toBe(0);
       expect(await count('run')).toBeGreaterThanOrEqual(RUNS);
       expect(await count('run WHERE attempts > 1')).toBeGreaterThan(0);
-      const gaps = `SELECT run_id FROM run_step GROUP BY run_id HAVING count(*) <> max(seq)`;
-      expect((await client.query(gaps)).rows).toEqual([]);
-      const repeated = `SELECT run_id, step->>'turn' FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1, 2 HAVING count(*) > 1`;
-      expect((await client.query(repeated)).rows).toEqual([]);
       await until(
         'nothing is reserved',
         async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0,
         10_000,
       );
-      const unequal = `
-      WITH replied AS (SELECT run_id, sum((step->'reply'->'usage'->>'inputTokens')::bigint
-          + (step->'reply'->'usage'->>'outputTokens')::bigint) AS tokens
-        FROM run_step WHERE step->>'type' = 'model-replied' GROUP BY 1)
-      SELECT run_id, tokens, used_tokens FROM replied JOIN budget ON kind = 'run' AND subject = run_id
-      WHERE used_tokens <> tokens`;
-      expect((await client.query(unequal)).rows).toEqual([]);
+      const faults = await runFaults(async (sql) => (await client.query<object>(sql)).rows);
+      expect(faults).toEqual({ gaps: [], repeated: [], unequal: [] });
       const reconciliation = await call(replicas[0].url, 'GET', '/v1/budgets/reconciliation', { key: KEY });
       expect(reconciliation.body).toMatchObject({ discrepancies: [] });
     },

@@ -7,7 +7,6 @@ import { newFolder, RollcallProcess } from '../support/process.js';
 import { READER_PAUSE_S } from '../support/reader.js';
 import { Tour } from '../support/tour.js';
 
-const HEADING = 'Five-minute tour';
 const TIMEOUT_MS = 120_000 + 50 * READER_PAUSE_S * 1000; // for up to 50 pauses
 
 let folder: string;
@@ -17,17 +16,18 @@ let server: RollcallProcess;
 beforeEach(async () => {
   folder = newFolder();
   url = `http://127.0.0.1:${await freePort()}`;
-  server = await startServer().ready();
+  await start();
 });
 afterEach(async () => {
   await server.end();
   rmSync(folder, { recursive: true, force: true });
 });
 
-function startServer(): RollcallProcess {
+async function start(): Promise<void> {
   const { port } = new URL(url);
   const settings = { ROLLCALL_RUNS_LEASE: '3s', ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
-  return new RollcallProcess({ PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings });
+  server = new RollcallProcess({ PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings });
+  await server.ready();
 }
 
 /** Enters the commands in the folder of Rollcall. If they kill the server, it is started again. */
@@ -37,16 +37,16 @@ async function follow(tour: Tour): Promise<string[]> {
   shell.stdout.on('data', (chunk) => (output += String(chunk)));
   const ended = once(shell, 'close');
   const isKilled = await Promise.race([server.exit().then(() => true), ended.then(() => false)]);
-  if (isKilled) server = await startServer().ready();
+  if (isKilled) await start();
   await ended;
   return tour.differences(output);
 }
 
-describe('the tours of the README and of the registry', () => {
+describe('the tours of runs and of the registry', () => {
   it(
     'B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed',
     async () => {
-      const tour = Tour.of('README.md', HEADING);
+      const tour = Tour.of('docs/tour.md');
       expect(await follow(tour)).toEqual([]);
       const repeated = await follow(tour.before('kill -9'));
       expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);

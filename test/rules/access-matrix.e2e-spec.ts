@@ -1,7 +1,16 @@
+import { PERMISSIONS_OF_METHODS } from '../../apps/api/src/a2a/rpc.request.js';
 import { type Role, ROLES } from '../../apps/api/src/auth/permissions.js';
 import { ACCESS, type AccessRow, type Target, type TargetKind } from '../support/access-matrix.js';
 import { AccessTargets, pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { rawRequest } from '../support/mcp-client.js';
+import {
+  A2A_METHODS,
+  MCP_TOOLS,
+  type OperationRow,
+  type OperationTable,
+  resultOf,
+} from '../support/operation-matrix.js';
 import { declaredRoutes, served } from '../support/route-census.js';
 
 const OWN = 'team-a';
@@ -47,6 +56,7 @@ async function statusOf(route: string, row: AccessRow, target: Target, key: stri
       ...(key !== null && { authorization: `Bearer ${key}` }),
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(key === api.adminKey && HEADERS),
+      ...row.headers,
     },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
@@ -147,6 +157,69 @@ describe('the access matrix', () => {
       });
     },
   );
+});
+
+describe.each<[string, OperationTable]>([
+  ['A2A over JSON-RPC', A2A_METHODS],
+  ['MCP', MCP_TOOLS],
+])('the operations of %s', (_protocol, { rows, request }) => {
+  const result = async (operation: string, row: OperationRow, target: Target, key: string | null): Promise<string> => {
+    const { path, headers, body } = request(operation, row.params(target));
+    const authorization = key === null ? {} : { authorization: `Bearer ${key}` };
+    return await resultOf(
+      await fetch(api.url + path, {
+        method: 'POST',
+        headers: { ...headers, ...authorization, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+    );
+  };
+  /** The results of all roles for an object that `maker` returns, and the expected ones. */
+  const results = async (
+    operation: string,
+    make: (role: Role) => Promise<Target>,
+    wanted: (role: Role) => string,
+  ): Promise<[object, object]> => {
+    const row = rows[operation];
+    const actual: Partial<Record<Role, string>> = {};
+    for (const role of ROLES) actual[role] = await result(operation, row, await make(role), keys.get(role) ?? '');
+    const may = (role: Role): boolean => row.roles.split(' ').includes(role);
+    return [actual, Object.fromEntries(ROLES.map((role) => [role, may(role) ? wanted(role) : 'FORBIDDEN']))];
+  };
+
+  it.each(Object.entries(rows))('%s: each role gets the expected result', async (operation, row) => {
+    const { target: kind, ok, others = {}, elsewhere = ok } = row;
+    const madeBy = (maker: (role: Role) => string) => async (role: Role) =>
+      kind ? await targets.make(kind, maker(role)) : NOTHING;
+    const own = (role: Role): string => (canMake(kind, role) ? (keys.get(role) ?? '') : colleague);
+    const ofOwn = await results(operation, madeBy(own), (role) => (canMake(kind, role) ? ok : (others[role] ?? ok)));
+    expect(ofOwn[0]).toEqual(ofOwn[1]);
+    const foreign = await results(
+      operation,
+      madeBy(() => colleague),
+      (role) => others[role] ?? ok,
+    );
+    expect(foreign[0]).toEqual(foreign[1]);
+    const outside = await results(
+      operation,
+      madeBy(() => neighbour),
+      () => elsewhere,
+    );
+    expect(outside[0]).toEqual(outside[1]);
+    const invalidKeys = [null, invalid.revoked, invalid.expired];
+    const target = kind ? await targets.make(kind, colleague) : NOTHING;
+    for (const key of invalidKeys) expect(await result(operation, row, target, key)).toBe('UNAUTHENTICATED');
+  });
+});
+
+describe('the tables of operations', () => {
+  it('have a row for every method of A2A and every tool of MCP', async () => {
+    expect(Object.keys(A2A_METHODS.rows).toSorted()).toEqual(Object.keys(PERMISSIONS_OF_METHODS).toSorted());
+    const { body, headers } = rawRequest('tools/list');
+    const { result } = (await api.call<{ result: { tools: { name: string }[] } }>('POST', '/mcp', { body, headers }))
+      .body;
+    expect(Object.keys(MCP_TOOLS.rows)).toEqual(result.tools.map(({ name }) => name));
+  });
 });
 
 async function makeOwn(row: AccessRow, role: Role): Promise<Target> {

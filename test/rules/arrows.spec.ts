@@ -6,25 +6,22 @@ import { execFileSync } from 'node:child_process';
 const ROOT = resolve(import.meta.dirname, '../..');
 const DEPCRUISE = join(ROOT, 'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs');
 
-/** The names of the rules that are broken in a tree. */
+interface Violation {
+  from: string;
+  rule: { name: string };
+}
+
+/** Returns the broken rules of a tree as `rule: file`. */
 function brokenRules(root: string): string[] {
-  const flags = [
-    'apps',
-    'libs',
-    '--config',
-    '.dependency-cruiser.js',
-    '--output-type',
-    'json',
-    '--exclude',
-    'node_modules/.*/node_modules',
-  ];
-  const text = execFileSync(process.execPath, [DEPCRUISE, ...flags], {
+  const flags = ['--config', '.dependency-cruiser.js', '--output-type', 'json'];
+  const exclude = ['--exclude', 'node_modules/.*/node_modules'];
+  const text = execFileSync(process.execPath, [DEPCRUISE, 'apps', 'libs', ...flags, ...exclude], {
     cwd: root,
     encoding: 'utf8',
     maxBuffer: 64 << 20,
   });
-  const { summary } = JSON.parse(text) as { summary: { violations: { rule: { name: string } }[] } };
-  return [...new Set(summary.violations.map(({ rule }) => rule.name))].toSorted();
+  const { summary } = JSON.parse(text) as { summary: { violations: Violation[] } };
+  return [...new Set(summary.violations.map(({ rule, from }) => `${rule.name}: ${from}`))].toSorted();
 }
 
 /** Creates a small tree with the same libraries, entry points and rules, and with these files. */
@@ -38,6 +35,7 @@ function treeWith(files: Record<string, string>): string {
     'libs/agent-runtime/src/index.ts': 'export const runtime = 1;',
     'apps/api/src/main.ts': 'export const main = 1;',
     'libs/registry/src/inside.ts': 'export const inside = 1;',
+    'libs/registry/src/b.ts': `import './a.js';`,
     'libs/registry/src/testing/index.ts': 'export const testing = 1;',
   };
   for (const [path, text] of Object.entries({ ...entryPoints, ...files })) {
@@ -50,33 +48,43 @@ function treeWith(files: Record<string, string>): string {
   return root;
 }
 
+/** A rule, a file that breaks it, and the text of the file. */
+const VIOLATIONS = [
+  ['no-circular', 'libs/registry/src/a.ts', `import './b.js';`],
+  ['platform-is-a-leaf', 'libs/platform/src/a.ts', `import '#rollcall/registry';`],
+  ['registry-depends-on-platform-only', 'libs/registry/src/c.ts', `import '#rollcall/providers';`],
+  ['providers-is-a-leaf', 'libs/providers/src/a.ts', `import '#rollcall/registry';`],
+  ['test-helpers-are-a-leaf', 'libs/test-support/src/a.ts', `import '#rollcall/platform';`],
+  ['runtime-does-not-know-the-edge', 'libs/agent-runtime/src/a.ts', `import '../../../apps/api/src/main.js';`],
+  [
+    'libraries-are-imported-through-their-entry-points',
+    'apps/api/src/a.ts',
+    `import '../../../libs/registry/src/inside.js';`,
+  ],
+  ['testing-stays-in-tests', 'apps/api/src/b.ts', `import '#rollcall/registry/testing';`],
+  ['testing-stays-in-tests', 'libs/providers/src/b.ts', `import '#rollcall/test-support';`],
+  ['libs-know-no-http', 'libs/agent-runtime/src/b.ts', `import 'fastify';`],
+  ['providers-know-no-database', 'libs/providers/src/c.ts', `import 'pg';`],
+  ['only-declared-packages', 'apps/api/src/c.ts', `import 'jest';`],
+  ['nothing-unresolved', 'apps/api/src/d.ts', `import './nowhere.js';`],
+] as const;
+
 describe('the rules for dependencies', () => {
   it('this repository follows all rules', () => {
     expect(brokenRules(ROOT)).toEqual([]);
   });
 
-  it.each([
-    ['no-circular', { 'libs/registry/src/a.ts': `import './b.js';`, 'libs/registry/src/b.ts': `import './a.js';` }],
-    ['platform-is-a-leaf', { 'libs/platform/src/a.ts': `import '#rollcall/registry';` }],
-    ['registry-depends-on-platform-only', { 'libs/registry/src/a.ts': `import '#rollcall/providers';` }],
-    ['providers-is-a-leaf', { 'libs/providers/src/a.ts': `import '#rollcall/registry';` }],
-    ['test-helpers-are-a-leaf', { 'libs/test-support/src/a.ts': `import '#rollcall/platform';` }],
-    ['runtime-does-not-know-the-edge', { 'libs/agent-runtime/src/a.ts': `import '../../../apps/api/src/main.js';` }],
-    ['one-door-per-lib', { 'apps/api/src/a.ts': `import '../../../libs/registry/src/inside.js';` }],
-    ['testing-stays-in-tests', { 'apps/api/src/a.ts': `import '#rollcall/registry/testing';` }],
-    ['libs-know-no-http', { 'libs/agent-runtime/src/a.ts': `import 'fastify';` }],
-    ['providers-know-no-database', { 'libs/providers/src/a.ts': `import 'pg';` }],
-    ['only-declared-packages', { 'apps/api/src/a.ts': `import 'jest';` }],
-    ['nothing-unresolved', { 'apps/api/src/a.ts': `import './nowhere.js';` }],
-  ])('reports a violation of %s', (rule, files) => {
-    const root = treeWith(files);
-    expect(brokenRules(root)).toContain(rule);
-    rmSync(root, { recursive: true });
-  });
+  describe('in a tree with violations', () => {
+    let root: string;
+    let broken: string[];
+    beforeAll(() => {
+      root = treeWith(Object.fromEntries(VIOLATIONS.map(([, path, text]) => [path, text])));
+      broken = brokenRules(root);
+    });
+    afterAll(() => rmSync(root, { recursive: true }));
 
-  it('testing-stays-in-tests is reported when production code imports libs/test-support', () => {
-    const root = treeWith({ 'libs/providers/src/a.ts': `import '#rollcall/test-support';` });
-    expect(brokenRules(root)).toEqual(['testing-stays-in-tests']);
-    rmSync(root, { recursive: true });
+    it.each(VIOLATIONS)('report a violation of %s by %s', (rule, path) => {
+      expect(broken).toContain(`${rule}: ${path}`);
+    });
   });
 });

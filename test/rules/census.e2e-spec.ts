@@ -12,9 +12,17 @@ const A2A: RouteFacts[] = ['/a2a', '/a2a/agents/:agentId', '/a2a/:tenant'].flatM
   { route: `GET ${base}/extendedAgentCard`, access: 'agents:read' },
   { route: `GET ${base}/tasks`, access: 'runs:read' },
   { route: `GET ${base}/tasks/:id`, access: 'runs:read' },
+  {
+    route: `DELETE ${base}/tasks/:id/pushNotificationConfigs/:configId`,
+    access: 'runs:start',
+    mutation: 'run.push_deleted',
+  },
+  { route: `GET ${base}/tasks/:id/pushNotificationConfigs`, access: 'runs:read' },
+  { route: `GET ${base}/tasks/:id/pushNotificationConfigs/:configId`, access: 'runs:read' },
+  { route: `POST ${base}/tasks/:id/pushNotificationConfigs`, access: 'runs:start', mutation: 'run.push_created' },
   { route: `GET ${base}/tasks/:id(^[^:/]+)::subscribe`, access: 'runs:read' },
-  { route: `POST ${base}/message::send`, access: 'runs:start', mutation: 'run.started' },
-  { route: `POST ${base}/message::stream`, access: 'runs:start', mutation: 'run.started' },
+  { route: `POST ${base}/message::send`, access: 'agents:read', mutation: 'run.started' },
+  { route: `POST ${base}/message::stream`, access: 'agents:read', mutation: 'run.started' },
   { route: `POST ${base}/tasks/:id(^[^:/]+)::cancel`, access: 'runs:start', mutation: 'run.cancelled' },
   { route: `POST ${base}/tasks/:id(^[^:/]+)::subscribe`, access: 'runs:read', mutation: 'repeatable' },
 ]);
@@ -23,11 +31,26 @@ const A2A: RouteFacts[] = ['/a2a', '/a2a/agents/:agentId', '/a2a/:tenant'].flatM
 const CENSUS: RouteFacts[] = [
   ...A2A,
   { route: 'GET /.well-known/agent-card.json', access: 'public' },
+  { route: 'GET /.well-known/ai-catalog.json', access: 'public' },
+  { route: 'GET /.well-known/ard.json', access: 'public' },
   { route: 'GET /.well-known/jwks.json', access: 'public' },
   { route: 'GET /a2a/agents/:agentId', access: 'agents:read' },
   { route: 'GET /a2a/agents/:agentId/.well-known/agent-card.json', access: 'agents:read' },
+  { route: 'GET /ard', access: 'public' },
+  { route: 'GET /ard/agents', access: 'public' },
+  { route: 'GET /ard/agents/:identifier', access: 'public' },
+  { route: 'GET /ard/agents/:identifier/agent-card.json', access: 'public' },
+  { route: 'GET /v0.1/servers', access: 'public' },
+  { route: 'GET /v0.1/servers/:name/versions', access: 'public' },
+  { route: 'GET /v0.1/servers/:name/versions/:version', access: 'public' },
+  { route: 'POST /ard/explore', access: 'public', mutation: 'repeatable' },
+  { route: 'POST /ard/search', access: 'public', mutation: 'repeatable' },
   { route: 'POST /a2a', access: 'agents:read', mutation: 'by method' },
   { route: 'POST /a2a/agents/:agentId', access: 'agents:read', mutation: 'by method' },
+  { route: 'GET /.well-known/oauth-protected-resource/mcp', access: 'public' },
+  { route: 'GET /mcp/server-card', access: 'public' },
+  { route: 'POST /mcp', access: 'agents:read', mutation: 'by tool' },
+  { route: 'POST /mcp/agents/:agentId', access: 'agents:read', mutation: 'by tool' },
   { route: 'DELETE /v1/agents/:id', access: 'agents:self', mutation: 'agent.deregistered' },
   { route: 'DELETE /v1/definitions/:name', access: 'definitions:write', mutation: 'definition.unregistered' },
   { route: 'DELETE /v1/keys/:id', access: 'keys:manage', mutation: 'key.revoked' },
@@ -89,6 +112,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/webhooks/:id/deliveries/:sequence', access: 'webhooks:manage' },
   { route: 'PATCH /v1/namespaces/:name', access: 'namespaces:manage', mutation: 'namespace.changed' },
   { route: 'PATCH /v1/webhooks/:id', access: 'webhooks:manage', mutation: 'webhook.changed' },
+  { route: 'POST /v1/agent-imports', access: 'agents:register', mutation: 'agents.imported' },
   { route: 'POST /v1/agents', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/drain', access: 'agents:operate', mutation: 'agent.drained' },
   { route: 'POST /v1/agents/:id/evict', access: 'agents:operate', mutation: 'agent.evicted' },
@@ -128,6 +152,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/runtime/agents', access: 'agents:spawn', mutation: 'agent.spawned' },
   { route: 'POST /v1/runtime/shutdown', access: 'agents:spawn', mutation: 'agents.shutdown' },
   { route: 'POST /v1/sinks/:id/replay', access: 'webhooks:manage', mutation: 'sink.replayed' },
+  { route: 'POST /v1/toolbox-imports', access: 'tools:manage', mutation: 'repeatable' },
   { route: 'POST /v1/tools/pins/:server/:tool/accept', access: 'tools:manage', mutation: 'tool.accepted' },
   { route: 'POST /v1/webhooks', access: 'webhooks:manage', mutation: 'webhook.created' },
   {
@@ -143,6 +168,9 @@ const CENSUS: RouteFacts[] = [
 
 /** Public routes without a controller: the documentation, and the 426 response to a plain GET of a WebSocket path. */
 const WITHOUT_CONTROLLER = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
+
+/** Public routes that name an entry of a catalog, or require a body. */
+const NEEDS_INPUT = /^GET \/ard\/agents\/:|^GET \/v0\.1\/servers\/:|^POST \/ard\//;
 
 /** Every WebSocket, and the permission it requires. */
 const SOCKETS = [
@@ -180,7 +208,8 @@ describe('the census of routes', () => {
     for (const { route, access } of CENSUS) {
       const [method = '', path = ''] = route.split(' ');
       const { status } = await api.call(method, pathTo(path, { id: 'x' }), { key: null });
-      expect({ route, status }).toEqual({ route, status: access === 'public' ? 200 : 401 });
+      const expected = access !== 'public' ? [401] : NEEDS_INPUT.test(route) ? [400, 404] : [200];
+      expect({ route, status, expected }).toMatchObject({ route, status: expected.find((one) => one === status) });
     }
   });
 });

@@ -42,6 +42,13 @@ describe('the documented programs', () => {
   });
 });
 
+describe('the commands of the documentation', () => {
+  it('N12 have one name for the address of the server, which programs also read: ROLLCALL_URL', () => {
+    const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.sh']).filter((page) => page !== 'CHANGELOG.md');
+    expect(pages.filter((page) => /\$\{?API\b/.test(read(page)))).toEqual([]);
+  });
+});
+
 describe('the links of the documentation', () => {
   /** The anchor that GitHub derives from a heading. */
   const anchorOf = (heading: string): string =>

@@ -1,9 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { RUN_STATES } from '#rollcall/agent-runtime';
 import { until } from '#rollcall/test-support';
 import { parse } from 'yaml';
 import { HttpMetrics } from '../../apps/api/src/telemetry/http.metrics.js';
+import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
 import { startApi, type TestApi } from '../support/api.js';
+import {
+  resultLabelsOf,
+  SCRAPE_LABELS,
+  selectorsOf,
+  selects,
+  type Selector,
+  type Series,
+  seriesOf,
+} from '../support/prometheus.js';
 
 interface Metric {
   name: string;
@@ -14,11 +25,20 @@ interface Metric {
 
 interface Panel {
   title: string;
-  targets?: { expr: string }[];
+  targets?: { expr: string; legendFormat: string }[];
 }
 
-/** Labels that Prometheus adds to every series. */
-const SCRAPE_LABELS = ['job', 'instance'];
+interface AlertRule {
+  alert: string;
+  expr: string;
+  annotations: { summary: string };
+}
+
+/** Values that a label has only after a failure, by metric. */
+const AFTER_FAILURES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  rollcall_http_request_duration_seconds_count: { status: Object.values(PROBLEMS).map(({ status }) => String(status)) },
+  rollcall_runs_finished_total: { state: RUN_STATES },
+};
 const PROCESS = /^rollcall_(process|nodejs)_/;
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
@@ -62,6 +82,21 @@ async function useEverything(): Promise<void> {
   await reserve('too-much', 900);
   await api.call('POST', '/v1/webhooks', { body: { url: 'https://ops.example' } });
   await until('the metrics have the sink', async () => (await scrape()).includes('rollcall_sink_lag_events{'));
+}
+
+/** Executes a run, in a namespace without a budget, and evicts an agent. */
+async function runAndEvict(): Promise<void> {
+  await api.call('POST', '/v1/namespaces', { body: { name: 'team' } });
+  const key = await api.issueKeyIn('team', 'admin');
+  const content = { description: 'Reads the clock.', instructions: 'Read the clock.', tools: ['clock'] };
+  await api.call('POST', '/v1/definitions', { key, body: { name: 'clerk', content } });
+  const input = 'Read the clock 1 times.';
+  const { body } = await api.call('POST', '/v1/runs', { key, body: { definition: 'clerk', input } });
+  const state = async (): Promise<unknown> =>
+    (await api.call('GET', `/v1/runs/${String(body['id'])}`, { key })).body['state'];
+  await until('the run has ended', async () => (await state()) === 'completed');
+  await api.given.agent({ agentId: 'leaver' });
+  await api.call('POST', '/v1/agents/leaver/evict');
 }
 
 /** The value of a series, or undefined. */
@@ -129,11 +164,18 @@ describe('the metrics', () => {
 });
 
 describe('deploy/grafana', () => {
+  beforeAll(async () => {
+    await runAndEvict();
+    exposition = await scrape();
+  });
+
   const panels = (): Panel[] => (JSON.parse(read('deploy/grafana/dashboard.json')) as { panels: Panel[] }).panels;
-  const rules = (): { alert: string; expr: string }[] =>
-    (
-      parse(read('deploy/grafana/alerts.yaml')) as { groups: { rules: { alert: string; expr: string }[] }[] }
-    ).groups.flatMap((group) => group.rules);
+  const rules = (): AlertRule[] => {
+    const { groups } = parse(read('deploy/grafana/alerts.yaml')) as { groups: { rules: AlertRule[] }[] };
+    return groups.flatMap((group) => group.rules);
+  };
+  const expressions = (): string[] =>
+    [...panels().flatMap(({ targets = [] }) => targets), ...rules()].map(({ expr }) => expr);
 
   it('every query of the dashboard uses metrics and labels that the server has', () => {
     const queries = panels().flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
@@ -146,13 +188,51 @@ describe('deploy/grafana', () => {
     expect(rules().flatMap(({ alert, expr }) => unknownIn(expr).map((name) => `${alert}: ${name}`))).toEqual([]);
   });
 
-  it('every metric of a query has a series on a server that is in use, except those of rare failures', () => {
+  it('every metric of a query has a series with the selected values on a server that is in use, except those of failures', () => {
     const rare = new Set(['rollcall_background_failures_total']);
-    const used = [...panels().flatMap(({ targets = [] }) => targets), ...rules()].flatMap(({ expr }) => namesIn(expr));
-    const missing = new Set(
-      used.filter((name) => !rare.has(name) && !new RegExp(`^${name}[{ ]`, 'm').test(exposition)),
-    );
-    expect([...missing]).toEqual([]);
+    const series = seriesOf(exposition);
+    const missing = expressions()
+      .flatMap(selectorsOf)
+      .filter(({ name }) => !rare.has(name))
+      .filter((selector) => ![...series, ...possibleAfterFailures(selector)].some((one) => selects(selector, one)));
+    expect(missing).toEqual([]);
+  });
+
+  it('every legend and every annotation uses labels of its query', () => {
+    const shown = panels().flatMap(({ targets = [] }) => targets);
+    const texts = [
+      ...shown.map(({ expr, legendFormat }) => ({ expr, used: legendFormat.matchAll(/\{\{(\w+)\}\}/g) })),
+      ...rules().map(({ expr, annotations }) => ({ expr, used: annotations.summary.matchAll(/\$labels\.(\w+)/g) })),
+    ];
+    const unknown = texts.flatMap(({ expr, used }) => {
+      const labels = resultLabelsOf(expr, [...SCRAPE_LABELS, ...labelsOfMetrics(expr)]);
+      return [...used].map(([, label = '']) => label).filter((label) => !labels.includes(label));
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  it('the dashboard shows runs by state, their duration and their cost', () => {
+    const queries = expressions().join('\n');
+    for (const part of [
+      'by (state) (rollcall_runs{',
+      'rollcall_run_duration_seconds_bucket{',
+      'rollcall_run_cost_usd_total{',
+    ])
+      expect(queries).toContain(part);
+  });
+
+  it('every route in an annotation exists', () => {
+    const routes = rules().flatMap(({ annotations }) => annotations.summary.match(/\bGET \/[\w/]+/g) ?? []);
+    expect(routes.length).toBeGreaterThan(0);
+    expect(routes.filter((route) => !api.app.routes.all().includes(route))).toEqual([]);
+  });
+
+  it('the check finds a value that no series has', () => {
+    const isEmpty = (expr: string): boolean =>
+      selectorsOf(expr).some((selector) => !seriesOf(exposition).some((one) => selects(selector, one)));
+    expect(isEmpty('rollcall_agents{job="$job",status="active"}')).toBe(false);
+    expect(isEmpty('rollcall_agents{job="$job",status="activ"}')).toBe(true);
+    expect(isEmpty('rollcall_heartbeats_total{outcome!~"accepted|.*"}')).toBe(true);
   });
 
   it('the check finds an unknown metric and an unknown label', () => {
@@ -161,8 +241,16 @@ describe('deploy/grafana', () => {
   });
 });
 
-function namesIn(expr: string): string[] {
-  return [...expr.matchAll(/\brollcall_\w+/g)].map(([name]) => name);
+/** Series that the server has only after a failure, one for each possible value of a selected label. */
+function possibleAfterFailures({ name, conditions }: Selector): Series[] {
+  const values = AFTER_FAILURES[name] ?? {};
+  return conditions.flatMap(({ label }) =>
+    (values[label] ?? []).map((value) => ({ name, labels: new Map([[label, value]]) })),
+  );
+}
+
+function labelsOfMetrics(expr: string): string[] {
+  return selectorsOf(expr).flatMap(({ name }) => metricOf(name)?.labelNames ?? []);
 }
 
 /** The metric of a name in a query: a histogram has three names. */
@@ -173,8 +261,8 @@ function metricOf(name: string): Metric | undefined {
 
 /** The metrics that do not exist, and the labels that no metric of the query has. */
 function unknownIn(expr: string): string[] {
-  const names = namesIn(expr);
-  const known = new Set([...SCRAPE_LABELS, 'le', ...names.flatMap((name) => metricOf(name)?.labelNames ?? [])]);
+  const names = selectorsOf(expr).map(({ name }) => name);
+  const known = new Set([...SCRAPE_LABELS, 'le', ...labelsOfMetrics(expr)]);
   const selected = [...expr.matchAll(/(\w+)\s*(?:=~|!~|!=|=)\s*"/g)].map(([, label]) => label ?? '');
   const grouped = [...expr.matchAll(/\bby\s*\(([^)]*)\)/g)].flatMap(([, list]) => (list ?? '').split(/\s*,\s*/));
   return [

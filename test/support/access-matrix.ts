@@ -33,6 +33,7 @@ export interface AccessRow {
   target?: TargetKind;
   body?: (target: Target) => unknown;
   query?: string;
+  headers?: Record<string, string>;
   /** The status for an object of another principal in the same namespace, by role. Absent: as for an object of its own. */
   others?: Partial<Record<Role, number>>;
   /** The route concerns the whole installation: a credential for all namespaces gets `ok`, any other credential 403. */
@@ -43,6 +44,8 @@ export interface AccessRow {
   otherLease?: number;
 }
 
+/** Nothing listens there. */
+export const HOOK = 'http://127.0.0.1:8089/hook';
 const ALL = 'admin operator agent caller viewer';
 const OPERATORS = 'admin operator';
 const REGISTERS = 'admin operator agent';
@@ -57,6 +60,8 @@ const registration = (): object => ({ agentId: unique(), name: 'builder', capabi
 const ofGeneration = (): object => ({ generation: 1 });
 const content = (): object => ({ description: 'Reviews code.' });
 const empty = (): object => ({});
+const remotes = [{ type: 'streamable-http', url: 'https://1.1.1.1/mcp' }];
+const toolbox = (): object => ({ server: { name: 'com.example/x', description: 'x', version: '1', remotes } });
 const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
@@ -71,8 +76,17 @@ const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 const message = (): object => ({ messageId: unique(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] });
 const sent = (): object => ({ message: message(), configuration: { returnImmediately: true } });
 const card = (): object => ({ jsonrpc: '2.0', id: 1, method: 'GetExtendedAgentCard' });
+const client = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+const initialize = (): object => ({ jsonrpc: '2.0', id: 1, method: 'initialize', params: client });
+const mcp = {
+  roles: ALL,
+  ok: 200,
+  body: initialize,
+  headers: { accept: 'application/json, text/event-stream' },
+} as const;
 const version = { query: '?A2A-Version=1.0' } as const;
 const task = { ...run, ...version, others: { caller: 404, viewer: 404 } } as const;
+const ownTask = { ...task, roles: CALLS, others: { caller: 404 } } as const;
 const addressed = { target: 'definition', ...version } as const;
 
 /** The operations of A2A with an agent in the path, or as the tenant. */
@@ -80,10 +94,14 @@ const a2a = (base: string): Record<string, AccessRow> => ({
   [`GET ${base}/extendedAgentCard`]: { ...addressed, roles: ALL, ok: 200 },
   [`GET ${base}/tasks`]: { ...addressed, roles: READS_MODELS, ok: 200 },
   [`GET ${base}/tasks/:id`]: task,
+  [`DELETE ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...ownTask, ok: 204 },
+  [`GET ${base}/tasks/:id/pushNotificationConfigs`]: task,
+  [`GET ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...task, ok: 404 }, // there is none
   [`GET ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
   [`POST ${base}/message::send`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
   [`POST ${base}/message::stream`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
-  [`POST ${base}/tasks/:id(^[^:/]+)::cancel`]: { ...task, roles: CALLS, others: { caller: 404 } },
+  [`POST ${base}/tasks/:id/pushNotificationConfigs`]: { ...ownTask, ok: 201, body: () => ({ url: HOOK }) },
+  [`POST ${base}/tasks/:id(^[^:/]+)::cancel`]: ownTask,
   [`POST ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
 });
 
@@ -100,6 +118,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /a2a/agents/:agentId': { ...addressed, roles: ALL, ok: 200, body: card },
   'GET /a2a/agents/:agentId': { target: 'definition', roles: ALL, ok: 200 },
   'GET /a2a/agents/:agentId/.well-known/agent-card.json': { target: 'definition', roles: ALL, ok: 200 },
+  'POST /mcp': mcp,
+  'POST /mcp/agents/:agentId': { ...mcp, target: 'definition' },
   'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
@@ -159,6 +179,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'PATCH /v1/agents/:id': { ...ownAgent, ok: 200, body: () => ({ ...ofGeneration(), version: unique() }), lease: 200 },
   'PATCH /v1/namespaces/:name': { roles: 'admin', ok: 200, target: 'namespace', body: empty, installation: true },
   'PATCH /v1/webhooks/:id': { ...webhook, body: () => ({ description: 'changed' }) },
+  'POST /v1/agent-imports': { roles: REGISTERS, ok: 200, body: () => ({ catalog: { entries: [] } }) },
   'POST /v1/agents': { roles: REGISTERS, ok: 201, body: registration },
   'POST /v1/agents/:id/drain': { ...agent, roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/agents/:id/evict': { ...agent, roles: OPERATORS, ok: 204, body: empty },
@@ -245,6 +266,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/runtime/agents': { roles: OPERATORS, ok: 201, body: () => ({ name: unique(), content: content() }) },
   'POST /v1/runtime/shutdown': { roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/sinks/:id/replay': { ...webhook, body: () => ({ after: '0' }) },
+  'POST /v1/toolbox-imports': { roles: OPERATORS, ok: 200, installation: true, body: toolbox },
   'POST /v1/tools/pins/:server/:tool/accept': {
     roles: OPERATORS,
     ok: 404,

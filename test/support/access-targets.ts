@@ -1,8 +1,6 @@
-import { type Target, type TargetKind } from './access-matrix.js';
+import { HOOK, type Target, type TargetKind } from './access-matrix.js';
 import type { TestApi } from './api.js';
 import { registrationBody } from './given.js';
-
-const HOOK = { url: 'http://127.0.0.1:8089/hook' };
 
 /** Creates the objects that the paths of routes name. */
 export class AccessTargets {
@@ -47,7 +45,7 @@ export class AccessTargets {
         return { ...idOf(await this.post('/v1/runs', key, { definition, input: 'Hello.' })), agentId: definition };
       }
       case 'webhook':
-        return idOf(await this.post('/v1/webhooks', key, HOOK));
+        return idOf(await this.post('/v1/webhooks', key, { url: HOOK }));
       case 'delivery':
         return await this.delivery(key);
     }
@@ -66,7 +64,7 @@ export class AccessTargets {
   }
 
   private async delivery(key: string): Promise<Target> {
-    const target = idOf(await this.post('/v1/webhooks', key, HOOK));
+    const target = idOf(await this.post('/v1/webhooks', key, { url: HOOK }));
     await this.api.database.db.query(
       `INSERT INTO event_delivery (sink_id, seq, state, attempts, event_id, type, subject, took_ms)
        VALUES ($1, 1, 'parked', 1, gen_random_uuid(), 'agent.joined', 'a', 1)`,

@@ -58,12 +58,7 @@ export class ExampleRunner {
 
   private run(program: string, flags: string[], environment: Record<string, string> = {}): RunningExample {
     let printed = '';
-    const env = {
-      PATH: process.env['PATH'] ?? '',
-      ...shellVariables(this.environment),
-      ...this.environment,
-      ...environment,
-    };
+    const env = { PATH: process.env['PATH'] ?? '', ...shellVariables(this.environment), ...environment };
     const child = spawn(program, flags, { env });
     this.children.push(child);
     child.stdout.on('data', (chunk) => (printed += String(chunk)));
@@ -72,11 +67,11 @@ export class ExampleRunner {
   }
 }
 
-/** The variables of shell commands in the documentation, for the server that programs find in ROLLCALL_URL and ROLLCALL_KEY. */
-export function shellVariables({ ROLLCALL_URL, ROLLCALL_KEY }: Record<string, string>): Record<string, string> {
+/** The variables of programs and of shell commands in the documentation. */
+export function shellVariables(server: Record<string, string>): Record<string, string> {
   return {
-    API: ROLLCALL_URL ?? '',
-    AUTH: `Authorization: Bearer ${ROLLCALL_KEY ?? ''}`,
+    ...server,
+    AUTH: `Authorization: Bearer ${server['ROLLCALL_KEY'] ?? ''}`,
     JSON: 'Content-Type: application/json',
   };
 }

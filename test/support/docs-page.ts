@@ -8,24 +8,33 @@ export interface SentRequest {
   body?: unknown;
 }
 
-/** Runs in the browser, where clicks are much faster than one by one from outside. */
-const CLICK_THROUGH = `async (id) => {
-  const block = document.getElementById(id);
-  if (!block) throw new Error('the page has no ' + id);
-  const find = async (selector) => {
-    for (let tries = 0; tries < 2000; tries++) {
-      const found = block.querySelector(selector);
+/**
+ * Runs in the browser, where clicks are much faster than one by one from outside. The page renders all visible operations after each
+ * click, so only one section is open, and the list of schemas is closed.
+ */
+const CLICK_THROUGH = `async ({ tag, ids }) => {
+  const within = async (element, selector, text) => {
+    for (let tries = 0; tries < 4000; tries++) {
+      const found = element && element.querySelector(selector);
       if (found) return found;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    throw new Error(id + ' has no ' + selector + '; invalid fields: ' + block.querySelectorAll('.invalid').length);
+    throw new Error(text + ' has no ' + selector);
   };
-  const toggle = '.opblock-summary-control';
-  (await find(toggle)).click();
-  (await find('.try-out__btn')).click();
-  (await find('.execute')).click();
-  await find('.live-responses-table');
-  (await find(toggle)).click();
+  const schemas = document.querySelector('.models.is-open .models-control');
+  if (schemas) schemas.click();
+  for (const header of document.querySelectorAll('.opblock-tag[data-is-open="true"]')) header.click();
+  (await within(document, '.opblock-tag[data-tag="' + tag + '"]', 'the page')).click();
+  for (const id of ids) {
+    const block = await within(document, '#' + CSS.escape(id), 'the page');
+    const find = (selector) => within(block, selector, id);
+    const toggle = '.opblock-summary-control';
+    (await find(toggle)).click();
+    (await find('.try-out__btn')).click();
+    (await find('.execute')).click();
+    await find('.live-responses-table');
+    (await find(toggle)).click();
+  }
 }`;
 
 /** The page at /docs in a browser. Requests to the API are recorded and answered here, without the server. */
@@ -46,20 +55,22 @@ export class DocsPage {
     });
   }
 
-  /** Opens the operation, and executes it without changing anything. Returns the request that the page sends. */
-  async execute({ tags = [], operationId }: Operation): Promise<SentRequest> {
+  /** Opens each operation of a section, and executes it without changing anything. Returns the requests that the page sends. */
+  async execute(tag: string, operations: readonly Operation[]): Promise<SentRequest[]> {
     const before = this.requests.length;
-    const id = `operations-${tags[0] ?? ''}-${operationId}`.replaceAll('.', String.raw`\.`); // the page escapes its ids
-    await this.page.evaluate(`(${CLICK_THROUGH})(${JSON.stringify(id)})`);
-    const request = this.requests[before];
-    if (!request) throw new Error(`${operationId}: the page sent no request`);
-    const { pathname, searchParams } = new URL(request.url());
-    const text = request.postData();
-    return {
-      method: request.method(),
-      path: decodeURIComponent(pathname),
-      query: [...searchParams].map(([name, value]) => `${name}=${value}`).toSorted(),
-      body: text === null ? undefined : (JSON.parse(text) as unknown),
-    };
+    const ids = operations.map(({ operationId }) => `operations-${tag}-${operationId}`.replaceAll('.', String.raw`\.`)); // the page escapes its ids
+    await this.page.evaluate(`(${CLICK_THROUGH})(${JSON.stringify({ tag, ids })})`);
+    return this.requests.slice(before).map(toSentRequest);
   }
+}
+
+function toSentRequest(request: Request): SentRequest {
+  const { pathname, searchParams } = new URL(request.url());
+  const text = request.postData();
+  return {
+    method: request.method(),
+    path: decodeURIComponent(pathname),
+    query: [...searchParams].map(([name, value]) => `${name}=${value}`).toSorted(),
+    body: text === null ? undefined : (JSON.parse(text) as unknown),
+  };
 }

@@ -41,8 +41,8 @@ export class NamespaceStorm {
     });
   }
 
-  /** Ends the load; the agents complete their steps. */
-  async calm(): Promise<void> {
+  /** Ends the load after the current step of each agent. From then on, the agents send heartbeats. */
+  async endLoad(): Promise<void> {
     this.phase = 'heartbeats';
     await this.running;
     this.rethrow();

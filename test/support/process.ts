@@ -50,7 +50,7 @@ export class RollcallProcess {
     this.child.stderr?.on('data', (chunk) => (this.output += String(chunk)));
   }
 
-  async ready(withinMs = 45_000): Promise<this> {
+  async ready(withinMs = 100_000): Promise<this> {
     await until(
       'the process is ready or has ended',
       () => this.started !== undefined || this.child.exitCode !== null,

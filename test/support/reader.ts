@@ -21,6 +21,17 @@ export function stepsOf(page: string): ReadStep[] {
   return [...blocks].map(([, commands = '', output]) => ({ commands, output }));
 }
 
+/** Returns the commands of the first `console` block of a page, each with the output below it. A command begins with `$ `. */
+export function sessionOf(page: string): ReadStep[] {
+  const text = readFileSync(resolve(import.meta.dirname, '../..', page), 'utf8');
+  const block = /```console\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
+  const entries = `\n${block}`.split('\n$ ').slice(1);
+  return entries.map((entry) => {
+    const [commands = '', ...output] = entry.split('\n');
+    return { commands, output: output.join('\n') };
+  });
+}
+
 /** Executes the steps of a page in one shell, as a reader does, and compares the output with the page. */
 export class Reader {
   private readonly shell: ChildProcess;

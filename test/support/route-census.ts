@@ -58,5 +58,5 @@ function joined(...paths: string[]): string {
 
 /** The path that the server uses. Most routes have the prefix of the version. */
 export function served(path: string): string {
-  return /^\/(health\/|metrics$|a2a\b|\.well-known\/)/.test(path) ? path : `/v1${path}`;
+  return /^\/(health\/|metrics$|a2a\b|mcp\b|ard\b|v0\.1\/|\.well-known\/)/.test(path) ? path : `/v1${path}`;
 }

@@ -16,11 +16,9 @@ interface TourBlock {
 export class Tour {
   private constructor(private readonly blocks: readonly TourBlock[]) {}
 
-  /** Reads the page below a heading, or the whole page. */
-  static of(page: string, heading?: string): Tour {
+  static of(page: string): Tour {
     const text = readFileSync(resolve(import.meta.dirname, '../..', page), 'utf8');
-    const part = heading === undefined ? text : (text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
-    return new Tour([...part.matchAll(/```sh\n([^]*?)```/g)].map(([, code = '']) => blockOf(code)));
+    return new Tour([...text.matchAll(/```sh\n([^]*?)```/g)].map(([, code = '']) => blockOf(code)));
   }
 
   /** Without the blocks from the one that contains this text. */

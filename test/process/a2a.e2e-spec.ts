@@ -1,0 +1,50 @@
+import { execFile } from 'node:child_process';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+
+const STORM = resolve(import.meta.dirname, '../../dist/bench/task-storm.js');
+/** The measured storm of the requirement has 200 tasks and 20 kills: `npm run storm -- tasks`. */
+const TASKS = process.env['ROLLCALL_TEST_TASKS'] ?? '20';
+const KILLS = process.env['ROLLCALL_TEST_TASK_KILLS'] ?? '2';
+/** It takes 40 seconds on a quiet machine, and ten times as long on a busy one. */
+const TIMEOUT_MS = 480_000 + Number(KILLS) * 60_000;
+
+interface Report {
+  tasks: number;
+  interrupted: number;
+  reconnections: number;
+}
+
+/** If the storm fails, the error contains its output. */
+async function storm(...parameters: string[]): Promise<Report> {
+  const run = promisify(execFile)(process.execPath, [STORM, ...parameters], { timeout: TIMEOUT_MS });
+  const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`the storm failed: ${error.stdout}${error.stderr}`, { cause: error });
+  });
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
+}
+
+describe('replicas that are killed while they stream tasks', () => {
+  it(
+    'S3.12 B6 each subscriber gets a snapshot and then each change once and in order, and no task does anything twice',
+    async () => {
+      const { tasks, interrupted, reconnections, ...faults } = await storm(TASKS, KILLS);
+      expect(faults).toEqual({
+        open: Number(TASKS),
+        kills: Number(KILLS),
+        notCompleted: 0,
+        extraRuns: 0,
+        gaps: 0,
+        repliedTwice: 0,
+        chargedWrong: 0,
+        repeated: 0,
+        missed: 0,
+        otherFaults: 0,
+      });
+      expect(tasks).toBeGreaterThanOrEqual(Number(TASKS));
+      expect(interrupted).toBeGreaterThan(0);
+      expect(reconnections).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+});
