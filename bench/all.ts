@@ -11,6 +11,7 @@ await runSuite(
     { name: 'events', program: 'events.bench', about: 'delivery of events' },
     { name: 'budget', program: 'budget.bench', about: 'reserve and settle' },
     { name: 'runs', program: 'runs.bench', about: 'durable runs' },
+    { name: 'protocols', program: 'protocols.bench', about: 'A2A and MCP compared with REST', smallArgs: ['2'] },
     { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },
     { name: 'loop', program: 'loop.bench', about: 'runs of an agent' },
   ],

@@ -38,6 +38,13 @@ await runSuite(
       args: ['60'],
       smallArgs: ['10'],
     },
+    {
+      name: 'tasks',
+      program: 'task-storm',
+      about: 'replicas that stream A2A tasks are killed; no subscriber misses a change, and nothing is done twice',
+      args: ['200', '20'],
+      smallArgs: ['20', '2'],
+    },
   ],
   process.argv.slice(2),
 );

@@ -1,10 +1,12 @@
 /**
  * `npm run release -- 0.2.0`: gives the section "Unreleased" of CHANGELOG.md that version and the date of today, sets the version of the
- * package, commits both, and creates the tag v0.2.0 with the section as its message. It pushes nothing.
+ * package, commits both, and creates the tag v0.2.0 with the section as its message. It pushes nothing. With `--dry-run`, it checks the
+ * same conditions, prints the message of the tag, and changes nothing.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 
 const UNRELEASED = '## Unreleased\n';
 const VERSION = /^\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$/;
@@ -32,7 +34,7 @@ export function latestVersion(changelog) {
   return /^## (\d\S*) - \d{4}-\d\d-\d\d$/m.exec(changelog)?.[1];
 }
 
-function release(version) {
+function release(version, isDryRun) {
   const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim();
   if (git('status', '--porcelain') !== '') throw new Error('Commit or remove your changes first.');
   const { changelog, notes } = released(
@@ -40,6 +42,9 @@ function release(version) {
     version,
     new Date().toISOString().slice(0, 10),
   );
+  if (git('tag', '--list', `v${version}`) !== '') throw new Error(`The tag v${version} exists.`);
+  if (isDryRun)
+    return console.log(`Rollcall ${version}\n\n${notes}\n\nDry run: no commit and no tag v${version} was created.`);
   writeFileSync('CHANGELOG.md', changelog);
   execFileSync('npm', ['version', version, '--no-git-tag-version'], { stdio: 'inherit' });
   git('commit', '--all', '--message', `chore: release ${version}`);
@@ -49,7 +54,8 @@ function release(version) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   try {
-    release(process.argv[2] ?? '');
+    const { values, positionals } = parseArgs({ allowPositionals: true, options: { 'dry-run': { type: 'boolean' } } });
+    release(positionals[0] ?? '', values['dry-run'] === true);
   } catch (error) {
     console.error(error.message);
     process.exitCode = 1;

@@ -25,6 +25,10 @@ const CONCURRENT_RUNS = 64;
 /** Runs that wait, so that an ended run is replaced at once. */
 const QUEUED_RUNS = 16;
 const POLL_MS = 10;
+const FINISHED = {
+  name: 'bench-finished',
+  text: 'SELECT id, state FROM run WHERE id = ANY ($1) AND finished_at IS NOT NULL',
+};
 const NAMESPACE = 'default';
 const DEFINITION = {
   description: 'Knows the weather.',
@@ -65,10 +69,7 @@ async function start(): Promise<string> {
 /** Waits until some of the runs are finished, and removes them. Returns their ids. */
 async function takeFinished(open: Set<string>): Promise<string[]> {
   for (;;) {
-    const rows = await db.query<{ id: string; state: string }>(
-      'SELECT id, state FROM run WHERE id = ANY ($1) AND finished_at IS NOT NULL',
-      [[...open]],
-    );
+    const rows = await db.query<{ id: string; state: string }>(FINISHED, [[...open]]);
     for (const { id, state } of rows) {
       if (state !== 'completed') throw new Error(`the run ${id} is ${state}`);
       open.delete(id);

@@ -1,0 +1,65 @@
+/**
+ * A2A tasks with three subscribers each on two replicas, one of which is killed (SIGKILL) again and again. Each subscriber connects
+ * again to any replica. It must receive a snapshot, and then each change once and in order. No task may do anything twice.
+ * `node task-storm.js <tasks that are open at each kill> <kills>`
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import { runFaults } from '#rollcall/agent-runtime/testing';
+import { testDatabase } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { startPostgres } from './support/postgres.js';
+import { StormReplicas } from './support/tasks/replicas.js';
+import { StormTasks } from './support/tasks/storm.tasks.js';
+
+const [wanted = 200, kills = 20] = process.argv.slice(2).map(Number);
+const KEY = randomBytes(32).toString('hex');
+const SETTLE_MS = 300_000;
+
+const postgres = await startPostgres();
+const database = await testDatabase({ operationTimeoutMs: 60_000 }); // a busy machine must not end the storm
+const count = async (from: string): Promise<number> => {
+  const [row] = await database.db.query<{ count: string }>(`SELECT count(*) AS count FROM ${from}`);
+  return Number(row?.count);
+};
+const replicas = await StormReplicas.start({
+  DATABASE_URL: database.url,
+  ROLLCALL_ADMIN_KEY: KEY,
+  ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_CONCURRENT_REQUESTS: '0',
+  ROLLCALL_CONCURRENT_STREAMS: '0',
+  ROLLCALL_RUNS_MAX: String(wanted),
+  ROLLCALL_RUNS_MAX_PER_AGENT: String(wanted),
+  ROLLCALL_RUNS_LEASE: '10s', // a living replica on a busy machine must not lose its leases
+  ROLLCALL_DATABASE_TIMEOUT: '10s',
+});
+const tasks = new StormTasks(replicas, KEY);
+try {
+  await tasks.define();
+  for (let kill = 0; kill < kills; kill += 1) {
+    const before = await count('run_step');
+    const progress = async (): Promise<boolean> => {
+      await tasks.fill(wanted); // tasks that are finished in the meantime are replaced
+      return (await count('run_step')) > before + wanted;
+    };
+    await until('the tasks make progress', progress, SETTLE_MS);
+    await replicas.kill(randomInt(2));
+    console.log(`killed ${kill + 1} of ${kills} times, ${tasks.size} tasks, ${tasks.reconnections} reconnections`);
+  }
+  await tasks.settled();
+  await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0);
+  const { gaps, repeated, unequal } = await runFaults(async (sql) => await database.db.query(sql));
+  const notCompleted = await count(`run WHERE state <> 'completed'`);
+  const extraRuns = (await count('run')) - tasks.size;
+  const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
+  const { others, ...streams } = tasks.faults();
+  const interrupted = await count('run WHERE attempts > 2');
+  const summary = { open: wanted, kills, tasks: tasks.size, interrupted, reconnections: tasks.reconnections };
+  for (const fault of others.slice(0, 20)) console.log(fault);
+  const faults = { notCompleted, ...taskedTwice, ...streams, otherFaults: others.length };
+  console.log(JSON.stringify({ ...summary, ...faults }));
+  if (Object.values(faults).some((found) => found !== 0) || interrupted === 0) process.exitCode = 1;
+} finally {
+  await replicas.stop();
+  await database.drop();
+  await postgres.stop();
+}
