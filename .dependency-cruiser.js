@@ -40,7 +40,7 @@ export default {
       to: to('^apps/'),
     },
     {
-      name: 'one-door-per-lib',
+      name: 'libraries-are-imported-through-their-entry-points',
       comment: 'Code outside a library imports it only through #rollcall/<lib> or #rollcall/<lib>/testing.',
       severity: 'error',
       from: { path: '^(apps|libs/([^/]+)|test|bench)/' },
