@@ -10,11 +10,15 @@ const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL
 /** JavaScript has only milliseconds, which would make the pages overlap. */
 const MICROSECONDS = '(extract(epoch FROM r.state_at) * 1000000)::bigint';
 
-/** Lists runs by the time of their last change, the latest first. */
+const VERSIONS = `SELECT id, concat_ws(' ', state, waiting_for, attempts,
+    (SELECT max(seq) FROM run_step WHERE run_id = run.id)) AS version FROM run WHERE id = ANY ($1)`;
+
+/** Finds out which runs have changed. */
 @Injectable()
 export class RunChangesStore {
   constructor(private readonly db: Database) {}
 
+  /** Lists runs by the time of their last change, the latest first. */
   async page(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
     const rows = await this.db.query<RunRow & { at: string }>(
       `SELECT ${RUN_COLUMNS}, ${MICROSECONDS} AS at FROM run AS r WHERE ${SELECTED}
@@ -23,6 +27,12 @@ export class RunChangesStore {
       [...valuesOf(filter), before?.at ?? null, before?.seq ?? null, limit],
     );
     return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
+  }
+
+  /** A text for each run that exists. It changes with the state of the run, and with each step. */
+  async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [runIds]);
+    return new Map(rows.map(({ id, version }) => [id, version]));
   }
 
   /** Counts at most `limit` runs. */

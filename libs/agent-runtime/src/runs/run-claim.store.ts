@@ -50,7 +50,9 @@ export class RunClaimStore {
         this.lifecycle.beatEveryMs * MISSED_BEATS,
       ]);
       const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
-      await this.events.started(claims.flatMap(({ run }) => (run.attempts === 1 ? [run] : [])));
+      const runs = claims.map(({ run }) => run);
+      this.events.continued(runs.filter(({ attempts }) => attempts > 1));
+      await this.events.started(runs.filter(({ attempts }) => attempts === 1));
       return claims;
     });
   }

@@ -10,8 +10,9 @@ export type RunMessage =
   | { readonly type: 'cancelled'; readonly rootId: string }
   /** A replica observes this run, and wants its live events for a limited time. */
   | { readonly type: 'watched'; readonly runId: string }
-  /** The run has a new step or another state. */
+  /** The run has another state. */
   | { readonly type: 'changed'; readonly runId: string }
+  | { readonly type: 'stepped'; readonly runId: string }
   | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent };
 
 type Handler = (message: RunMessage, isOwn: boolean) => void;

@@ -46,6 +46,11 @@ export class RunEvents {
     this.db.afterCommit(() => runs.forEach((run) => this.meter.started(run)));
   }
 
+  /** A replica continues these runs: no event, but another state. */
+  continued(runs: readonly RunSubject[]): void {
+    this.db.afterCommit(() => runs.forEach(({ id }) => this.watches.changed(id)));
+  }
+
   async ended(ends: readonly { run: RunSubject; end: RunEnd }[]): Promise<void> {
     await this.append(ends.map(({ run, end }) => draftOf(run, end)));
     this.measure(ends.map(({ run }) => run));

@@ -47,7 +47,7 @@ export class RunJournal {
     this.seq += 1;
     this.isForeign ||= step.type === 'agent-called';
     this.parts.meter.stored(this.run, step, this.isForeign);
-    this.parts.watches.changed(this.run.id);
+    this.parts.watches.stepped(this.run.id);
     this.scope.onStored();
   }
 

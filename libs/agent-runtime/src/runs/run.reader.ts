@@ -18,7 +18,6 @@ import type { StoredStep } from './run.step.js';
 import { type OpenRuns, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
 
-const POLL_MS = 1_000;
 const STEPS_PER_READ = 500;
 const NOTHING = { tokens: 0, microUsd: 0 };
 
@@ -36,14 +35,14 @@ export class RunReader {
   async get(key: RunKey, waitMs = 0, signal?: AbortSignal): Promise<Run> {
     if (waitMs === 0) return await this.complete(await this.read(key));
     const until = performance.now() + waitMs;
-    const watch = this.watches.open(key.id);
+    const watch = this.watches.open(key.id, 'states');
     try {
       for (;;) {
         const run = await this.read(key);
         const leftMs = until - performance.now();
         const isSettled = isFinal(run.state) || run.state === 'waiting';
         if (isSettled || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return await this.complete(run);
-        while (!(await watch.next(Math.min(leftMs, POLL_MS), signal))) watch.take();
+        await watch.next(leftMs, signal);
       }
     } finally {
       watch.close();

@@ -25,6 +25,18 @@ export type NewRun = Pick<
 /** What a step of this run reports. */
 export type OwnUsage = ReportedUsage & { readonly runId: string };
 
+/** `at` is a text in an aggregate. */
+interface StepRow {
+  readonly seq: number;
+  readonly at: Date | string;
+  readonly step: RunStep;
+}
+
+export interface RunReading {
+  readonly run: Run;
+  readonly steps: readonly StoredStep[];
+}
+
 /** How many runs are not finished, and how long the oldest queued one has waited. */
 export interface OpenRuns {
   readonly runs: Record<'queued' | 'running' | 'waiting', number>;
@@ -44,6 +56,11 @@ const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, d
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
 
+const FIND = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
+
+const WITH_STEPS = `SELECT ${RUN_COLUMNS}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
+  WHERE run_id = r.id AND seq > $3 ORDER BY seq LIMIT $4) AS s) AS steps FROM run AS r WHERE id = $2 AND namespace = $1`;
+
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
 export class RunStore {
@@ -60,9 +77,15 @@ export class RunStore {
   }
 
   async find({ namespace, id }: RunKey): Promise<Run | undefined> {
-    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
-    const [row] = await this.db.query<RunRow>(sql, [namespace, id]);
+    const [row] = await this.db.query<RunRow>({ name: 'runs-find', text: FIND }, [namespace, id]);
     return row && toRun(row);
+  }
+
+  /** A run together with its steps after this one, as of one moment. */
+  async withSteps({ namespace, id }: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
+    const statement = { name: 'runs-with-steps', text: WITH_STEPS };
+    const [row] = await this.db.query<RunRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
+    return row && { run: toRun(row), steps: row.steps.map((step) => toStoredStep(id, step)) };
   }
 
   /** Locks the run until the transaction ends. */
@@ -105,21 +128,19 @@ export class RunStore {
   }
 
   async steps(runId: string, after: number, limit: number): Promise<StoredStep[]> {
-    const rows = await this.db.query<{ seq: number; at: Date; step: RunStep }>(
-      'SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3',
-      [runId, after, limit],
-    );
-    return rows.map(({ seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
+    const sql = 'SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3';
+    const rows = await this.db.query<StepRow>(sql, [runId, after, limit]);
+    return rows.map((row) => toStoredStep(runId, row));
   }
 
   /** The messages of the callers of these runs, in order. */
   async messages(runIds: readonly string[]): Promise<StoredStep[]> {
-    const rows = await this.db.query<{ runId: string; seq: number; at: Date; step: RunStep }>(
+    const rows = await this.db.query<StepRow & { runId: string }>(
       `SELECT run_id AS "runId", seq, at, step FROM run_step
        WHERE run_id = ANY ($1) AND step->>'type' = 'message' ORDER BY run_id, seq`,
       [runIds],
     );
-    return rows.map(({ runId, seq, at, step }) => ({ runId, seq, at: at.toISOString(), step }));
+    return rows.map((row) => toStoredStep(row.runId, row));
   }
 
   /**
@@ -249,6 +270,10 @@ export class RunStore {
     );
     return rows[0]?.trees ?? 0;
   }
+}
+
+function toStoredStep(runId: string, { seq, at, step }: StepRow): StoredStep {
+  return { runId, seq, at: new Date(at).toISOString(), step };
 }
 
 function valuesOf(run: NewRun): unknown[] {

@@ -1,12 +1,8 @@
 import type { LiveEvent } from './run.live.js';
 
-interface Hooks {
-  /** Asks the other replicas for the events of the run. */
-  announce(): void;
-  onClose(): void;
-}
+/** What an observer wants to know: everything, or only when the run enters another state. */
+export type Observed = 'steps' | 'states';
 
-const ANNOUNCE_EVERY_MS = 10_000;
 const MAX_EVENTS = 1_000;
 
 /** One observer of a run. It collects what happens until its owner reads it. */
@@ -14,24 +10,30 @@ export class RunWatch {
   private events: LiveEvent[] = [];
   private hasChanged = false;
   private wake?: () => void;
-  private announcedAt = -Infinity;
 
-  constructor(private readonly hooks: Hooks) {}
+  constructor(
+    private readonly observed: Observed,
+    private readonly onClose: (watch: RunWatch) => void,
+  ) {}
 
   change(): void {
     this.hasChanged = true;
     this.wake?.();
   }
 
+  /** The run has a new step. */
+  step(): void {
+    if (this.observed === 'steps') this.change();
+  }
+
   add(event: LiveEvent): void {
-    if (this.events.length >= MAX_EVENTS) return;
+    if (this.observed === 'states' || this.events.length >= MAX_EVENTS) return;
     this.events.push(event);
     this.wake?.();
   }
 
   /** Waits for a change, for a live event, for the end of the time, or for the abort. Returns whether the run may have changed. */
   async next(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-    this.announce();
     let isOver = false;
     if (!this.hasChanged && this.events.length === 0 && !signal?.aborted) {
       const woken = Promise.withResolvers<void>();
@@ -39,7 +41,7 @@ export class RunWatch {
         isOver = true;
         woken.resolve();
       };
-      const timer = setTimeout(end, timeoutMs);
+      const timer = timeoutMs === Infinity ? undefined : setTimeout(end, timeoutMs);
       this.wake = woken.resolve;
       signal?.addEventListener('abort', end, { once: true });
       await woken.promise;
@@ -60,14 +62,7 @@ export class RunWatch {
   }
 
   close(): void {
-    this.hooks.onClose();
+    this.onClose(this);
     this.wake?.();
-  }
-
-  private announce(): void {
-    const now = performance.now();
-    if (now - this.announcedAt < ANNOUNCE_EVERY_MS) return;
-    this.announcedAt = now;
-    this.hooks.announce();
   }
 }

@@ -1,61 +1,101 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Periodic } from '#rollcall/platform';
+import { RunChangesStore } from './run-changes.store.js';
 import { RunChannel, type RunMessage } from './run.channel.js';
 import type { LiveEvent } from './run.live.js';
-import { RunWatch } from './run.watch.js';
+import { type Observed, RunWatch } from './run.watch.js';
 
-/** How long other replicas send live events after a request for them. */
+/** A run that somebody observes on this replica. */
+class ObservedRun {
+  readonly watches = new Set<RunWatch>();
+  announcedAt = -Infinity;
+  /** The version at the last check. */
+  version?: string;
+}
+
+type Publication = Extract<RunMessage, { type: 'changed' | 'stepped' | 'live' }>;
+
+/** How long other replicas send the events of a run after a request for them. */
 const WATCHED_MS = 30_000;
+const ANNOUNCE_EVERY_MS = 10_000;
 const MAX_WATCHED = 10_000;
+/** The longest time until a change is noticed if its message was lost. */
+const CHECK_EVERY_MS = 1_000;
 
-/** The observers of runs on this replica, and the runs that other replicas observe. */
+/**
+ * The observers of runs on this replica, and the runs that other replicas observe. Observers learn of changes by messages. Messages can be
+ * lost, so one statement per second checks all observed runs, however many observers they have.
+ */
 @Injectable()
 export class RunWatches implements OnModuleDestroy {
   /** Whether the replica stops: observers then continue on another one. */
   isStopping = false;
-  private readonly local = new Map<string, Set<RunWatch>>();
+  private readonly local = new Map<string, ObservedRun>();
   /** When other replicas stop observing a run, in milliseconds of `performance.now`. */
   private readonly remote = new Map<string, number>();
 
-  constructor(private readonly channel: RunChannel) {
+  constructor(
+    private readonly channel: RunChannel,
+    private readonly store: RunChangesStore,
+  ) {
     channel.onMessage((message, isOwn) => this.receive(message, isOwn));
   }
 
   /** Ends all waits, because they would delay the end of the process. */
   onModuleDestroy(): void {
     this.isStopping = true;
-    for (const watches of this.local.values()) for (const watch of watches) watch.change();
+    for (const runId of this.local.keys()) this.notify(runId);
   }
 
-  /** Observes a run. The caller closes the watch. */
-  open(runId: string): RunWatch {
-    const watches = this.local.get(runId) ?? new Set();
-    this.local.set(runId, watches);
-    const watch = new RunWatch({
-      announce: () => this.channel.send({ type: 'watched', runId }),
-      onClose: () => {
-        watches.delete(watch);
-        if (watches.size === 0 && this.local.get(runId) === watches) this.local.delete(runId);
-      },
+  /** Observes a run. The caller closes the watch. It reads the run after this call, so that it misses no change. */
+  open(runId: string, observed: Observed): RunWatch {
+    const run = this.local.get(runId) ?? new ObservedRun();
+    this.local.set(runId, run);
+    const watch = new RunWatch(observed, (closed) => {
+      run.watches.delete(closed);
+      if (run.watches.size === 0 && this.local.get(runId) === run) this.local.delete(runId);
     });
-    watches.add(watch);
+    run.watches.add(watch);
+    this.announce(runId, run);
     return watch;
   }
 
-  /** The run has a new step or another state. */
+  /** The run has another state. */
   changed(runId: string): void {
     this.publish({ type: 'changed', runId });
+  }
+
+  /** The run has a new step. */
+  stepped(runId: string): void {
+    this.publish({ type: 'stepped', runId });
   }
 
   live(runId: string, event: LiveEvent): void {
     this.publish({ type: 'live', runId, event });
   }
 
-  /** Whether anybody observes the run. Without observers, its answers need not be streamed. */
-  isWatched(runId: string): boolean {
-    return this.local.has(runId) || this.isWatchedElsewhere(runId);
+  /** Wakes the observers of the runs that have changed since the last check, and asks the other replicas for the next events. */
+  @Periodic('runs.check_observed', CHECK_EVERY_MS)
+  async check(): Promise<void> {
+    for (const [runId, run] of this.local) this.announce(runId, run);
+    if (this.local.size === 0) return;
+    const checked = [...this.local];
+    const versions = await this.store.versions(checked.map(([runId]) => runId));
+    for (const [runId, run] of checked) {
+      const version = versions.get(runId) ?? 'deleted';
+      if (run.version !== version) this.notify(runId);
+      run.version = version;
+    }
   }
 
-  private publish(message: Extract<RunMessage, { runId: string }>): void {
+  private announce(runId: string, run: ObservedRun): void {
+    const now = performance.now();
+    if (now - run.announcedAt < ANNOUNCE_EVERY_MS) return;
+    run.announcedAt = now;
+    this.channel.send({ type: 'watched', runId });
+  }
+
+  private publish(message: Publication): void {
     if (this.isWatchedElsewhere(message.runId)) this.channel.send(message);
     else this.receive(message, true);
   }
@@ -70,8 +110,13 @@ export class RunWatches implements OnModuleDestroy {
 
   private receive(message: RunMessage, isOwn: boolean): void {
     if (message.type === 'watched' && !isOwn) this.noteRemote(message.runId);
-    else if (message.type === 'changed') this.local.get(message.runId)?.forEach((watch) => watch.change());
-    else if (message.type === 'live') this.local.get(message.runId)?.forEach((watch) => watch.add(message.event));
+    else if (message.type === 'changed') this.notify(message.runId);
+    else if (message.type === 'stepped') this.local.get(message.runId)?.watches.forEach((watch) => watch.step());
+    else if (message.type === 'live') this.local.get(message.runId)?.watches.forEach((watch) => watch.add(message.event));
+  }
+
+  private notify(runId: string): void {
+    this.local.get(runId)?.watches.forEach((watch) => watch.change());
   }
 
   private noteRemote(runId: string): void {

@@ -24,6 +24,7 @@ import { RunReader } from '../runs/run.reader.js';
 import { RunRedactor } from '../runs/run.redactor.js';
 import { RunSettlement } from '../runs/run.settlement.js';
 import { RunSweeper } from '../runs/run.sweeper.js';
+import { RunWatches } from '../runs/run.watches.js';
 import { RunWorkers } from '../runs/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -37,6 +38,7 @@ const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model
 const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };
 const CATALOG = new EventCatalog({ ...REGISTRY_EVENTS, ...RUNTIME_EVENTS, ...PLATFORM_EVENTS });
 const LOG = { log: () => undefined, warn: () => undefined, error: () => undefined };
+const CHECK_EVERY_MS = 1_000;
 const LIMITS = { defaultTimeoutMs: 30_000, maxInputBytes: 100_000, maxOutputChars: 50_000 };
 
 /** How an agent of a test behaves, on every replica. */
@@ -144,6 +146,8 @@ export async function testRuns(
   const channel = module.get(RunChannel, anywhere);
   const workers = module.get(RunWorkers, anywhere);
   const runs = module.get(RunsService, anywhere);
+  const watches = module.get(RunWatches, anywhere);
+  let checks: NodeJS.Timeout | undefined;
   return {
     runs,
     workers,
@@ -154,8 +158,12 @@ export async function testRuns(
     settlement: module.get(RunSettlement, anywhere),
     redactor: module.get(RunRedactor, anywhere),
     budgets: module.get(BudgetsService, anywhere),
-    start: () => [events, channel, workers].forEach((part) => part.start()),
+    start: () => {
+      for (const part of [events, channel, workers]) part.start();
+      checks = setInterval(() => void watches.check().catch(() => undefined), CHECK_EVERY_MS);
+    },
     stop: async () => {
+      clearInterval(checks);
       for (const part of [workers, channel, events]) await part.stop();
     },
     run: async (definition, text = 'Begin.', tokens) => await runs.start(requestOf(definition, text, tokens)),

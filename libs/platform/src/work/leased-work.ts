@@ -125,7 +125,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     const stopAll = (): void => {
       for (const worker of this.workers.values()) void this.end(worker);
     };
-    this.expiry = setTimeout(stopAll, time - performance.now()).unref();
+    this.expiry = setTimeout(stopAll, Math.max(0, time - performance.now())).unref();
   }
 
   /** If the worker of one row cannot be created, other rows are not affected. */
