@@ -154,7 +154,9 @@ describe.each(BINDINGS)('push notifications over %s', (binding) => {
     expect(await failure(client.getTaskPushNotificationConfig({ ...named, id }))).toBe('TaskNotFoundError');
     await client.cancelTask({ tenant: '', id: task.id, metadata: undefined });
     await until('the end is sent', () => states().includes('task CANCELED'));
-    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook/new']);
+    // the state before may be sent too, if its event was not sequenced when the configurations were created
+    const ends = receiver.received.filter((request) => bodyOf(request).task?.status.state === 'TASK_STATE_CANCELED');
+    expect(ends.map(({ path }) => path)).toEqual(['/hook/new']);
     await noSinks();
   });
 

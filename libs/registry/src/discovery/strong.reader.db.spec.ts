@@ -152,6 +152,7 @@ describe('a replica', () => {
     expect(ranked()).toBe(1);
     await here.heartbeats.beatAll([{ ...agent.claim, usedTokens: 1_000 }]);
     await here.sync.readBeats();
+    await here.sync.idle();
     expect(ranked()).toBe(0);
   });
 
@@ -164,6 +165,7 @@ describe('a replica', () => {
     await here.sync.idle();
     await here.heartbeats.beatAll([{ ...agent.claim, usedTokens: 600 }]);
     await here.sync.readBeats();
+    await here.sync.idle();
     const used = (): number | undefined => here.directory.find('spender')?.record.budget.usedTokens;
     expect(used()).toBe(600);
     const { owner, key } = await here.budgets.ledger.reserve(given.reservation(10, { agentId: 'spender' }));
