@@ -1,6 +1,7 @@
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { defaultMetadataStorage } from 'class-transformer/cjs/storage.js';
 import { getMetadataStorage } from 'class-validator';
 import type { App } from '../../apps/api/src/app.js';
 
@@ -59,8 +60,15 @@ export function nestedPropertiesOf(dto: DtoClass): string[] {
   });
 }
 
-/** Returns every class that has validation rules: the received classes and the classes nested in them. */
-export function validatedDtos(): DtoClass[] {
-  const storage = getMetadataStorage() as unknown as { validationMetadatas: Map<DtoClass, unknown> };
-  return [...storage.validationMetadatas.keys()];
+/** Returns these classes and all classes nested in them. Other suites of the worker may have defined more classes with rules. */
+export function withNestedDtos(roots: readonly DtoClass[]): DtoClass[] {
+  const found = new Set(roots);
+  for (const dto of found) for (const nested of nestedDtosOf(dto)) found.add(nested); // the loop visits the added ones, too
+  return [...found];
+}
+
+function nestedDtosOf(dto: DtoClass): DtoClass[] {
+  return propertiesOf(dto)
+    .map((property) => defaultMetadataStorage.findTypeMetadata(dto, property)?.typeFunction() as unknown)
+    .filter((type): type is DtoClass => typeof type === 'function' && !PLAIN.has(type));
 }
