@@ -8,7 +8,13 @@ import { parseJsonBody } from '../../apps/api/src/http/json-body.parser.js';
 import { PagedList } from '../../apps/api/src/http/page.js';
 import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation.pipe.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { type DtoClass, nestedPropertiesOf, propertiesOf, receivedDtos, withNestedDtos } from '../support/dto-census.js';
+import {
+  type DtoClass,
+  nestedPropertiesOf,
+  propertiesOf,
+  receivedDtos,
+  withNestedDtos,
+} from '../support/dto-census.js';
 import { HOSTILE_LISTS, HOSTILE_STRINGS, manyKeys, quickest } from '../support/hostile-values.js';
 
 /** No input may keep a replica busy for longer than this. */
