@@ -6,11 +6,15 @@ import type { Run, RunKey } from './run.js';
 import { isFinal } from './run.status.js';
 import { type RunReading, RunStore } from './run.store.js';
 import { RunWatches } from './run.watches.js';
+import { SharedReads } from './shared.reads.js';
 
 const PAGE = 100;
 
 @Injectable()
 export class StoredRunFeed extends RunFeed {
+  /** The observers of a run learn of a change at the same time, and most of them need the same steps. */
+  private readonly reads = new SharedReads<RunReading>();
+
   constructor(
     private readonly store: RunStore,
     private readonly watches: RunWatches,
@@ -31,7 +35,7 @@ export class StoredRunFeed extends RunFeed {
           for (const stored of steps) yield { type: 'step', stored };
           after = steps.at(-1)?.seq ?? after;
           if (steps.length === PAGE) continue; // the state follows the last step
-          if (versionOf(run) !== known) yield { type: 'state', run: await this.complete(run) };
+          if (versionOf(run) !== known) yield { type: 'state', run };
           known = versionOf(run);
           if (isFinal(run.state)) return;
         }
@@ -44,14 +48,12 @@ export class StoredRunFeed extends RunFeed {
   }
 
   private async read(key: RunKey, after: number): Promise<RunReading> {
-    const reading = await this.store.withSteps(key, after, PAGE);
-    if (!reading) throw new RunNotFoundError(key.id);
-    return reading;
-  }
-
-  private async complete(run: Run): Promise<Run> {
-    const [complete = run] = await this.charges.complete([run]);
-    return complete;
+    return await this.reads.read(`${key.namespace}/${key.id}/${after}`, async () => {
+      const reading = await this.store.withSteps(key, after, PAGE);
+      if (!reading) throw new RunNotFoundError(key.id);
+      const [run = reading.run] = await this.charges.complete([reading.run]);
+      return { ...reading, run };
+    });
   }
 }
 
