@@ -34,7 +34,7 @@ export class CardsController {
   @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
   @Permit('agents:read')
   async agent(@Param('agentId') agentId: string, @Res() reply: FastifyReply): Promise<void> {
-    const { card } = await this.agents.find(callerOf(reply.request).namespace, agentId);
+    const { card } = await this.agents.get(callerOf(reply.request).namespace, agentId);
     await this.send(reply, card, AGENT_CACHE);
   }
 

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { Message, type SendMessageRequest } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
-import { type KeyedRequest, secretOf } from '../idempotency/idempotency.service.js';
+import { type KeyedRequest, keyedRequest } from '../idempotency/idempotency.service.js';
 import type { A2aCall } from './a2a.call.js';
 
 export interface CheckedMessage {
@@ -21,12 +20,8 @@ export function checkedMessage(params: SendMessageRequest): CheckedMessage {
 }
 
 /** The `messageId` is the idempotency key of the caller. */
-export function keyedRequest({ caller, agent, request }: A2aCall, { params, message }: CheckedMessage): KeyedRequest {
+export function keyedMessage({ caller, agent, request }: A2aCall, { params, message }: CheckedMessage): KeyedRequest {
   const target = { namespace: caller.namespace, agentId: agent.agentId, metadata: params.metadata };
-  return {
-    callerId: caller.id,
-    key: `a2a:${createHash('sha256').update(message.messageId).digest('hex')}`,
-    content: JSON.stringify([target, Message.toJSON(message)]),
-    secret: secretOf(request),
-  };
+  const content = [target, Message.toJSON(message)];
+  return keyedRequest({ protocol: 'a2a', caller, request, key: message.messageId, content });
 }

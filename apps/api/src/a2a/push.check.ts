@@ -1,7 +1,6 @@
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { z } from 'zod';
-import { validationFailed } from '../http/validation.error.js';
-import { toFieldError } from './message.check.js';
+import { schemaFailed } from '../http/schema.error.js';
 
 const MAX_ID = 256;
 const MAX_SECRET = 4_096;
@@ -28,5 +27,5 @@ export type CheckedPush = z.infer<typeof ConfigSchema>;
 export function checkPush(config: TaskPushNotificationConfig): CheckedPush {
   const { data, error } = ConfigSchema.safeParse(config);
   if (data) return data;
-  throw validationFailed(error.issues.map(toFieldError));
+  throw schemaFailed(error, { root: 'params' });
 }

@@ -3,9 +3,9 @@ import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/comp
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER } from '@a2a-js/sdk';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import type { Address } from './a2a.address.js';
-import { checkMessage, toFieldError } from './message.check.js';
+import { checkMessage } from './message.check.js';
 import { permissionToSend } from './message.skill.js';
 
 const MAX_SHOWN = 100;
@@ -76,7 +76,7 @@ export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolea
   if (SENDS.has(method)) return isLegacy ? undefined : checkMessage(params);
   if (isLegacy && !SAME_IN_LEGACY.has(method)) return;
   const { error } = PARAMS[method]?.safeParse(params ?? {}) ?? {};
-  if (error) throw validationFailed(error.issues.map(toFieldError));
+  if (error) throw schemaFailed(error, { root: 'params' });
 }
 
 /** The SDK answers an invalid request with the code of invalid parameters. */

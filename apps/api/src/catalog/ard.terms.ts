@@ -1,6 +1,6 @@
-import { ApiError } from '../http/api.error.js';
 import type { CatalogEntry } from './catalog.entry.js';
 import { publisherOf } from './catalog.names.js';
+import { invalid } from './request.reader.js';
 
 const ARD_TERMS = 'https://agenticresourcediscovery.org/ns#';
 /** The namespace of the live facts. */
@@ -84,8 +84,4 @@ export class ArdTerms {
       this.prefixes.set(prefix, iri);
     }
   }
-}
-
-export function invalid(message: string): ApiError {
-  return new ApiError('MALFORMED_REQUEST', message);
 }

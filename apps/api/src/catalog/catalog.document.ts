@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FieldError } from '../http/api.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import { validationFailed } from '../http/validation.error.js';
 
 /** A document of ARD or AI Catalog. Both have entries, and other members do not matter here. */
@@ -54,11 +54,10 @@ function toEntry(value: unknown, field: string): ForeignEntry {
   const read = Entry.safeParse(value);
   if (!read.success) {
     const identifier = (value as { identifier?: unknown } | null)?.identifier;
-    const faults = read.error.issues.map((issue) => toFault(issue, field));
     return {
       kind: 'invalid',
       identifier: typeof identifier === 'string' ? identifier.slice(0, 300) : null,
-      error: validationFailed(faults),
+      error: schemaFailed(read.error, { prefix: field }),
     };
   }
   const { identifier, type, url, data } = read.data;
@@ -71,9 +70,4 @@ function kindOf(type: string): 'card' | 'catalog' | undefined {
   const bare = type.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (CARDS.has(bare)) return 'card';
   return CATALOGS.has(bare) ? 'catalog' : undefined;
-}
-
-function toFault({ path, message }: z.core.$ZodIssue, entry: string): FieldError {
-  const field = [entry, ...path.map(String)].join('.');
-  return { field, message: `${field}: ${message}` };
 }

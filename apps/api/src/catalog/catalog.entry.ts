@@ -2,7 +2,6 @@ import type { LabelledAgent, SearchableWords } from '#rollcall/registry';
 import { examplesIn, queriesFor } from './representative.queries.js';
 
 export const A2A_CARD = 'application/a2a-agent-card+json';
-export const SERVER_CARD = 'application/mcp-server-card+json';
 export const REGISTRY = 'application/ai-registry+json';
 
 /** What only a live registry knows. The key is the term in the namespace of Rollcall. */

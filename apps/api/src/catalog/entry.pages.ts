@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { invalid } from './ard.terms.js';
+import { invalid } from './request.reader.js';
 
 /** An element and its place in an order: by key, and then by name. */
 export interface Ordered<T> {

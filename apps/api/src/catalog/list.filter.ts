@@ -1,6 +1,6 @@
 import type { CatalogEntry } from './catalog.entry.js';
 import { publisherOf } from './catalog.names.js';
-import { invalid } from './ard.terms.js';
+import { invalid } from './request.reader.js';
 
 type Condition = (entry: CatalogEntry) => boolean;
 

@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
 import { type LabelledAgent, searchableWords } from '#rollcall/registry';
-import { descriptionOf } from '../a2a/a2a.agent.js';
 import { PublicUrl } from '../a2a/public.url.js';
+import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { agentFacts, type CatalogEntry, type EntryFacts } from './catalog.entry.js';
@@ -78,7 +78,7 @@ export class PublicCatalog {
     const key = `${namespace}/${definition}`;
     const known = this.descriptions.get(key);
     if (known !== undefined) return known;
-    const name = definition.split('@')[0] ?? '';
+    const name = definitionName(definition);
     const description = descriptionOf(record, await this.definitions.find({ namespace, name }));
     this.descriptions.set(key, description);
     return description;

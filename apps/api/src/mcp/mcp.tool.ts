@@ -1,9 +1,8 @@
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import type { FieldError } from '../http/api.error.js';
 import { problemOf } from '../http/problem.reply.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import { errorFacts, explanationOf } from './error.format.js';
 import type { McpCall } from './mcp.call.js';
 
@@ -80,11 +79,6 @@ function declared(schema: Record<string, unknown>) {
 
 function parsed<Schema extends z.ZodObject>(schema: Schema, input: unknown): z.infer<Schema> {
   const { data, error } = schema.safeParse(input ?? {});
-  if (error) throw validationFailed(error.issues.map(toFieldError));
+  if (error) throw schemaFailed(error, { root: 'arguments' });
   return data;
-}
-
-function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
-  const field = path.map(String).join('.') || 'arguments';
-  return { field, message: `${field}: ${message}` };
 }

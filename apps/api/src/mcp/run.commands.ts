@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Run, type RunDecision, RunReader, RunsService, type StartRun } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
-import { IdempotencyService, type KeyedRequest, secretOf } from '../idempotency/idempotency.service.js';
+import { IdempotencyService, type KeyedRequest, keyedRequest } from '../idempotency/idempotency.service.js';
 import { actorOf } from '../runs/run.request.js';
 import { keyOf, type McpCall } from './mcp.call.js';
 
@@ -63,7 +62,7 @@ export class RunCommands {
   /** `prepare` stores nothing; the function that it returns does, in one transaction. */
   private async change(call: McpCall, once: Once, prepare: () => Promise<Change>): Promise<Run> {
     if (once.key === undefined) return await this.db.transaction(await prepare());
-    const request = keyedRequest(call, once.key, once.content);
+    const request = keyedCall(call, once.key, once.content);
     const stored = (await this.idempotency.storedFor(request)) ?? (await this.commit(request, await prepare()));
     return await this.reader.get(keyOf(call, String(stored.response)));
   }
@@ -78,11 +77,7 @@ export class RunCommands {
   }
 }
 
-function keyedRequest({ caller, request, agent }: McpCall, key: string, content: unknown): KeyedRequest {
-  return {
-    callerId: caller.id,
-    key: `mcp:${createHash('sha256').update(key).digest('hex')}`,
-    content: JSON.stringify([caller.namespace, agent?.agentId ?? null, content]),
-    secret: secretOf(request),
-  };
+function keyedCall({ caller, request, agent }: McpCall, key: string, given: unknown): KeyedRequest {
+  const content = [caller.namespace, agent?.agentId ?? null, given];
+  return keyedRequest({ protocol: 'mcp', caller, request, key, content });
 }

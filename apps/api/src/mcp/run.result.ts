@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
+import { runFacts } from '../runs/run.facts.js';
 import { toContent } from './content.mapper.js';
 import type { FollowUps } from './follow.ups.js';
 
@@ -21,20 +22,8 @@ export function toResult(run: Run, tools: FollowUps): CallToolResult {
 
 /** The facts that programs need. The parts of the answer are in the content. */
 export function factsOf(run: Run): Record<string, unknown> {
-  const { id: runId, agentId, conversationId, state, waitingFor, usage, result } = run;
-  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
-  const { reason, error, approvals } = result ?? {};
-  return withoutUndefined({
-    runId,
-    agentId,
-    conversationId,
-    state,
-    waitingFor: waitingFor ?? undefined,
-    reason,
-    error,
-    approvals,
-    usage: withoutUndefined({ inputTokens, outputTokens, estimatedTokens, costMicroUsd }),
-  });
+  const { id: runId, agentId, conversationId } = run;
+  return { runId, agentId, conversationId, ...runFacts(run) };
 }
 
 function explanationOf({ id, state, waitingFor, result }: Run): string | undefined {
@@ -55,8 +44,4 @@ function nextOf({ id, state, waitingFor }: Run, { get, answer }: FollowUps): str
   if (waitingFor === 'input') return `To answer, call ${answer} with {${run}, "input": "…"}.`;
   const decision = '"decision": {"callId": "…", "inputHash": "…", "approved": true or false}';
   return `Ask a human, then call ${answer} with {${run}, ${decision}}.`;
-}
-
-function withoutUndefined(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { RunNotFoundError } from '#rollcall/agent-runtime';
 import { followUpsOf } from './follow.ups.js';
 import type { McpCall } from './mcp.call.js';
 import { McpTasks } from './mcp.tasks.js';
@@ -24,7 +25,7 @@ export function taskUri(taskId: string): string {
 
 /** Converts subscriptions to tasks for the SDK, and its messages back. */
 @Injectable()
-export class TaskListening {
+export class TaskSubscriptions {
   constructor(private readonly tasks: McpTasks) {}
 
   /** The filter for the SDK. The tasks that the caller may not see are left out. */
@@ -49,15 +50,18 @@ export class TaskListening {
     const { uri, notifications, ...rest } = params;
     if (notifications) return { ...message, params: { ...rest, notifications: restored(notifications) } };
     if (typeof uri !== 'string' || !uri.startsWith(PREFIX)) return message;
-    const task = toDetailedTask(await this.tasks.find(call, uri.slice(PREFIX.length)), followUpsOf(call));
+    const task = toDetailedTask(await this.tasks.get(call, uri.slice(PREFIX.length)), followUpsOf(call));
     return { ...message, method: METHOD, params: { ...rest, ...task } };
   }
 
   private async isVisible(call: McpCall, id: string): Promise<boolean> {
-    return await this.tasks.find(call, id).then(
-      () => true,
-      () => false,
-    );
+    try {
+      await this.tasks.get(call, id);
+      return true;
+    } catch (error) {
+      if (error instanceof RunNotFoundError) return false;
+      throw error;
+    }
   }
 }
 
