@@ -8,7 +8,7 @@ export interface CheckedMessage {
   readonly message: Message;
 }
 
-/** The codec replaces missing fields by defaults. Version 0.3 has other names for the fields, so they are checked here, too. */
+/** Checks the decoded message, because `checkMessage` knows only the fields of version 1.0, and the codec fills missing fields. */
 export function checkedMessage(params: SendMessageRequest): CheckedMessage {
   const { message, configuration } = params;
   if (!message?.messageId) throw new RequestMalformedError('message.messageId is required.');

@@ -4,7 +4,7 @@ import { schemaFailed } from '../http/schema.error.js';
 
 const MAX_ID = 256;
 const MAX_SECRET = 4_096;
-/** Nothing that ends a header. */
+/** The value of a header, which must not contain a line break. */
 const HeaderValue = z
   .string()
   .max(MAX_SECRET)
@@ -23,7 +23,7 @@ const ConfigSchema = z.object({
 
 export type CheckedPush = z.infer<typeof ConfigSchema>;
 
-/** Checks what becomes a part of requests to the client. */
+/** Checks the fields that become parts of requests to the client. */
 export function checkPush(config: TaskPushNotificationConfig): CheckedPush {
   const { data, error } = ConfigSchema.safeParse(config);
   if (data) return data;

@@ -18,7 +18,7 @@ import { messageOf } from './task.mapper.js';
 
 /**
  * The skills of Rollcall itself: register, query and announce do what POST /v1/agents, /v1/agents/query and /v1/contracts do. There
- * is no run, so the answer is a message.
+ * is no run, so the response is a message.
  */
 @Injectable()
 export class RootSkills {

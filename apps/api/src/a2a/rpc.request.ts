@@ -22,7 +22,7 @@ export type RpcRequest = z.infer<typeof RpcRequestSchema>;
 /** The methods that start or continue a run, and whose response may take as long as the run. */
 export const SENDS: ReadonlySet<string> = new Set(['SendMessage', 'SendStreamingMessage']);
 
-/** The permission of each method, as on the REST API. Null: what the message asks for decides. */
+/** The permission of each method, as on the REST API. Null: the permission depends on the message. */
 export const PERMISSIONS_OF_METHODS = {
   SendMessage: null,
   SendStreamingMessage: null,
@@ -45,7 +45,7 @@ const ConfigOfTask = z.looseObject({ taskId: Id, id: Id });
 const ConfigsOfTask = z.looseObject({ taskId: Id });
 const SAME_IN_LEGACY: ReadonlySet<string> = new Set(['GetTask', 'CancelTask', 'SubscribeToTask']);
 
-/** What the codec of the SDK would replace by a default. */
+/** The required parameters. The codec of the SDK would fill missing ones with defaults. */
 const PARAMS: Partial<Record<RpcMethod, z.ZodType>> = {
   GetTask: OfTask,
   CancelTask: OfTask,
@@ -79,7 +79,7 @@ export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolea
   if (error) throw schemaFailed(error, { root: 'params' });
 }
 
-/** The SDK answers an invalid request with the code of invalid parameters. */
+/** Rejects a request that is not JSON-RPC 2.0. The SDK would use the error code for invalid parameters. */
 export function readRpcRequest(body: unknown): RpcRequest {
   const read = RpcRequestSchema.safeParse(body);
   if (read.success) return read.data;

@@ -23,7 +23,7 @@ import type { A2aServices } from './a2a.services.js';
 import { isMessage } from './messages.service.js';
 import { isRefusal, rejectedTask } from './task.rejection.js';
 
-/** The operations of A2A for one request, over runs. A task is a run, so nothing is stored twice and every replica can serve it. */
+/** Performs the operations of A2A for one request. A task is a run, so nothing is stored twice, and every replica can serve it. */
 export class RunHandler implements A2ARequestHandler {
   constructor(
     private readonly services: A2aServices,

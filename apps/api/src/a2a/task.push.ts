@@ -31,14 +31,14 @@ export class TaskPush {
     return config && this.configs.check(config, versionOf(request));
   }
 
-  /** In the transaction that starts or continues the run. */
+  /** Call this in the transaction that starts or continues the run. */
   async addTo(run: Run, push: NewPush | undefined): Promise<void> {
     if (push) await this.save(push, async () => await Promise.resolve(run));
   }
 
   async create(call: A2aCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
     const read = async (): Promise<Run> => await this.tasks.get(call, config.taskId);
-    await read(); // a task that does not exist is more important than a wrong field
+    await read(); // first, so that a task that does not exist is reported before an invalid field
     const push = this.configs.check(config, versionOf(call.request));
     return toConfig(await this.db.transaction(async () => await this.save(push, read)));
   }
@@ -64,7 +64,7 @@ export class TaskPush {
     return { configs: page.map(toConfig), nextPageToken: last?.id ?? '' };
   }
 
-  /** A configuration that does not exist is deleted already. */
+  /** Deleting a configuration that does not exist succeeds. */
   async delete(call: A2aCall, taskId: string, id: string): Promise<void> {
     const run = await this.tasks.get(call, taskId);
     await this.db.transaction(async () => {

@@ -11,7 +11,7 @@ import { runsIn, TASK_STATES } from './task.state.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
-/** The exact number of more tasks is not counted. */
+/** Larger numbers of tasks are not counted exactly. */
 const MAX_COUNTED = 10_000;
 
 /**

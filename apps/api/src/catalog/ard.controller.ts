@@ -66,7 +66,7 @@ export class ArdController {
     sendDocument(reply, { body: toArdEntry(entry) });
   }
 
-  /** The card of a public agent, without a credential. To call the agent, a client needs one. */
+  /** Returns the card of a public agent without a credential. To call the agent, a client needs a credential. */
   @Get('agents/:identifier/agent-card.json')
   async card(@Param('identifier') identifier: string, @Res() reply: FastifyReply): Promise<void> {
     const { agents } = await this.catalog.current();

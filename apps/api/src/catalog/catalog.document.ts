@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { schemaFailed } from '../http/schema.error.js';
 import { validationFailed } from '../http/validation.error.js';
 
-/** A document of ARD or AI Catalog. Both have entries, and other members do not matter here. */
+/** A document of ARD or AI Catalog. Both have entries; all other members are ignored. */
 const Document = z.looseObject({ entries: z.array(z.unknown()) });
 
 const Entry = z
@@ -46,7 +46,7 @@ export type ForeignEntry = CardEntry | NestedCatalog | OtherEntry | InvalidEntry
 export function entriesOf(document: unknown, field: string): ForeignEntry[] {
   const read = Document.safeParse(document);
   if (read.success) return read.data.entries.map((entry, index) => toEntry(entry, `entries.${index}`));
-  const message = `${field}: the document is no catalog of ARD or AI Catalog: it has no list of entries`;
+  const message = `${field}: the document is not a catalog of ARD or AI Catalog, because it has no list of entries`;
   throw validationFailed([{ field, message }]);
 }
 

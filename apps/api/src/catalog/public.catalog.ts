@@ -17,7 +17,7 @@ export interface PublicAgent {
   readonly entry: CatalogEntry;
 }
 
-/** What the catalogs list at one time. */
+/** The content of the catalogs at one time. */
 export interface CatalogState {
   readonly names: CatalogNames;
   /** Rollcall itself. Empty if the catalogs are off. */
@@ -27,7 +27,7 @@ export interface CatalogState {
   readonly byIdentifier: ReadonlyMap<string, CatalogEntry>;
 }
 
-/** Requests without a credential share one projection, so that they cannot make it expensive. */
+/** Requests within this time share one projection, so that many requests without a credential cost no more than one. */
 const KEPT_MS = 1_000;
 const MAX_TEXTS = 20_000;
 
@@ -84,7 +84,7 @@ export class PublicCatalog {
     return description;
   }
 
-  /** The words of a text that occurred before are not computed again. */
+  /** Computes the searchable words of an entry, or takes them from the cache. */
   private indexed(facts: EntryFacts): CatalogEntry {
     const { displayName: name, description, capabilities, tags } = facts;
     const key = JSON.stringify([name, description, capabilities]);

@@ -15,7 +15,7 @@ import { type ServerView, serversOf } from './server.views.js';
 
 const LATEST = 'latest';
 
-/** Unknown parameters are ignored: clients send those of other registries, too. */
+/** Unknown parameters are ignored, because clients also send parameters of other registries. */
 const ListQuery = z.object({
   cursor: z.string().max(2_000).default(''),
   limit: PageSizeSchema.default(30),

@@ -9,7 +9,7 @@ export interface McpAgent {
   readonly name: string;
   readonly description: string;
   readonly target: RunTarget;
-  /** What the client may know about it. */
+  /** The facts that the client may read. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 

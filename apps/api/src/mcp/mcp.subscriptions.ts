@@ -50,7 +50,7 @@ export class McpSubscriptions {
     return this.count >= this.config.mcp.subscriptions;
   }
 
-  /** Undefined if the request is not a subscription. */
+  /** Returns undefined if the request is not a subscription. */
   async prepare(call: McpCall): Promise<Subscription | undefined> {
     const { data: body } = ListenSchema.safeParse(call.request.body);
     if (!body) return undefined;
@@ -68,7 +68,7 @@ export class McpSubscriptions {
     };
   }
 
-  /** Counts an open stream. Returns a function that ends the count. */
+  /** Counts an open stream until the returned function is called. */
   hold(): () => void {
     this.count += 1;
     return () => {

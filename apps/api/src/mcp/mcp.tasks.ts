@@ -32,7 +32,7 @@ interface Method {
   execute(call: McpCall, run: Run, context: ServerContext): Promise<Record<string, unknown>>;
 }
 
-/** The methods of the extension for tasks. A caller sees the tasks of its own runs; with `runs:manage`, all of the namespace. */
+/** The methods of the tasks extension. A caller sees the tasks of its own runs; with `runs:manage`, all tasks of the namespace. */
 @Injectable()
 export class McpTasks {
   private readonly methods: readonly Method[] = [

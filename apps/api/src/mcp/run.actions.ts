@@ -75,7 +75,7 @@ export class RunActions {
     return await this.commands.cancel(call, id);
   }
 
-  /** At the address of one agent, the runs of other agents do not exist. */
+  /** Rejects with RUN_NOT_FOUND. At the address of one agent, the runs of other agents do not exist. */
   private async runAt(call: McpCall, id: string): Promise<Run> {
     const run = await this.reader.get(keyOf(call, id));
     if (call.agent && run.agentId !== call.agent.agentId) throw new RunNotFoundError(id);

@@ -9,13 +9,13 @@ import { keyOf, type McpCall } from './mcp.call.js';
 
 type Change = () => Promise<Run>;
 
-/** The key of a client against repetitions, and the request that it stands for. */
-export interface Once {
+/** A request with the idempotency key of the client. A repetition has the same key and the same content. */
+export interface OnceRequest {
   readonly key?: string;
   readonly content: unknown;
 }
 
-/** Changes runs. Each change is committed together with its audit record, and has one effect for one idempotency key. */
+/** Changes runs. Each change is committed together with its audit record. Requests with the same idempotency key have one effect. */
 @Injectable()
 export class RunCommands {
   constructor(
@@ -26,8 +26,8 @@ export class RunCommands {
     private readonly db: Database,
   ) {}
 
-  /** `request` is not read if the key was used before. */
-  async start(call: McpCall, request: () => Promise<StartRun>, once: Once): Promise<Run> {
+  /** `request` is not called if the key was used before. */
+  async start(call: McpCall, request: () => Promise<StartRun>, once: OnceRequest): Promise<Run> {
     return await this.change(call, once, async () => {
       const insert = await this.runs.prepare(await request());
       return async () => {
@@ -37,13 +37,13 @@ export class RunCommands {
     });
   }
 
-  async continue(call: McpCall, id: string, parts: readonly ContentPart[], once: Once): Promise<Run> {
+  async continue(call: McpCall, id: string, parts: readonly ContentPart[], once: OnceRequest): Promise<Run> {
     const change: Change = async () =>
       await this.audited('run.continued', await this.runs.continue(keyOf(call, id), parts, actorOf(call.caller)), {});
     return await this.change(call, once, async () => await Promise.resolve(change));
   }
 
-  async decide(call: McpCall, id: string, decision: RunDecision, once: Once): Promise<Run> {
+  async decide(call: McpCall, id: string, decision: RunDecision, once: OnceRequest): Promise<Run> {
     const { callId, inputHash, approved, reason } = decision;
     const change: Change = async () => {
       const run = await this.runs.approve(keyOf(call, id), decision, actorOf(call.caller));
@@ -59,8 +59,8 @@ export class RunCommands {
     });
   }
 
-  /** `prepare` stores nothing; the function that it returns does, in one transaction. */
-  private async change(call: McpCall, once: Once, prepare: () => Promise<Change>): Promise<Run> {
+  /** `prepare` stores nothing. The function that it returns stores everything in one transaction. */
+  private async change(call: McpCall, once: OnceRequest, prepare: () => Promise<Change>): Promise<Run> {
     if (once.key === undefined) return await this.db.transaction(await prepare());
     const request = keyedCall(call, once.key, once.content);
     const stored = (await this.idempotency.storedFor(request)) ?? (await this.commit(request, await prepare()));

@@ -5,8 +5,8 @@ import { toContent } from './content.mapper.js';
 import type { FollowUps } from './follow.ups.js';
 
 /**
- * The result of a tool for a run: the parts of the answer, and the facts for programs. If the run is not completed, a text says why,
- * and how to go on.
+ * The result of a tool call that concerns a run: the parts of the answer, and facts for programs. If the run is not completed, a text
+ * says why, and how to continue.
  */
 export function toResult(run: Run, tools: FollowUps): CallToolResult {
   const { id, state, result } = run;
@@ -36,7 +36,7 @@ function explanationOf({ id, state, waitingFor, result }: Run): string | undefin
   return `The run ${id} is ${state}.`;
 }
 
-/** How to go on with a run that is not finished. */
+/** Tells a model how to continue a run that is not finished. */
 function nextOf({ id, state, waitingFor }: Run, { get, answer }: FollowUps): string | undefined {
   if (isFinal(state)) return undefined;
   const run = `"runId": "${id}"`;

@@ -12,7 +12,7 @@ export const AUTHORIZATION_HEADER = {
   isSecret: true,
 };
 
-/** Describes how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
+/** Tells clients how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
 export function serverCard(url: string): object {
   return {
     $schema: SCHEMA,

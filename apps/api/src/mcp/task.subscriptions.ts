@@ -5,7 +5,7 @@ import type { McpCall } from './mcp.call.js';
 import { McpTasks } from './mcp.tasks.js';
 import { toDetailedTask } from './task.view.js';
 
-/** The SDK knows no subscriptions to tasks. It treats each as a resource with this address. */
+/** The SDK does not support subscriptions to tasks, so a task is a resource with this address for the SDK. */
 const PREFIX = 'task:';
 const DATA = 'data: ';
 const METHOD = 'notifications/tasks';
@@ -23,12 +23,12 @@ export function taskUri(taskId: string): string {
   return PREFIX + taskId;
 }
 
-/** Converts subscriptions to tasks for the SDK, and its messages back. */
+/** Converts subscriptions to tasks into subscriptions to resources for the SDK, and converts the messages of the SDK back. */
 @Injectable()
 export class TaskSubscriptions {
   constructor(private readonly tasks: McpTasks) {}
 
-  /** The filter for the SDK. The tasks that the caller may not see are left out. */
+  /** Returns the filter for the SDK, without the tasks that the caller may not see. */
   async toSdk(call: McpCall, { taskIds = [], ...filter }: Filter): Promise<Filter> {
     const found = await Promise.all(taskIds.map(async (id) => await this.isVisible(call, id)));
     const uris = taskIds.filter((_id, index) => found[index]).map(taskUri);

@@ -22,7 +22,7 @@ type Scope = Parameters<BudgetsService['shortage']>[0][number];
 /** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
-/** For how many further calls an amount is held ahead. */
+/** The number of further calls for which an amount is held in advance. */
 const CALLS_AHEAD = 3;
 const NOTHING = { tokens: 0, microUsd: 0 };
 

@@ -39,7 +39,7 @@ export class ReplyPayments {
     return this.open !== undefined;
   }
 
-  /** `later`: the step of the reply is stored. */
+  /** Settles the open payment. Use `later` only if the step of the reply is stored. */
   settle(when: ChargeTime): Awaitable<void> {
     const payment = this.open;
     this.open = undefined;
