@@ -15,7 +15,7 @@ export function checkedMessage(params: SendMessageRequest): CheckedMessage {
   if (message.parts.length === 0) throw new RequestMalformedError('message.parts must have at least one part.');
   const { historyLength = 0 } = configuration ?? {};
   if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be a whole number from 0.');
+    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
   return { params, message };
 }
 

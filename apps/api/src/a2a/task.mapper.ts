@@ -6,7 +6,7 @@ import { EXTENSION } from './agent.card.js';
 import { taskStateOf } from './task.state.js';
 
 /** A task has one artifact: the answer of its run. */
-export const ARTIFACT = 'result';
+const ARTIFACT = 'result';
 
 export interface TaskOptions {
   /** How many of the newest messages the task contains. Absent: all. */
@@ -58,7 +58,7 @@ export function artifact(parts: readonly ContentPart[]): Artifact {
 }
 
 /** The facts of the run that A2A has no field for. */
-export function factsOf(run: Run): Record<string, unknown> {
+function factsOf(run: Run): Record<string, unknown> {
   return { [EXTENSION]: runFacts(run) };
 }
 

@@ -88,5 +88,5 @@ function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeF
 
 function checkHistory(historyLength = 0): void {
   if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be a whole number from 0.');
+    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
 }

@@ -15,7 +15,7 @@ import { TaskReader } from './task.reader.js';
 type Change = () => Promise<Run>;
 
 /**
- * Turns a message into a run: a new one, or the continuation of one that waits. The `messageId` is the idempotency key of the caller,
+ * Starts a run for a message, or continues the run that waits for it. The `messageId` is the idempotency key of the caller,
  * so a repeated message returns the run of the first one.
  */
 @Injectable()

@@ -35,7 +35,7 @@ interface Template {
   list?(call: McpCall): Promise<{ uri: string; name: string; title: string }[]>;
 }
 
-/** Agents, runs and events as resources. A caller sees those that its permissions allow. */
+/** Offers agents, runs and events as resources. A caller sees the resources that its permissions allow. */
 @Injectable()
 export class McpResources {
   private readonly templates: readonly Template[] = [

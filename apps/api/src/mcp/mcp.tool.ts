@@ -59,7 +59,7 @@ export function jsonResult(value: object): CallToolResult {
 }
 
 /** Creates a result with the error code that the REST API uses. */
-export function errorResult(error: unknown, requestId: string): CallToolResult {
+function errorResult(error: unknown, requestId: string): CallToolResult {
   const facts = errorFacts(problemOf(error, requestId));
   const text = `${facts.code}: ${explanationOf(facts)}`;
   return { content: [{ type: 'text', text }], structuredContent: { ...facts }, isError: true };

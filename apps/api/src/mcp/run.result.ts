@@ -21,7 +21,7 @@ export function toResult(run: Run, tools: FollowUps): CallToolResult {
 }
 
 /** The facts that programs need. The parts of the answer are in the content. */
-export function factsOf(run: Run): Record<string, unknown> {
+function factsOf(run: Run): Record<string, unknown> {
   const { id: runId, agentId, conversationId } = run;
   return { runId, agentId, conversationId, ...runFacts(run) };
 }

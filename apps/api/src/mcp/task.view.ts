@@ -39,7 +39,7 @@ export function toDetailedTask(run: Run, tools: FollowUps): McpTask & Record<str
 }
 
 /** Each question of a run has another key, so that an answer always belongs to its question. */
-export function inputRequests(run: Run): Record<string, InputRequest> {
+function inputRequests(run: Run): Record<string, InputRequest> {
   if (run.waitingFor === 'input') return { [questionKey(run)]: question(textOfParts(run.result?.parts ?? [])) };
   const approvals = run.result?.approvals ?? [];
   return Object.fromEntries(
