@@ -54,17 +54,17 @@ const OPERATIONS: Record<string, Check> = {
     expect(task).toMatchObject({ id: expect.any(String), status: { state: 'TASK_STATE_COMPLETED' } });
     expect(task.artifacts).toMatchObject([{ artifactId: expect.any(String), parts: [{ text: expect.any(String) }] }]);
   },
-  'CORE-SEND-002: a message to a finished task': async (c) => {
+  'CORE-SEND-002: a message to a finished task is rejected': async (c) => {
     const { id: taskId } = await c.completed();
     c.fails(await c.echo.call('SendMessage', { message: message({ taskId }) }), 'UNSUPPORTED_OPERATION');
   },
-  'CORE-GET-001: GetTask': async (c) => {
+  'CORE-GET-001: GetTask returns the task': async (c) => {
     const task = await c.completed();
     expect(taskOf(await c.echo.call('GetTask', { id: task.id }))).toEqual(task);
   },
-  'CORE-GET-002, CORE-ERR-001: GetTask of an unknown task': async (c) =>
+  'CORE-GET-002, CORE-ERR-001: GetTask rejects an unknown task': async (c) =>
     c.fails(await c.echo.call('GetTask', { id: 'absent' }), 'TASK_NOT_FOUND'),
-  'CORE-LIST-001, 003, 004, 005: a list has the latest change first, all its fields and no artifacts': async (c) => {
+  'CORE-LIST-001, 003, 004, 005: a list has the latest change first, all fields, and no artifacts': async (c) => {
     const contextId = crypto.randomUUID();
     for (let count = 0; count < 3; count += 1) await c.completed({ contextId });
     const { result } = await c.echo.call('ListTasks', { contextId });
@@ -93,11 +93,11 @@ const OPERATIONS: Record<string, Check> = {
       status: { state: 'TASK_STATE_CANCELED' },
     });
   },
-  'CORE-CANCEL-002: CancelTask of a finished task': async (c) => {
+  'CORE-CANCEL-002: CancelTask rejects a finished task': async (c) => {
     const { id } = await c.completed();
     c.fails(await c.echo.call('CancelTask', { id }), 'TASK_NOT_CANCELABLE');
   },
-  'CORE-CANCEL-003: CancelTask of an unknown task': async (c) =>
+  'CORE-CANCEL-003: CancelTask rejects an unknown task': async (c) =>
     c.fails(await c.echo.call('CancelTask', { id: 'absent' }), 'TASK_NOT_FOUND'),
   'CORE-EXECUTION-MODE-001: SendMessage waits for the end or for a question': async (c) => {
     expect((await c.completed()).status.state).toMatch(TERMINAL);
@@ -109,7 +109,7 @@ const OPERATIONS: Record<string, Check> = {
     expect(task.status.state).toMatch(/^TASK_STATE_(SUBMITTED|WORKING)$/);
     await c.talker.call('CancelTask', { id: task.id });
   },
-  'CORE-ERR-002, DM-MSG-001, DM-PART-001, DM-SERIAL-004: invalid messages': async (c) => {
+  'CORE-ERR-002, DM-MSG-001, DM-PART-001, DM-SERIAL-004: invalid messages are rejected': async (c) => {
     const { messageId: _, ...unnamed } = message();
     for (const invalid of [
       undefined,
@@ -120,20 +120,20 @@ const OPERATIONS: Record<string, Check> = {
     ])
       c.fails(await c.echo.call('SendMessage', { message: invalid }), 'INVALID_PARAMS');
   },
-  'CORE-MULTI-001a, 002: a context is created or kept': async (c) => {
+  'CORE-MULTI-001a, 002: a task has the context of its message, or a new one': async (c) => {
     expect((await c.completed()).contextId).not.toBe('');
     expect((await c.completed({ contextId: 'mine' })).contextId).toBe('mine');
   },
   'CORE-MULTI-003: each task has its own id': async (c) =>
     expect((await c.completed()).id).not.toBe((await c.completed()).id),
-  'CORE-MULTI-004: a message to an unknown task': async (c) =>
+  'CORE-MULTI-004: a message to an unknown task is rejected': async (c) =>
     c.fails(await c.echo.call('SendMessage', { message: message({ taskId: 'absent' }) }), 'TASK_NOT_FOUND'),
-  'CORE-MULTI-005: the context of a task is that of its answer': async (c) => {
+  'CORE-MULTI-005: an answer without a context keeps the context of its task': async (c) => {
     const { id: taskId, contextId } = await c.interrupted();
     const answered = taskOf(await c.asker.call('SendMessage', { message: message({ taskId }) }));
     expect(answered).toMatchObject({ id: taskId, contextId, status: { state: 'TASK_STATE_COMPLETED' } });
   },
-  'CORE-MULTI-006: a message to a task with another context': async (c) => {
+  'CORE-MULTI-006: a message with another context than its task is rejected': async (c) => {
     const { id: taskId } = await c.interrupted();
     const mismatch = message({ taskId, contextId: 'another' });
     c.fails(await c.asker.call('SendMessage', { message: mismatch }), 'INVALID_PARAMS');
@@ -198,11 +198,11 @@ const STREAMS: Record<string, Check> = {
         .toSorted((left, right) => right.length - left.length);
       expect(shorter).toEqual(longer.slice(longer.length - shorter.length)); // its snapshot may be a later one
     },
-  'STREAM-SUB-003: a subscription of a finished task': async (c) => {
+  'STREAM-SUB-003: a subscription to a finished task is rejected': async (c) => {
     const { id } = await c.completed();
     c.fails(await c.echo.call('SubscribeToTask', { id }), 'UNSUPPORTED_OPERATION');
   },
-  'STREAM-SUB-004: a subscription of an unknown task': async (c) =>
+  'STREAM-SUB-004: a subscription to an unknown task is rejected': async (c) =>
     c.fails(await c.echo.call('SubscribeToTask', { id: 'absent' }), 'TASK_NOT_FOUND'),
 };
 
@@ -215,11 +215,11 @@ const PUSHES: Record<string, Check> = {
     const { result } = await c.echo.call('ListTaskPushNotificationConfigs', { taskId });
     expect(result).toMatchObject({ configs: [config] });
   },
-  'PUSH-GET-002: an unknown configuration': async (c) => {
+  'PUSH-GET-002: an unknown configuration is rejected': async (c) => {
     const { id: taskId } = await c.completed();
     c.fails(await c.echo.call('GetTaskPushNotificationConfig', { taskId, id: 'absent' }), 'TASK_NOT_FOUND');
   },
-  'PUSH-DEL-001, 002: a configuration is deleted, also twice': async (c) => {
+  'PUSH-DEL-001, 002: a configuration can be deleted, and deleted again': async (c) => {
     const { id: taskId } = await c.completed();
     await c.echo.call('CreateTaskPushNotificationConfig', { taskId, id: 'push-1', url: 'https://client.example/' });
     for (let count = 0; count < 2; count += 1) {
@@ -228,26 +228,27 @@ const PUSHES: Record<string, Check> = {
     }
     c.fails(await c.echo.call('GetTaskPushNotificationConfig', { taskId, id: 'push-1' }), 'TASK_NOT_FOUND');
   },
-  'PUSH-DELIVER-001, 002, 003: a notification has the credentials and the body of a stream': async (c) => {
-    receiver.received.length = 0;
-    const authentication = { scheme: 'Bearer', credentials: `secret-of-${c.binding}` };
-    const { id } = await c.interrupted({ taskPushNotificationConfig: { url: receiver.url, authentication } });
-    await c.asker.call('SendMessage', { message: message({ taskId: id }) });
-    const bodies = (): Json[] => receiver.received.map(({ body }) => JSON.parse(body) as Json);
-    await until('the end is sent', () => statesOf(bodies()).at(-1) === 'TASK_STATE_COMPLETED');
-    expect(receiver.received[0]?.headers.authorization).toBe(`Bearer secret-of-${c.binding}`);
-    expect(bodies().map((body) => Object.keys(body).length)).toEqual(bodies().map(() => 1));
-  },
+  'PUSH-DELIVER-001, 002, 003: a notification has the credentials of the client, and an event of a stream as its body':
+    async (c) => {
+      receiver.received.length = 0;
+      const authentication = { scheme: 'Bearer', credentials: `secret-of-${c.binding}` };
+      const { id } = await c.interrupted({ taskPushNotificationConfig: { url: receiver.url, authentication } });
+      await c.asker.call('SendMessage', { message: message({ taskId: id }) });
+      const bodies = (): Json[] => receiver.received.map(({ body }) => JSON.parse(body) as Json);
+      await until('the end is sent', () => statesOf(bodies()).at(-1) === 'TASK_STATE_COMPLETED');
+      expect(receiver.received[0]?.headers.authorization).toBe(`Bearer secret-of-${c.binding}`);
+      expect(bodies().map((body) => Object.keys(body).length)).toEqual(bodies().map(() => 1));
+    },
 };
 
 const VERSIONS_AND_CARDS: Record<string, Check> = {
-  'VER-SERVER-001, VER-CLIENT-002: the version without its patch decides': async (c) => {
+  'VER-SERVER-001, VER-CLIENT-002: the patch number of the version is ignored': async (c) => {
     const answer = await c.echo.call('SendMessage', { message: message() }, { 'a2a-version': '1.0.7' });
     expect(taskOf(answer).status.state).toBe('TASK_STATE_COMPLETED');
   },
-  'VER-SERVER-002: an unknown version': async (c) =>
+  'VER-SERVER-002: an unknown version is rejected': async (c) =>
     c.fails(await c.echo.call('GetTask', { id: 'x' }, { 'a2a-version': '99.0' }), 'VERSION_NOT_SUPPORTED'),
-  'VER-SERVER-003: an empty version is 0.3': async (c) => {
+  'VER-SERVER-003: an empty version means 0.3': async (c) => {
     const answer = await c.echo.call('ListTasks', {}, { 'a2a-version': '' });
     if (c.binding === 'HTTP+JSON') return c.fails(answer, 'VERSION_NOT_SUPPORTED');
     expect(answer.error?.code).toBe(-32_601); // a method of 1.0
@@ -287,7 +288,7 @@ const VERSIONS_AND_CARDS: Record<string, Check> = {
     expect((await c.echo.rpc('{"jsonrpc":"1.0","id":1,"method":"GetTask"}')).error?.code).toBe(-32_600);
     expect((await c.echo.rpc('{"jsonrpc":"2.0","id":1,"method":"message/send"}')).error?.code).toBe(-32_601);
   },
-  'a body of another media type': async (c) => {
+  'a body of another media type is rejected': async (c) => {
     const answer = await c.echo.call('SendMessage', { message: message() }, { 'content-type': 'text/plain' });
     c.fails(answer, 'CONTENT_TYPE_NOT_SUPPORTED');
   },

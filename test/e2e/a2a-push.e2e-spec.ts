@@ -108,7 +108,7 @@ describe.each(BINDINGS)('push notifications over %s', (binding) => {
     expect(stored.map(({ secrets }) => secrets?.toString('latin1')).join()).not.toContain('secret-1');
   });
 
-  it('S3.12 a failed notification is sent again, later ones wait for it, and one that always fails is skipped', async () => {
+  it('S3.12 a failed notification is sent again, later ones wait for it, and a notification that always fails is skipped', async () => {
     const tried: string[] = [];
     receiver.answer = (request) => {
       const { task, statusUpdate } = bodyOf(request);
@@ -198,7 +198,7 @@ describe('push notifications', () => {
     body: { error: { message: expect.stringContaining(text), details: [{ reason: 'INVALID_PARAMS' }] } },
   });
 
-  it('S3.12 a URL that may not be called and a value that is not a header are rejected', async () => {
+  it('S3.12 a URL that may not be called and a value that cannot be in a header are rejected', async () => {
     const task = await send(await a2aClient(`${api.url}/a2a/agents/echo`, key, 'HTTP+JSON'), messageTo('Hello.'));
     for (const url of ['http://169.254.169.254/latest', 'http://[fd00::1]/', 'https://10.0.0.1/'])
       expect(await create(task.id, { url })).toMatchObject(invalid('not allowed'));
@@ -215,7 +215,7 @@ describe('push notifications', () => {
     expect(await failure(client.sendMessage(sent))).toBe('RequestMalformedError');
   });
 
-  it('S3.12 a task has ten configurations at most, in pages', async () => {
+  it('S3.12 a task has at most ten configurations, and a list of them has pages', async () => {
     const task = await send(await a2aClient(`${api.url}/a2a/agents/echo`, key, 'HTTP+JSON'), messageTo('Hello.'));
     for (let id = 1; id <= 10; id += 1) await create(task.id, { id: String(id), url: receiver.url });
     expect(await create(task.id, { id: '11', url: receiver.url })).toMatchObject(invalid('at most 10'));

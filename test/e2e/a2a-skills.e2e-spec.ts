@@ -29,7 +29,7 @@ const dataOf = ({ body }: Answer<RpcBody>): Record<string, unknown> | undefined 
 const registration = (agentId: string): object => ({ agentId, name: 'builder', capabilities: ['build'] });
 
 describe('the skills of Rollcall', () => {
-  it('S3.12 the card lists them', async () => {
+  it('S3.12 the card lists the skills of Rollcall', async () => {
     const { body } = await api.call('GET', '/.well-known/agent-card.json', { key: null });
     expect(body['skills']).toMatchObject([{ id: 'route' }, { id: 'register' }, { id: 'query' }, { id: 'announce' }]);
   });
@@ -74,7 +74,7 @@ describe('the skills of Rollcall', () => {
     expect(events.map(({ payload }) => payload?.$case)).toEqual(['message']);
   });
 
-  it('S3.12 a skill needs the permission of its operation, and runs:start is not one of them', async () => {
+  it('S3.12 a skill needs the permission of its operation; runs:start is not enough', async () => {
     const input = { register: registration('r-2'), query: {}, announce: { capabilities: ['build'], task: 'Build.' } };
     const allowed: Record<string, string> = { agent: 'register', viewer: 'query', caller: 'query announce' };
     for (const [role, skills] of Object.entries(allowed)) {
@@ -89,7 +89,7 @@ describe('the skills of Rollcall', () => {
     }
   });
 
-  it('S3.12 the errors are those of the REST API', async () => {
+  it('S3.12 errors have the codes of the REST API', async () => {
     const invalid = await rpc(asked('register', { agentId: 'r-3' }));
     expect(invalid.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('name') });
     expect((await rpc(asked('announce', undefined))).body.error).toMatchObject({ code: -32_602 });
@@ -99,7 +99,7 @@ describe('the skills of Rollcall', () => {
     expect(unknown.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('announce') });
   });
 
-  it('S3.12 a message to an agent, and a data part with another skill, are work', async () => {
+  it('S3.12 a message to an agent, and a message with an unknown skill in a data part, are sent to an agent', async () => {
     const { body } = await rpc({ ...asked('query', {}), tenant: 'absent' });
     expect(body.error?.data).toMatchObject([{ reason: 'AGENT_NOT_FOUND' }]);
     const other = await rpc(asked('fly', {}));
@@ -116,7 +116,7 @@ describe('the texts of errors', () => {
   const textOf = async (path: string, headers: object = VERSION): Promise<string> =>
     (await api.call<RpcBody>('GET', path, { key: admin, headers: { ...headers } })).body.error?.message ?? '';
 
-  it('S3.12 say which version, method, parameter, URL and state is possible', async () => {
+  it('S3.12 name the versions, methods, parameters, URLs and states that are possible', async () => {
     expect(await textOf('/a2a/tasks', {})).toContain('Send the header A2A-Version: 1.0');
     expect(await messageOf({ id: 'x' }, 'GetTask', {})).toMatch(/^-32601 "GetTask" .*A2A-Version: 1.0/);
     expect(await messageOf(undefined, 'Fly')).toMatch(/^-32601 "Fly" .*SendMessage, /);

@@ -82,7 +82,7 @@ describe('ARD: the checks of the conformance tool', () => {
     ['an identifier with a NUL', 'urn%3Aair%3Aa.b%3Ac%00', 400, 'INVALID_ARGUMENT'],
     ['an invalid encoding', 'urn%3Aair%3Aa.b%3A%zz', 400, 'INVALID_ARGUMENT'],
     ['an identifier that is too long', `urn%3Aair%3Aa.b%3A${'c'.repeat(290)}`, 400, 'INVALID_ARGUMENT'],
-  ])('registry: %s is answered with the error envelope', async (_case, path, status, errorCode) => {
+  ])('registry: %s gets an error in the error envelope of ARD', async (_case, path, status, errorCode) => {
     const answer = await catalogs.get<Record<string, unknown>>(`/ard/agents/${path}`);
     expect(answer).toMatchObject({ status, body: { errorCode, message: expect.any(String) as string } });
     expect(Object.keys(answer.body)).toEqual(['errorCode', 'message']);
@@ -185,7 +185,7 @@ describe('the registry of ARD', () => {
     });
   });
 
-  it('pages contain every entry once, also when an agent leaves between two pages', async () => {
+  it('pages contain every entry once, even if an agent leaves between two pages', async () => {
     const names: string[] = [];
     const gone = await catalogs.api.given.agent({ agentId: 'aaa', name: 'aaa', labels: PUBLIC });
     await catalogs.listed(8);
@@ -246,7 +246,7 @@ describe('the registry of ARD', () => {
     expect(answer).toMatchObject({ status: 400, body: { errorCode: 'INVALID_ARGUMENT' } });
   });
 
-  it('a token of another search is rejected, and a large body too', async () => {
+  it('a token of another search and a body that is too large are rejected', async () => {
     const { pageToken } = await catalogs.search('rollcall', { pageSize: 1 });
     const foreign = await catalogs.post('/ard/search', { query: { text: 'weather' }, pageToken });
     expect(foreign).toMatchObject({ status: 400, body: { errorCode: 'INVALID_ARGUMENT' } });

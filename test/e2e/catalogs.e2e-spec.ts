@@ -30,7 +30,7 @@ beforeAll(async () => void (catalogs = await Catalogs.start({ ROLLCALL_EGRESS_AL
 afterAll(async () => await catalogs.stop());
 
 describe('the AI catalog', () => {
-  it('S3.12 lists the same entries, without what the cards contain', async () => {
+  it('S3.12 lists the same entries, without the fields that the cards contain', async () => {
     const { body, headers } = await catalogs.get<Manifest & Record<string, unknown>>('/.well-known/ai-catalog.json');
     expect(headers.get('content-type')).toBe('application/ai-catalog+json; charset=utf-8');
     expect(body).toMatchObject({ specVersion: '1.0', host: { displayName: 'fleet.example.com' } });
@@ -197,7 +197,7 @@ describe('the import of agents', () => {
   const outcomes = ({ entries }: ImportReport): unknown[] =>
     entries.map(({ identifier, outcome, problem }) => [identifier, problem?.['code'] ?? outcome]);
 
-  it('S3.2 registers the cards of a catalog by URL, with those of nested catalogs, and reports each entry', async () => {
+  it('S3.2 registers the cards of a catalog and of its nested catalogs by URL, and reports the result of each entry', async () => {
     const byUrl = host.serve('/cards/one.json', cardAt(`${host.url}/one`, { name: 'One' }));
     const bare = host.serve('/cards/two', cardAt(`${host.url}/two`, { name: 'Two' }));
     const nested = host.serve('/nested.json', {
@@ -249,7 +249,7 @@ describe('the import of agents', () => {
     expect(body.entries[0]?.registration).toMatchObject({ generation: 2 });
   });
 
-  it('A wrong entry is rejected with all its faults, and does not affect the others', async () => {
+  it('an invalid entry is rejected with all its faults, and does not affect the others', async () => {
     const large = host.serve('/large.json', `{"entries":[],"x":"${'x'.repeat(2_000_000)}"}`);
     const { body } = await run({
       catalog: {
@@ -290,7 +290,7 @@ describe('the import of agents', () => {
     expect(faults[4]?.length).toBeGreaterThan(3);
   });
 
-  /** Catalogs in catalogs. */
+  /** A catalog with nested catalogs. */
   function nest(levels: number): object {
     return { entries: levels === 0 ? [] : [{ identifier: 'level', type: CATALOG, data: nest(levels - 1) }] };
   }

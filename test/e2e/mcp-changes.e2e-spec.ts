@@ -9,7 +9,7 @@ const TASKS = 'io.modelcontextprotocol/tasks';
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
 let api: TestApi;
-/** Executes no runs. */
+/** A replica that executes no runs. */
 let other: TestApi;
 let agents: TestAgents;
 let key: string;
@@ -69,7 +69,7 @@ describe.each(ERAS)('resources for a client of %s', (era) => {
     expect(items).toEqual(expect.arrayContaining([expect.objectContaining({ subject: runId })]));
   });
 
-  it('S3.12 a missing resource, and one without permission, does not exist', async () => {
+  it('S3.12 a resource that is missing or not permitted does not exist', async () => {
     const client = await connect(await api.given.key('agent'));
     for (const uri of ['rollcall://agents/nobody', 'rollcall://agents/%ff', 'rollcall://runs/x', 'other://x'])
       expect(await failure(client.readResource({ uri }))).toBe(-32_602);
@@ -121,7 +121,7 @@ describe('changes', () => {
     await subscription.close();
   });
 
-  it('S3.12 the number of subscriptions is limited, and a closed one makes space', async () => {
+  it('S3.12 the number of subscriptions is limited, and the end of one makes room for another', async () => {
     const open = async (): Promise<Awaited<ReturnType<Client['listen']>>> =>
       (await listening(api, '/mcp', { resourcesListChanged: true })).subscription;
     const [first] = [await open(), await open(), await open()];
@@ -208,7 +208,7 @@ describe('tasks', () => {
     expect(agents.paid).toBe(1);
   });
 
-  it('S3.12 the task of another caller, and one without the extension, is an error', async () => {
+  it('S3.12 a request for the task of another caller, or without the tasks extension, is rejected', async () => {
     const { taskId } = await start('talker');
     expect(errorOf(await send('tasks/get', { taskId: 'x' }))).toBe(-32_602);
     const { body, headers } = rawRequest('tasks/get', { taskId });

@@ -31,7 +31,7 @@ const post = async (
   });
 const errorOf = ({ body }: Answer): Facts => body['error'] as Facts;
 
-describe('the edge of MCP', () => {
+describe('the endpoint of MCP', () => {
   it('S3.12 a tool without the permission is refused with 403, in every form of a request', async () => {
     const by = await api.given.key('viewer');
     const call = rawRequest('tools/call', { name: 'cancel_run', arguments: { runId: 'x' } });
@@ -43,7 +43,7 @@ describe('the edge of MCP', () => {
     expect(JSON.stringify(answer.body)).toContain('Tool cancel_run not found');
   });
 
-  it('S3.12 without a valid credential, 401 points to the metadata of the resource', async () => {
+  it('S3.12 without a valid credential, 401 names the metadata of the resource', async () => {
     for (const by of [null, 'wrong']) {
       const { status, headers, body } = await post(rawRequest('tools/list'), { key: by });
       expect({ status, body }).toMatchObject({ status: 401, body: { error: { data: { code: 'UNAUTHENTICATED' } } } });
@@ -146,7 +146,7 @@ describe('the edge of MCP', () => {
     expect(await send(`"${'x'.repeat(300_000)}"`)).toEqual([413, -32_000]);
   });
 
-  it('S3.12 an unknown agent is an error before the protocol', async () => {
+  it('S3.12 a request to an unknown agent gets 404', async () => {
     const answer = await post(rawRequest('tools/list'), { path: '/mcp/agents/nobody' });
     expect(answer).toMatchObject({ status: 404, body: { error: { data: { code: 'AGENT_NOT_FOUND' } } } });
   });

@@ -8,7 +8,7 @@ import { callTool, ERAS, type Facts, mcpClient, TOOLS } from '../support/mcp-cli
 import { TestAgents } from '../support/test-agents.js';
 
 let api: TestApi;
-/** Executes no runs. */
+/** A replica that executes no runs. */
 let other: TestApi;
 let agents: TestAgents;
 let remote: FakeA2aServer;

@@ -35,12 +35,12 @@ afterAll(async () => {
   await fleet.stop();
 });
 
-/** The same on all edges, at the same time. */
+/** Does the same on all edges at the same time. */
 async function onEach<Result>(act: (edge: RunEdge) => Promise<Result>): Promise<Result[]> {
   return await Promise.all(edges.map(act));
 }
 
-/** The stored run, without what differs between two equal runs. */
+/** The stored run, without the fields that differ between two equal runs. */
 async function storedRun(id: string): Promise<object> {
   const { agentId, definition, state, waitingFor, input, budget, result, usage, attempts, createdBy } = (
     await api.call('GET', `/v1/runs/${id}`)
@@ -50,7 +50,7 @@ async function storedRun(id: string): Promise<object> {
 
 const withoutId = ({ id: _id, ...rest }: Outcome): Omit<Outcome, 'id'> => rest;
 
-/** All runs are equal, and each edge shows the same. Returns what they show. */
+/** Expects that all runs are equal, and that all edges return the same outcome. Returns this outcome. */
 async function expectSame(outcomes: readonly (Outcome | Refusal)[]): Promise<Omit<Outcome, 'id'>> {
   const runs = outcomes as Outcome[];
   expect(runs.map(({ id }) => typeof id)).toEqual(EDGES.map(() => 'string'));
@@ -110,7 +110,7 @@ describe('the same message over REST, both bindings of A2A, and MCP', () => {
     expect(await expectSame(answered)).toMatchObject({ state: 'completed', says: [{ text: 'main it is.' }] });
   });
 
-  it.each(FLEET)('S3.12 %s: a cancel ends the work', async (agent) => {
+  it.each(FLEET)('S3.12 %s: a cancellation ends the work', async (agent) => {
     const times: string[] = [];
     const cancelled: (Outcome | Refusal)[] = [];
     for (const edge of edges) {

@@ -26,8 +26,7 @@ type Answers = Record<string, { action?: string; content?: Record<string, unknow
 type InputRequests = NonNullable<Parameters<typeof inputRequired>[0]['inputRequests']>;
 
 /**
- * Installs what the public conformance suite expects of a server, in the same edge that serves the tools of Rollcall. Only tests use
- * it.
+ * Adds the tools, prompts and resources that the public conformance suite expects to the endpoint of Rollcall. Only tests use them.
  */
 export function installFixtures({ app }: TestApi): void {
   const servers = app.nest.get(McpServers, { strict: false });

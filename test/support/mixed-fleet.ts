@@ -21,7 +21,7 @@ import type { TestApi } from './api.js';
 export type FleetAgent = 'native' | 'a2a' | 'a2a-legacy' | 'http' | 'subprocess';
 export const FLEET: readonly FleetAgent[] = ['native', 'a2a', 'a2a-legacy', 'http', 'subprocess'];
 
-/** What the agents do, as the text of their message. A question is asked by native and by A2A agents. */
+/** What an agent does. The text of its message contains the scenario. Only native and A2A agents can ask a question. */
 export type FleetScenario = AgentScenario | { does: 'ask'; question: string };
 
 /** One agent of each kind. All of them execute the scenario in the text of their message. */

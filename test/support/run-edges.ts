@@ -76,7 +76,7 @@ export function restEdge(url: string, key: string): RunEdge {
   };
 }
 
-/** Before the id of a registered agent. */
+/** The prefix of the id of a registered agent. */
 export const REGISTERED = 'agent:';
 
 function targetOf(agent: string): object {
@@ -84,7 +84,7 @@ function targetOf(agent: string): object {
   return agent.startsWith(REGISTERED) ? { agent: agent.slice(REGISTERED.length) } : { definition: agent };
 }
 
-/** Without a name, Rollcall itself. */
+/** Without a name, the path of Rollcall itself. */
 function pathOf(agent: string): string {
   return agent === '' ? '/a2a' : `/a2a/agents/${agent.replace(REGISTERED, '')}`;
 }

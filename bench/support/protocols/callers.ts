@@ -70,7 +70,7 @@ export async function busyLoad(call: CallAgent, connections: number, seconds: nu
   return resultOf(latencies, (performance.now() - started) / 1_000);
 }
 
-/** Each connection begins one call in each interval, so that the latency is not that of a queue. */
+/** Each connection begins one call in each interval, so that the latency includes no waiting in a queue. */
 export async function pacedLoad(
   call: CallAgent,
   connections: number,

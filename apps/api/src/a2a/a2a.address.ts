@@ -1,4 +1,4 @@
-/** Which agent a client addresses: in the path, as a tenant of Rollcall, or none of them. */
+/** The agent that a client addresses: with `agentId` in the path, with `tenant`, or neither, which addresses Rollcall itself. */
 export interface Address {
   readonly agentId?: string;
   readonly tenant?: string;

@@ -1,6 +1,7 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import type { AgentRecord } from '#rollcall/registry';
+import { descriptionOf } from '../agents/agent.lookup.js';
 import { cardOf, skillsOf } from './agent.card.js';
 
 /** An agent as A2A clients address it: Rollcall itself, or one agent of the namespace. */
@@ -36,13 +37,6 @@ export function definedAgent({ name, revision, content }: Definition, url: strin
   const skills = skillsOf(capabilitiesOf(content), { name, description });
   const card = cardOf({ name, description, url, version: String(revision), skills, live });
   return { agentId: name, card, extended: async () => await Promise.resolve(card), target: { definition: name } };
-}
-
-/** The description in the card of the owner, in the definition, or one made from the name. */
-export function descriptionOf({ name, agentCard }: AgentRecord, definition?: Definition): string {
-  const declared = agentCard?.['description'];
-  if (typeof declared === 'string' && declared.trim() !== '') return declared;
-  return definition?.content.description ?? `The agent ${name}, registered at Rollcall.`;
 }
 
 function liveFacts({ status, health, load, costModel }: AgentRecord): Record<string, unknown> {

@@ -1,8 +1,7 @@
 import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
-import { DefinitionsService } from '#rollcall/agent-runtime';
-import { qualifiedId } from '#rollcall/platform';
-import { AgentNotFoundError, AgentsService, Directory, DirectoryFollower } from '#rollcall/registry';
+import { AgentsService } from '#rollcall/registry';
+import { AgentLookup } from '../agents/agent.lookup.js';
 import { VERSION } from '../version.js';
 import { type A2aAgent, definedAgent, registeredAgent } from './a2a.agent.js';
 import { cardOf, skillsOf } from './agent.card.js';
@@ -17,10 +16,8 @@ const NAME = 'Rollcall';
 @Injectable()
 export class A2aAgents {
   constructor(
-    private readonly directory: Directory,
-    private readonly follower: DirectoryFollower,
+    private readonly lookup: AgentLookup,
     private readonly agents: AgentsService,
-    private readonly definitions: DefinitionsService,
     private readonly urls: PublicUrl,
   ) {}
 
@@ -35,14 +32,10 @@ export class A2aAgents {
   }
 
   /** Rejects with AGENT_NOT_FOUND. */
-  async find(namespace: string, agentId: string): Promise<A2aAgent> {
-    await this.follower.refresh();
-    const record = this.directory.find(qualifiedId(namespace, agentId))?.record;
-    const definition = await this.definitions.find({ namespace, name: nameOf(record?.definition) ?? agentId });
+  async get(namespace: string, agentId: string): Promise<A2aAgent> {
+    const { record, definition } = await this.lookup.get(namespace, agentId);
     const url = this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
-    if (record) return registeredAgent(record, url, definition);
-    if (definition) return definedAgent(definition, url);
-    throw new AgentNotFoundError(agentId);
+    return record ? registeredAgent(record, url, definition) : definedAgent(definition, url);
   }
 
   private async extendedCard(namespace: string): Promise<AgentCard> {
@@ -55,9 +48,4 @@ export class A2aAgents {
   private rollcallCard(skills: readonly AgentSkill[]): AgentCard {
     return cardOf({ name: NAME, description: ABOUT, version: VERSION, url: this.urls.of('/a2a'), skills });
   }
-}
-
-/** The name in `name@revision`. */
-function nameOf(definition: string | null | undefined): string | undefined {
-  return definition?.split('@')[0];
 }

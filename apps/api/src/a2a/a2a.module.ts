@@ -23,7 +23,7 @@ import { TaskSender } from './task.sender.js';
 import { TaskStream } from './task.stream.js';
 import { TasksController } from './tasks.controller.js';
 
-/** A2A 1.0: the agents of the registry and Rollcall itself, over runs. */
+/** A2A 1.0. Clients send messages to Rollcall itself or to one of its agents. A task is a run. */
 @Module({
   imports: [AgentsModule, WebhooksModule],
   controllers: [CardsController, RpcController, MessagesController, TasksController, PushController],

@@ -34,7 +34,7 @@ export class CardsController {
   @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
   @Permit('agents:read')
   async agent(@Param('agentId') agentId: string, @Res() reply: FastifyReply): Promise<void> {
-    const { card } = await this.agents.find(callerOf(reply.request).namespace, agentId);
+    const { card } = await this.agents.get(callerOf(reply.request).namespace, agentId);
     await this.send(reply, card, AGENT_CACHE);
   }
 
@@ -56,7 +56,7 @@ export class CardsController {
   }
 }
 
-/** A hash of the content and of the keys. The signatures differ each time, and the tag is the same on all replicas. */
+/** A hash of the content and of the keys, which is the same on all replicas. It excludes the signatures, which differ each time. */
 function tagOf(card: AgentCard, form: string): string {
   const content = `${form} ${JSON.stringify(AgentCard.toJSON(card))}`;
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;

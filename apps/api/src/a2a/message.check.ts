@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { FieldError } from '../http/api.error.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 
 const MAX_ID = 256;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
@@ -33,11 +32,5 @@ const RequestSchema = z.looseObject({ message: MessageSchema });
  */
 export function checkMessage(request: unknown): void {
   const { error } = RequestSchema.safeParse(request);
-  if (error) throw validationFailed(error.issues.map(toFieldError));
-}
-
-/** Names the field in the message, because an error of A2A has only a message. */
-export function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
-  const field = path.map(String).join('.') || 'params';
-  return { field, message: `${field}: ${message}` };
+  if (error) throw schemaFailed(error, { root: 'params' });
 }

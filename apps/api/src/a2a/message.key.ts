@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import { Message, type SendMessageRequest } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
-import { type KeyedRequest, secretOf } from '../idempotency/idempotency.service.js';
+import { type KeyedRequest, keyedRequest } from '../idempotency/idempotency.service.js';
 import type { A2aCall } from './a2a.call.js';
 
 export interface CheckedMessage {
@@ -9,24 +8,20 @@ export interface CheckedMessage {
   readonly message: Message;
 }
 
-/** The codec replaces missing fields by defaults. Version 0.3 has other names for the fields, so they are checked here, too. */
+/** Checks the decoded message, because `checkMessage` knows only the fields of version 1.0, and the codec fills missing fields. */
 export function checkedMessage(params: SendMessageRequest): CheckedMessage {
   const { message, configuration } = params;
   if (!message?.messageId) throw new RequestMalformedError('message.messageId is required.');
   if (message.parts.length === 0) throw new RequestMalformedError('message.parts must have at least one part.');
   const { historyLength = 0 } = configuration ?? {};
   if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be a whole number from 0.');
+    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
   return { params, message };
 }
 
 /** The `messageId` is the idempotency key of the caller. */
-export function keyedRequest({ caller, agent, request }: A2aCall, { params, message }: CheckedMessage): KeyedRequest {
+export function keyedMessage({ caller, agent, request }: A2aCall, { params, message }: CheckedMessage): KeyedRequest {
   const target = { namespace: caller.namespace, agentId: agent.agentId, metadata: params.metadata };
-  return {
-    callerId: caller.id,
-    key: `a2a:${createHash('sha256').update(message.messageId).digest('hex')}`,
-    content: JSON.stringify([target, Message.toJSON(message)]),
-    secret: secretOf(request),
-  };
+  const content = [target, Message.toJSON(message)];
+  return keyedRequest({ protocol: 'a2a', caller, request, key: message.messageId, content });
 }

@@ -14,11 +14,11 @@ export type RootSkill = keyof typeof PERMISSIONS;
 
 export interface SkillCall {
   readonly skill: RootSkill;
-  /** What the body would be on the REST API. */
+  /** The same value as the body of the REST request. */
   readonly input: unknown;
 }
 
-/** Sends the message to an agent, as without a skill. */
+/** The skill that sends the message to an agent, like a message without a skill. */
 const ROUTE = 'route';
 const NAMES = Object.keys(PERMISSIONS);
 
@@ -32,8 +32,8 @@ const MessageSchema = z.looseObject({
 const SentSchema = z.looseObject({ metadata: Metadata, message: MessageSchema });
 
 /**
- * The skill of Rollcall that a message names: in its metadata, and then its data part is the input, or in a data part
- * `{"skill", "input"}`. `request` is JSON that may be invalid.
+ * Returns the skill of Rollcall that a message names. If the metadata names it, the first data part is the input. Otherwise, a data
+ * part `{"skill", "input"}` contains both. `request` may be invalid.
  */
 export function skillIn(request: unknown): SkillCall | undefined {
   const { data: sent } = SentSchema.safeParse(request);

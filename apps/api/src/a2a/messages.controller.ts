@@ -18,7 +18,7 @@ import { Addressed, REST_PATHS } from './rest.address.js';
 import { eventsToJson, readSendMessage, reply200 } from './rest.codec.js';
 import { SseStreams } from './sse.streams.js';
 
-/** The HTTP+JSON binding of A2A: messages and the extended card. What a message asks for decides which permission it needs. */
+/** The HTTP+JSON binding of A2A: messages and the extended card. The required permission depends on the message. */
 @ApiExcludeController()
 @Controller(REST_PATHS)
 @routeConfig({ errorFormat: restErrors })

@@ -8,7 +8,7 @@ import { permissionToSend, skillIn } from './message.skill.js';
 import { RootSkills } from './root.skills.js';
 import { TaskSender } from './task.sender.js';
 
-/** Accepts messages: Rollcall answers those that name one of its skills, and all others become runs. */
+/** Accepts messages. Rollcall itself answers a message that names one of its skills. Any other message becomes a run. */
 @Injectable()
 export class MessagesService {
   constructor(

@@ -5,8 +5,9 @@ export const ROLLCALL_ABOUT =
   'Registry and runtime for agents. Sends each message to the best agent that has the capabilities named in its metadata, to the ' +
   'agent that `tenant` names, or to the default agent.';
 
-/** The skills of Rollcall itself. The ids are those of `message.skill.ts`. */
 const JSON_MODES = { inputModes: ['application/json'], outputModes: ['application/json'] };
+
+/** The skills of Rollcall itself. `message.skill.ts` has the same ids. */
 export const OWN_SKILLS: readonly AgentSkill[] = [
   skill('route', 'Send work to an agent', ROLLCALL_ABOUT, ['routing', 'agents']),
   {

@@ -6,14 +6,14 @@ import type { FastifyRequest } from 'fastify';
 
 export type Binding = 'JSONRPC' | 'HTTP+JSON';
 
+const PATCH = /^(\d{1,3}\.\d{1,3})\.\d{1,9}$/;
+
 /** A request that names no version uses version 0.3. */
 export function versionOf(request: FastifyRequest): string {
   return namedVersion(request) ?? A2A_LEGACY_PROTOCOL_VERSION;
 }
 
-const PATCH = /^(\d{1,3}\.\d{1,3})\.\d{1,9}$/;
-
-/** The version is a header, or a parameter of the query. The number of a patch does not matter. */
+/** Reads the version from the header or from the query string. A patch number is ignored. */
 export function namedVersion({ headers, query }: FastifyRequest): string | undefined {
   const given = headers[A2A_VERSION_HEADER.toLowerCase()] || (query as Record<string, unknown>)[A2A_VERSION_HEADER];
   if (typeof given !== 'string' || given === '') return undefined;

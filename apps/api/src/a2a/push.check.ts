@@ -1,11 +1,10 @@
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { z } from 'zod';
-import { validationFailed } from '../http/validation.error.js';
-import { toFieldError } from './message.check.js';
+import { schemaFailed } from '../http/schema.error.js';
 
 const MAX_ID = 256;
 const MAX_SECRET = 4_096;
-/** Nothing that ends a header. */
+/** The value of a header, which must not contain a line break. */
 const HeaderValue = z
   .string()
   .max(MAX_SECRET)
@@ -24,9 +23,9 @@ const ConfigSchema = z.object({
 
 export type CheckedPush = z.infer<typeof ConfigSchema>;
 
-/** Checks what becomes a part of requests to the client. */
+/** Checks the fields that become parts of requests to the client. */
 export function checkPush(config: TaskPushNotificationConfig): CheckedPush {
   const { data, error } = ConfigSchema.safeParse(config);
   if (data) return data;
-  throw validationFailed(error.issues.map(toFieldError));
+  throw schemaFailed(error, { root: 'params' });
 }

@@ -39,8 +39,8 @@ export class PushConfigs {
   }
 
   /**
-   * Adds a configuration, or replaces the one with the same id. `read` returns the run: it is called after the position in the log
-   * is known, so that its end is either known or still to come.
+   * Adds a configuration, or replaces the one with the same id. `read` returns the run. It is called after the position in the log is
+   * read. So if the run ends at that time, either its state or a later event shows the end.
    */
   async save(push: NewPush, read: () => Promise<Run>): Promise<PushRow> {
     const after = await this.log.head();

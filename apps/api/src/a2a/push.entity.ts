@@ -14,7 +14,7 @@ export class PushEntity {
   @Column({ type: 'text', name: 'run_id' })
   runId: string;
 
-  /** The id for the client: its own one, or a new one. It is unique within the task. */
+  /** The id that the client chose, or a generated one. It is unique within the task. */
   @Column({ type: 'text', name: 'config_id' })
   configId: string;
 

@@ -19,7 +19,7 @@ export interface PushTarget extends Pick<PushRow, 'url' | 'namespace' | 'runId' 
 /** Sends the changes of one task to the URL of its client. */
 export class PushSink implements EventSink {
   readonly batch = 1;
-  /** Nobody could send them again: the client reads the task instead. */
+  /** There is no operation that repeats a delivery: the client reads the task instead. */
   readonly keepsDeliveries = false;
   readonly namespace: string;
   readonly retries: WebhookOptions['retries'];

@@ -10,7 +10,7 @@ const COLUMNS = 'id, namespace, run_id AS "runId", config_id AS "configId", url,
 export class PushStore {
   constructor(private readonly db: Database) {}
 
-  /** Until the transaction ends, other changes of the configurations of the task wait. */
+  /** Makes other changes of the configurations of this task wait until the transaction ends. */
   async lock(runId: string): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.push:${runId}`]);
   }
@@ -41,7 +41,7 @@ export class PushStore {
   }
 
   /**
-   * Deletes the configurations of tasks that do not exist, or that are finished for longer than this time and have nothing to send.
+   * Deletes the configurations of tasks that do not exist, or that finished longer ago than `keepMs` and have nothing to send.
    * Returns how many it deleted.
    */
   async prune(keepMs: number, limit: number): Promise<number> {

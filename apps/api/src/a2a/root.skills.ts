@@ -12,13 +12,13 @@ import { AnnounceBody } from '../contracts/contracts.dto.js';
 import { validationPipe } from '../http/validation.pipe.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
 import type { A2aCall } from './a2a.call.js';
-import { keyedRequest, type CheckedMessage } from './message.key.js';
+import { keyedMessage, type CheckedMessage } from './message.key.js';
 import type { SkillCall } from './message.skill.js';
 import { messageOf } from './task.mapper.js';
 
 /**
  * The skills of Rollcall itself: register, query and announce do what POST /v1/agents, /v1/agents/query and /v1/contracts do. There
- * is no run, so the answer is a message.
+ * is no run, so the response is a message.
  */
 @Injectable()
 export class RootSkills {
@@ -41,7 +41,7 @@ export class RootSkills {
 
   private async result(call: A2aCall, { skill, input }: SkillCall, sent: CheckedMessage): Promise<unknown> {
     if (skill === 'query') return await this.query(call, input);
-    const keyed = keyedRequest(call, sent);
+    const keyed = keyedMessage(call, sent);
     const earlier = await this.idempotency.storedFor(keyed);
     if (earlier) return earlier.response;
     const act = await (skill === 'register' ? this.register(call, input) : this.announce(call, input));

@@ -3,9 +3,9 @@ import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/comp
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER } from '@a2a-js/sdk';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import type { Address } from './a2a.address.js';
-import { checkMessage, toFieldError } from './message.check.js';
+import { checkMessage } from './message.check.js';
 import { permissionToSend } from './message.skill.js';
 
 const MAX_SHOWN = 100;
@@ -22,7 +22,7 @@ export type RpcRequest = z.infer<typeof RpcRequestSchema>;
 /** The methods that start or continue a run, and whose response may take as long as the run. */
 export const SENDS: ReadonlySet<string> = new Set(['SendMessage', 'SendStreamingMessage']);
 
-/** The permission of each method, as on the REST API. Null: what the message asks for decides. */
+/** The permission of each method, as on the REST API. Null: the permission depends on the message. */
 export const PERMISSIONS_OF_METHODS = {
   SendMessage: null,
   SendStreamingMessage: null,
@@ -45,7 +45,7 @@ const ConfigOfTask = z.looseObject({ taskId: Id, id: Id });
 const ConfigsOfTask = z.looseObject({ taskId: Id });
 const SAME_IN_LEGACY: ReadonlySet<string> = new Set(['GetTask', 'CancelTask', 'SubscribeToTask']);
 
-/** What the codec of the SDK would replace by a default. */
+/** The required parameters. The codec of the SDK would fill missing ones with defaults. */
 const PARAMS: Partial<Record<RpcMethod, z.ZodType>> = {
   GetTask: OfTask,
   CancelTask: OfTask,
@@ -76,10 +76,10 @@ export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolea
   if (SENDS.has(method)) return isLegacy ? undefined : checkMessage(params);
   if (isLegacy && !SAME_IN_LEGACY.has(method)) return;
   const { error } = PARAMS[method]?.safeParse(params ?? {}) ?? {};
-  if (error) throw validationFailed(error.issues.map(toFieldError));
+  if (error) throw schemaFailed(error, { root: 'params' });
 }
 
-/** The SDK answers an invalid request with the code of invalid parameters. */
+/** Rejects a request that is not JSON-RPC 2.0. The SDK would use the error code for invalid parameters. */
 export function readRpcRequest(body: unknown): RpcRequest {
   const read = RpcRequestSchema.safeParse(body);
   if (read.success) return read.data;

@@ -23,7 +23,7 @@ import type { A2aServices } from './a2a.services.js';
 import { isMessage } from './messages.service.js';
 import { isRefusal, rejectedTask } from './task.rejection.js';
 
-/** The operations of A2A for one request, over runs. A task is a run, so nothing is stored twice and every replica can serve it. */
+/** Performs the operations of A2A for one request. A task is a run, so nothing is stored twice, and every replica can serve it. */
 export class RunHandler implements A2ARequestHandler {
   constructor(
     private readonly services: A2aServices,
@@ -66,7 +66,7 @@ export class RunHandler implements A2ARequestHandler {
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
     const { tasks } = this.services;
-    return await tasks.task(await tasks.find(this.call, id), historyLength);
+    return await tasks.task(await tasks.get(this.call, id), historyLength);
   }
 
   async listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
@@ -76,14 +76,14 @@ export class RunHandler implements A2ARequestHandler {
   /** A task that is cancelled already is returned unchanged. */
   async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
     const { tasks, canceller } = this.services;
-    const run = await tasks.find(this.call, id);
+    const run = await tasks.get(this.call, id);
     if (isFinal(run.state) && run.state !== 'cancelled')
       throw new TaskNotCancelableError(`The task is finished (${run.state}), so it cannot be cancelled.`);
     return await tasks.task(await canceller.cancel(this.call, run));
   }
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    const run = await this.services.tasks.find(this.call, id);
+    const run = await this.services.tasks.get(this.call, id);
     if (isFinal(run.state))
       throw new UnsupportedOperationError('The task is finished, so nothing follows. Read it with GetTask.');
     yield* this.services.stream.of(this.call, run, false);

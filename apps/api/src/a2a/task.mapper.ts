@@ -1,11 +1,12 @@
 import { type Artifact, Message, Role, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk';
 import { isFinal, type Run, type StoredStep } from '#rollcall/agent-runtime';
 import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
+import { runFacts } from '../runs/run.facts.js';
 import { EXTENSION } from './agent.card.js';
 import { taskStateOf } from './task.state.js';
 
 /** A task has one artifact: the answer of its run. */
-export const ARTIFACT = 'result';
+const ARTIFACT = 'result';
 
 export interface TaskOptions {
   /** How many of the newest messages the task contains. Absent: all. */
@@ -57,18 +58,8 @@ export function artifact(parts: readonly ContentPart[]): Artifact {
 }
 
 /** The facts of the run that A2A has no field for. */
-export function factsOf({ agentId, state, waitingFor, usage, result }: Run): Record<string, unknown> {
-  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
-  const facts = {
-    agentId,
-    state,
-    ...(waitingFor && { waitingFor }),
-    ...(result?.reason !== undefined && { reason: result.reason }),
-    ...(result?.error && { error: result.error }),
-    ...(result?.approvals && { approvals: result.approvals }),
-    usage: withoutUndefined({ inputTokens, outputTokens, estimatedTokens, costMicroUsd }),
-  };
-  return { [EXTENSION]: facts };
+function factsOf(run: Run): Record<string, unknown> {
+  return { [EXTENSION]: runFacts(run) };
 }
 
 export function agentMessage({ id, conversationId }: Run, messageId: string, parts: readonly ContentPart[]): Message {
@@ -103,9 +94,3 @@ function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart
 
 const APPROVAL =
   'The calls in `approvals` need an approval. Answer with a data part {"decision": {"callId", "inputHash", "approved"}}.';
-
-function withoutUndefined(values: Record<string, number | undefined>): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(values).filter((entry): entry is [string, number] => entry[1] !== undefined),
-  );
-}

@@ -4,9 +4,8 @@ import { isFinal, type Run, type RunStatus, type StoredStep, type WaitingFor } f
 const PATH: readonly RunStatus[] = ['waiting', 'queued', 'running'];
 
 /**
- * All states of a run in order. A replica reads the state of a run after a change, so it may not see a state that lasted for a short
- * time, but another replica may. The steps and the number of attempts tell which states were in between, so that all subscribers
- * receive the same changes.
+ * Lists all states of a run in order. A replica reads the state of a run after a change. So it may miss a short state that another
+ * replica reads. The steps and the number of attempts show which states were in between, so all subscribers receive the same changes.
  */
 export class TaskPath {
   /** `run` is the state that the subscriber knows. */
@@ -16,14 +15,14 @@ export class TaskPath {
     return this.run;
   }
 
-  /** A message or a decision ends a wait, also one that was not seen. */
+  /** A message or a decision ends a wait, even if the subscriber has not received that wait. */
   afterStep({ step, at }: StoredStep): Run[] {
     const { state } = this.run;
     if (step.type === 'message') return this.waited('input', at);
     return step.type === 'approval-decided' && state !== 'queued' ? this.waited('approval', at) : [];
   }
 
-  /** Empty if another replica continues the run in the same state, and if a step has told already what came after this state. */
+  /** Empty if another replica continues the run in the same state, or if a step has already shown a later state. */
   afterState(now: Run): Run[] {
     const before = this.run;
     if (now.stateAt < before.stateAt) return [];
@@ -48,7 +47,7 @@ function unseen(before: Run, now: Run): RunStatus[] {
   return PATH.slice(PATH.indexOf(before.state) + 1, end > 0 ? end : PATH.length);
 }
 
-/** What the run said at that time is not known. */
+/** The result of the run at that time is not known. */
 function past(run: Run, state: RunStatus): Run {
   return { ...run, state, waitingFor: null, result: null };
 }

@@ -31,20 +31,20 @@ export class TaskPush {
     return config && this.configs.check(config, versionOf(request));
   }
 
-  /** In the transaction that starts or continues the run. */
+  /** Call this in the transaction that starts or continues the run. */
   async addTo(run: Run, push: NewPush | undefined): Promise<void> {
     if (push) await this.save(push, async () => await Promise.resolve(run));
   }
 
   async create(call: A2aCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
-    const read = async (): Promise<Run> => await this.tasks.find(call, config.taskId);
-    await read(); // a task that does not exist is more important than a wrong field
+    const read = async (): Promise<Run> => await this.tasks.get(call, config.taskId);
+    await read(); // first, so that a task that does not exist is reported before an invalid field
     const push = this.configs.check(config, versionOf(call.request));
     return toConfig(await this.db.transaction(async () => await this.save(push, read)));
   }
 
   async get(call: A2aCall, taskId: string, id: string): Promise<TaskPushNotificationConfig> {
-    const row = await this.configs.find(await this.tasks.find(call, taskId), id);
+    const row = await this.configs.find(await this.tasks.get(call, taskId), id);
     if (!row) throw new TaskNotFoundError('There is no such task or configuration, or it is not yours.');
     return toConfig(row);
   }
@@ -55,7 +55,7 @@ export class TaskPush {
   ): Promise<ListTaskPushNotificationConfigsResponse> {
     if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE)
       throw new RequestMalformedError(`pageSize must be a whole number from 1 to ${MAX_PAGE}.`);
-    const rows = await this.configs.list(await this.tasks.find(call, taskId));
+    const rows = await this.configs.list(await this.tasks.get(call, taskId));
     const start = pageToken ? rows.findIndex(({ id }) => id === pageToken) + 1 : 0;
     if (pageToken && start === 0)
       throw new RequestMalformedError('Send a nextPageToken of this list as pageToken, unchanged, or leave it out.');
@@ -64,9 +64,9 @@ export class TaskPush {
     return { configs: page.map(toConfig), nextPageToken: last?.id ?? '' };
   }
 
-  /** A configuration that does not exist is deleted already. */
+  /** Deleting a configuration that does not exist succeeds. */
   async delete(call: A2aCall, taskId: string, id: string): Promise<void> {
-    const run = await this.tasks.find(call, taskId);
+    const run = await this.tasks.get(call, taskId);
     await this.db.transaction(async () => {
       const row = await this.configs.find(run, id);
       if (!row) return;

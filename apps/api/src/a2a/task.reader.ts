@@ -3,6 +3,7 @@ import { TaskState } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import { type ChangeFilter, type Run, RunNotFoundError, RunReader, type StoredStep } from '#rollcall/agent-runtime';
+import { isTaskOf } from '../runs/run.visibility.js';
 import { type A2aCall, keyOf } from './a2a.call.js';
 import { readPageToken, toPageToken } from './page.token.js';
 import { toTask } from './task.mapper.js';
@@ -10,25 +11,26 @@ import { runsIn, TASK_STATES } from './task.state.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
-/** The exact number of more tasks is not counted. */
+/** Larger numbers of tasks are not counted exactly. */
 const MAX_COUNTED = 10_000;
 
 /**
  * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, all runs of the
- * namespace. Every other task does not exist for it.
+ * namespace. Any other task does not exist for the caller.
  */
 @Injectable()
 export class TaskReader {
   constructor(private readonly reader: RunReader) {}
 
-  async find(call: A2aCall, id: string): Promise<Run> {
-    const run = await this.get(call, id);
-    if (!isVisible(call, run)) throw new RunNotFoundError(id);
+  /** Rejects with RUN_NOT_FOUND, also for the run of another caller. */
+  async get(call: A2aCall, id: string): Promise<Run> {
+    const run = await this.getUnchecked(call, id);
+    if (!isTaskOf(run, call.caller, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);
     return run;
   }
 
   /** For a run that the caller has just started or changed. */
-  async get(call: A2aCall, id: string): Promise<Run> {
+  async getUnchecked(call: A2aCall, id: string): Promise<Run> {
     return await this.reader.get(keyOf(call, id));
   }
 
@@ -68,12 +70,6 @@ export class TaskReader {
   }
 }
 
-function isVisible({ caller, agent }: A2aCall, run: Run): boolean {
-  if (run.parentId !== null) return false;
-  if (agent.agentId !== null && run.agentId !== agent.agentId) return false;
-  return run.createdBy === caller.owner || caller.permissions.includes('runs:manage');
-}
-
 function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeFilter {
   const { contextId, status, statusTimestampAfter: after } = params;
   if (after && Number.isNaN(Date.parse(after)))
@@ -92,5 +88,5 @@ function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeF
 
 function checkHistory(historyLength = 0): void {
   if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be a whole number from 0.');
+    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
 }

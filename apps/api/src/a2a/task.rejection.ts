@@ -5,7 +5,7 @@ import { textPart } from '#rollcall/providers';
 import { EXTENSION } from './agent.card.js';
 import { messageOf } from './task.mapper.js';
 
-/** The reasons not to begin: no agent can receive work, the agent has enough of it, or nothing can be reserved. */
+/** The errors that reject a task before it begins: no agent can receive work, no amount can be reserved, or the agent is busy. */
 const REFUSALS: ReadonlySet<string> = new Set(['RUN_TARGET_UNAVAILABLE', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY']);
 
 export function isRefusal(error: unknown): error is RuntimeError {

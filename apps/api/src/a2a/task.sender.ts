@@ -7,7 +7,7 @@ import { AuditService } from '../audit/audit.service.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { type A2aCall, actorIn, keyOf } from './a2a.call.js';
 import { decisionIn } from './message.decision.js';
-import { type CheckedMessage, keyedRequest } from './message.key.js';
+import { type CheckedMessage, keyedMessage } from './message.key.js';
 import { startOf } from './message.target.js';
 import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
@@ -15,7 +15,7 @@ import { TaskReader } from './task.reader.js';
 type Change = () => Promise<Run>;
 
 /**
- * Turns a message into a run: a new one, or the continuation of one that waits. The `messageId` is the idempotency key of the caller,
+ * Starts a run for a message, or continues the run that waits for it. The `messageId` is the idempotency key of the caller,
  * so a repeated message returns the run of the first one.
  */
 @Injectable()
@@ -29,10 +29,10 @@ export class TaskSender {
   ) {}
 
   async send(call: A2aCall, sent: CheckedMessage): Promise<Run> {
-    const keyed = keyedRequest(call, sent);
+    const keyed = keyedMessage(call, sent);
     const earlier = await this.idempotency.storedFor(keyed);
     const id = earlier ? earlier.response : await this.commit(keyed, await this.withPush(call, sent));
-    return await this.tasks.get(call, String(id));
+    return await this.tasks.getUnchecked(call, String(id));
   }
 
   private async commit(keyed: KeyedRequest, change: Change): Promise<unknown> {
@@ -67,7 +67,7 @@ export class TaskSender {
 
   private async continuation(call: A2aCall, message: Message): Promise<Change> {
     const { taskId, contextId, messageId } = message;
-    const run = await this.tasks.find(call, taskId);
+    const run = await this.tasks.get(call, taskId);
     if (contextId && contextId !== run.conversationId)
       throw new RequestMalformedError('The task belongs to another contextId. Leave contextId out, or send its own.');
     const key = keyOf(call, taskId);

@@ -16,7 +16,7 @@ type LiveEvent = Exclude<RunStreamEvent, { type: 'step' | 'state' }>;
 export class TaskStream {
   constructor(private readonly feed: RunFeed) {}
 
-  /** Ends with the task. With `untilInput`, it ends also when the run asks its caller a question. */
+  /** The stream ends with the task. With `untilInput`, it also ends when the run asks its caller a question. */
   async *of(call: A2aCall, { id }: Run, untilInput: boolean): AsyncGenerator<StreamResponse, void, undefined> {
     const messages: StoredStep[] = [];
     let updates: TaskUpdates | undefined;
@@ -33,8 +33,8 @@ export class TaskStream {
 }
 
 /**
- * Converts the events of a run after the snapshot. A piece may arrive before this replica has read that the run works: it then waits
- * for that state, so that all subscribers get the events in the same order.
+ * Converts the events of a run after the snapshot. A piece may arrive before this replica has read the state `running`. Such a piece
+ * is kept until that state is read, so that all subscribers get the events in the same order.
  */
 export class TaskUpdates {
   private readonly path: TaskPath;

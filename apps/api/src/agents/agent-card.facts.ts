@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { claimFault, normaliseCapability } from '#rollcall/registry';
-import type { FieldError } from '../http/api.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import { validationFailed } from '../http/validation.error.js';
 
 /** What a registration takes from an A2A card. */
@@ -25,7 +25,7 @@ const LegacyCard = z.looseObject({ ...Common, url: z.url({ protocol: /^https?$/ 
 export function factsOfCard(card: Readonly<Record<string, unknown>>): CardFacts {
   const isLegacy = card['supportedInterfaces'] === undefined && card['url'] !== undefined;
   const read = (isLegacy ? LegacyCard : CurrentCard).safeParse(card);
-  if (!read.success) throw validationFailed(read.error.issues.map(toFieldError));
+  if (!read.success) throw schemaFailed(read.error, { prefix: 'agentCard' });
   const { name, version, skills, supportedInterfaces, url } = read.data as z.infer<typeof CurrentCard> & {
     url?: string;
   };
@@ -43,9 +43,4 @@ function capabilitiesOf(skills: readonly z.infer<typeof Skill>[]): string[] {
   if (claims.size > 0) return [...claims.values()].slice(0, MAX_CAPABILITIES);
   const message = 'agentCard.skills: no id and no tag is a valid capability. Send capabilities';
   throw validationFailed([{ field: 'agentCard.skills', message }]);
-}
-
-function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
-  const field = ['agentCard', ...path.map(String)].join('.');
-  return { field, message: `${field}: ${message}` };
 }

@@ -19,7 +19,7 @@ export class AgentRegistrations {
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
-  /** Reads the card and checks the endpoint before a transaction opens. The effect registers the agent. */
+  /** Reads the card and checks the endpoint. The returned effect registers the agent, so that the slow work is not in its transaction. */
   async prepare(body: RegisterBody, caller: Principal): Promise<Effect<RegistrationView>> {
     const complete = await this.reader.complete(body);
     return new Effect(async () => await this.join(complete, caller));

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
+import { AgentLookup } from './agent.lookup.js';
 import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
 import { AgentQueries } from './agent.queries.js';
 import { AgentRegistrations } from './agent.registrations.js';
@@ -41,6 +42,7 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     LivenessMetrics,
     ContractQueries,
     QueryReader,
+    AgentLookup,
     AgentQueries,
     AgentRegistrations,
     RegistrationBatchReader,
@@ -52,6 +54,13 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     AgentsGateway,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
   ],
-  exports: [AgentQueries, AgentRegistrations, RegistrationBatchReader, RegistrationBatchWriter, RemoteDocuments],
+  exports: [
+    AgentLookup,
+    AgentQueries,
+    AgentRegistrations,
+    RegistrationBatchReader,
+    RegistrationBatchWriter,
+    RemoteDocuments,
+  ],
 })
 export class AgentsModule {}

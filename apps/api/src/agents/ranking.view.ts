@@ -102,7 +102,7 @@ class RankedContractView {
   state: ContractState;
   @ApiProperty({ type: String, nullable: true, example: 'builder-01', description: 'The agent that has the award.' })
   winner: string | null;
-  @ApiProperty({ enum: EXPIRY_REASONS, nullable: true, example: null, description: 'Why nobody has won.' })
+  @ApiProperty({ enum: EXPIRY_REASONS, nullable: true, example: null, description: 'Why no agent has won.' })
   expiryReason: ExpiryReason | null;
 }
 

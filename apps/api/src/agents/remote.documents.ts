@@ -9,14 +9,15 @@ const NO_RESPONSE: ReadonlySet<string> = new Set(['EGRESS_UNREACHABLE', 'EGRESS_
 
 export interface RemoteDocument {
   readonly url: string;
-  /** The field of the request that has the URL, and what it leads to, for errors. */
+  /** The field of the request that contains the URL. Errors name it. */
   readonly field: string;
+  /** The kind of the document. Errors name it. */
   readonly what: 'card' | 'catalog' | 'server.json';
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-/** Reads JSON documents from URLs that a caller chose: with the egress rules, a limit for size and time, and the limits of requests. */
+/** Reads JSON documents from URLs that a caller chose. The egress rules, the limits of request bodies and a time limit apply. */
 @Injectable()
 export class RemoteDocuments {
   constructor(
@@ -24,7 +25,7 @@ export class RemoteDocuments {
     private readonly endpoints: EndpointCheck,
   ) {}
 
-  /** A document that cannot be used is a fault of the request, which names the field. */
+  /** Rejects with VALIDATION_FAILED, which names the field, if the document cannot be used. */
   async read(document: RemoteDocument): Promise<Record<string, unknown>> {
     const url = await this.endpoints.check(document.url);
     const value = parsed(await this.bytes(url, document), document);

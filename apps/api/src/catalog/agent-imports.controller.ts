@@ -37,11 +37,11 @@ export class AgentImportsController {
     operationId: 'agents.import',
     summary: 'Register the agents of a catalog',
     description:
-      'Registers the A2A cards in a document of ARD or AI Catalog, up to 1,000 entries with those of nested catalogs. The identifier of an ' +
-      'entry is the agentId. A wrong entry does not affect the others. Like all agents, imported agents need heartbeats.',
+      'Registers the A2A cards in a document of ARD or AI Catalog: at most 1,000 entries, including those of nested catalogs. The ' +
+      'identifier of an entry is the agentId. An invalid entry does not affect the others. Like all agents, imported agents need heartbeats.',
   })
   @ApiBody({ type: AgentImportBody, examples: AGENT_IMPORT_EXAMPLES })
-  @ApiOkResponse({ type: AgentImportView, description: 'What became of each entry.' })
+  @ApiOkResponse({ type: AgentImportView, description: 'The result of each entry.' })
   @Problems('EGRESS_DENIED')
   async import(
     @Body() body: AgentImportBody,

@@ -38,7 +38,8 @@ export class AgentImportBody {
   @ApiPropertyOptional({
     default: false,
     example: true,
-    description: 'Replace live agents of an earlier import. Without it, an agent that is live already is rejected.',
+    description:
+      'Replace live agents with the same ids. Without it, the entry of an agent that is already live is rejected.',
   })
   @IsOptional()
   @IsIn([true, false])
@@ -57,7 +58,7 @@ export class ImportedEntryView {
   identifier: string | null;
   @ApiProperty({
     enum: OUTCOMES,
-    description: '`skipped`: the entry is no agent, such as an MCP server.',
+    description: '`skipped`: the entry is not an agent, but for example an MCP server.',
   })
   outcome: (typeof OUTCOMES)[number];
   @ApiPropertyOptional({
@@ -74,9 +75,9 @@ export class AgentImportView {
   registered: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries with a fault.' })
   rejected: number;
-  @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries that are no agents.' })
+  @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries that are not agents.' })
   skipped: number;
-  @ApiProperty({ type: [ImportedEntryView], description: 'The entries, with those of nested catalogs.' })
+  @ApiProperty({ type: [ImportedEntryView], description: 'The entries, including those of nested catalogs.' })
   entries: ImportedEntryView[];
 }
 

@@ -12,13 +12,13 @@ import { Limits } from '../http/route.limits.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { ArdRegistry, type Facet } from './ard.registry.js';
 import { readExplore, readList, readSearch } from './ard.requests.js';
-import { invalid } from './ard.terms.js';
 import { toArdEntry, toArdResult } from './ard.views.js';
 import { ardErrors } from './catalog.errors.js';
 import { isIdentifier } from './catalog.names.js';
 import { sendDocument } from './document.reply.js';
 import { ARD_BASE } from './own.entries.js';
 import { PublicCatalog } from './public.catalog.js';
+import { invalid } from './request.reader.js';
 
 /** The registry of ARD 0.91 (see docs/catalogs.md). All its entries are public. */
 @ApiExcludeController()
@@ -66,14 +66,14 @@ export class ArdController {
     sendDocument(reply, { body: toArdEntry(entry) });
   }
 
-  /** The card of a public agent, without a credential. To call the agent, a client needs one. */
+  /** Returns the card of a public agent without a credential. To call the agent, a client needs a credential. */
   @Get('agents/:identifier/agent-card.json')
   async card(@Param('identifier') identifier: string, @Res() reply: FastifyReply): Promise<void> {
     const { agents } = await this.catalog.current();
     const found = agents.find(({ entry }) => entry.identifier === checked(identifier));
     if (!found) throw new AgentNotFoundError(identifier);
     const { namespace, agentId } = found.agent.record;
-    const { card } = await this.agents.find(namespace, agentId);
+    const { card } = await this.agents.get(namespace, agentId);
     const tagged = { card: AgentCard.toJSON(card), keys: await this.signer.keyIds() };
     sendDocument(reply, { body: await this.signer.sign(card), tagged });
   }

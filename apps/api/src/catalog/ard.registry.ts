@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { TextQuery } from '#rollcall/registry';
 import type { ArdQuery, ExploreRequest, ListRequest, SearchRequest } from './ard.requests.js';
-import { ArdTerms, invalid } from './ard.terms.js';
+import { ArdTerms } from './ard.terms.js';
 import type { CatalogEntry } from './catalog.entry.js';
 import { type EntryPage, pageOf } from './entry.pages.js';
 import { listFilter } from './list.filter.js';
 import { PublicCatalog } from './public.catalog.js';
+import { invalid } from './request.reader.js';
 
 export interface ScoredEntry {
   readonly entry: CatalogEntry;
@@ -25,7 +26,7 @@ const ORDERS: Readonly<Record<string, (entry: CatalogEntry) => string>> = {
 };
 const ORDER = /^(\w{1,40})(?: (ASC|DESC))?$/;
 
-/** The registry of ARD over the public catalog. It has no upstream registries, so every search covers its own entries only. */
+/** The registry of ARD over the public catalog. It has no upstream registries, so a search covers only its own entries. */
 @Injectable()
 export class ArdRegistry {
   constructor(private readonly catalog: PublicCatalog) {}
@@ -34,7 +35,7 @@ export class ArdRegistry {
     return (await this.catalog.current()).byIdentifier.get(identifier);
   }
 
-  /** By relevance. Of equally relevant entries, those to which a query would route now come first. */
+  /** Orders the entries by relevance. Of equally relevant entries, the routable ones come first. */
   async search({ query, pageSize, pageToken }: SearchRequest): Promise<EntryPage<ScoredEntry>> {
     const found = (await this.matches(query)).map((value) => ({
       key: String(200 - value.score) + (value.entry.live['routable'] === false ? 'b' : 'a'),
@@ -74,7 +75,7 @@ export class ArdRegistry {
     return [...(await this.catalog.current()).byIdentifier.values()];
   }
 
-  /** The entries that satisfy the filter and contain a word of the text. The same entries are searched and explored. */
+  /** The entries that satisfy the filter and contain a word of the text. `search` and `explore` use the same rule. */
   private async matches({ '@context': context, text, filter = {} }: ArdQuery): Promise<ScoredEntry[]> {
     const terms = new ArdTerms(context);
     const conditions = Object.entries(filter).map(([path, accepted]) => ({ values: terms.reader(path), accepted }));

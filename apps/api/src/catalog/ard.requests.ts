@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { invalid } from './ard.terms.js';
+import { MAX_PAGE_SIZE, PageSizeSchema, readRequest } from './request.reader.js';
 
-const MAX_PAGE_SIZE = 100;
 const MAX_FILTERS = 16;
 const MAX_VALUES = 100;
 const MAX_FACETS = 16;
@@ -38,16 +37,10 @@ const ExploreRequest = z.strictObject({
   }),
 });
 
-const PageSize = z
-  .string()
-  .regex(/^\d{1,3}$/)
-  .transform(Number)
-  .pipe(z.int().min(1).max(MAX_PAGE_SIZE));
-
 const ListRequest = z.strictObject({
   filter: z.string().max(2_000).default(''),
   orderBy: z.string().max(100).default('identifier'),
-  pageSize: PageSize.default(20),
+  pageSize: PageSizeSchema.default(20),
   pageToken: PageToken,
 });
 
@@ -56,14 +49,6 @@ export type SearchRequest = z.output<typeof SearchRequest>;
 export type ExploreRequest = z.output<typeof ExploreRequest>;
 export type ListRequest = z.output<typeof ListRequest>;
 
-export const readSearch = (body: unknown): SearchRequest => read(SearchRequest, body);
-export const readExplore = (body: unknown): ExploreRequest => read(ExploreRequest, body);
-export const readList = (query: unknown): ListRequest => read(ListRequest, query);
-
-/** Rejects an invalid request with all its faults. */
-function read<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const faults = result.error.issues.map(({ path, message }) => `${path.join('.') || 'body'}: ${message}`);
-  throw invalid(faults.join('; ').slice(0, 1_000));
-}
+export const readSearch = (body: unknown): SearchRequest => readRequest(SearchRequest, body);
+export const readExplore = (body: unknown): ExploreRequest => readRequest(ExploreRequest, body);
+export const readList = (query: unknown): ListRequest => readRequest(ListRequest, query);

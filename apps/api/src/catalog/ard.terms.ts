@@ -1,11 +1,11 @@
-import { ApiError } from '../http/api.error.js';
 import type { CatalogEntry } from './catalog.entry.js';
 import { publisherOf } from './catalog.names.js';
+import { invalid } from './request.reader.js';
 
 const ARD_TERMS = 'https://agenticresourcediscovery.org/ns#';
 /** The namespace of the live facts. */
 export const ROLLCALL_TERMS = 'urn:rollcall:catalog:v1:';
-/** Derived from the identifier; not a term. */
+/** Not a term of ARD: its value is derived from the identifier. */
 const PUBLISHER = 'publisher';
 const MAX_PREFIXES = 64;
 
@@ -40,8 +40,8 @@ const LIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads the term paths of filters and facets. As in entries, a term is an IRI: a query may use any prefix that its `@context` binds,
- * and remote contexts are never fetched.
+ * Reads the paths of terms in filters and facets. As in entries, a term is an IRI. A query may use any prefix that its `@context`
+ * binds. Remote contexts are never fetched.
  */
 export class ArdTerms {
   private readonly prefixes = new Map<string, string>([['rollcall', ROLLCALL_TERMS]]);
@@ -50,7 +50,7 @@ export class ArdTerms {
     for (const layer of [context].flat()) this.add(layer);
   }
 
-  /** How to read the values of a term in an entry. Rejects a term that no entry can have. */
+  /** Returns a function that reads the values of a term in an entry. Rejects a term that no entry can have. */
   reader(path: string): (entry: CatalogEntry) => Values {
     if (path === PUBLISHER) return ({ identifier }) => [publisherOf(identifier)];
     const iri = this.expand(path);
@@ -84,8 +84,4 @@ export class ArdTerms {
       this.prefixes.set(prefix, iri);
     }
   }
-}
-
-export function invalid(message: string): ApiError {
-  return new ApiError('MALFORMED_REQUEST', message);
 }

@@ -9,13 +9,13 @@ import type { AgentImportBody } from './agent-imports.dto.js';
 import type { Artifact, CardEntry } from './catalog.document.js';
 import { type FlatEntry, ForeignCatalogs } from './foreign.catalogs.js';
 
-/** An entry of a catalog, and the registration that it becomes. Without an item, it is no agent. */
+/** An entry of a catalog, and its registration. An entry without an item is not an agent. */
 export interface CatalogAgent {
   readonly identifier: string | null;
   readonly item?: BatchItem;
 }
 
-/** Less than the time limit of a request. */
+/** The time limit of an import. It is shorter than the time limit of a request. */
 const TOTAL_MS = 10_000;
 const CONCURRENT_CARDS = 8;
 

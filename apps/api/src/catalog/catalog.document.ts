@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { FieldError } from '../http/api.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import { validationFailed } from '../http/validation.error.js';
 
-/** A document of ARD or AI Catalog. Both have entries, and other members do not matter here. */
+/** A document of ARD or AI Catalog. Both have entries; all other members are ignored. */
 const Document = z.looseObject({ entries: z.array(z.unknown()) });
 
 const Entry = z
@@ -46,7 +46,7 @@ export type ForeignEntry = CardEntry | NestedCatalog | OtherEntry | InvalidEntry
 export function entriesOf(document: unknown, field: string): ForeignEntry[] {
   const read = Document.safeParse(document);
   if (read.success) return read.data.entries.map((entry, index) => toEntry(entry, `entries.${index}`));
-  const message = `${field}: the document is no catalog of ARD or AI Catalog: it has no list of entries`;
+  const message = `${field}: the document is not a catalog of ARD or AI Catalog, because it has no list of entries`;
   throw validationFailed([{ field, message }]);
 }
 
@@ -54,11 +54,10 @@ function toEntry(value: unknown, field: string): ForeignEntry {
   const read = Entry.safeParse(value);
   if (!read.success) {
     const identifier = (value as { identifier?: unknown } | null)?.identifier;
-    const faults = read.error.issues.map((issue) => toFault(issue, field));
     return {
       kind: 'invalid',
       identifier: typeof identifier === 'string' ? identifier.slice(0, 300) : null,
-      error: validationFailed(faults),
+      error: schemaFailed(read.error, { prefix: field }),
     };
   }
   const { identifier, type, url, data } = read.data;
@@ -71,9 +70,4 @@ function kindOf(type: string): 'card' | 'catalog' | undefined {
   const bare = type.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (CARDS.has(bare)) return 'card';
   return CATALOGS.has(bare) ? 'catalog' : undefined;
-}
-
-function toFault({ path, message }: z.core.$ZodIssue, entry: string): FieldError {
-  const field = [entry, ...path.map(String)].join('.');
-  return { field, message: `${field}: ${message}` };
 }

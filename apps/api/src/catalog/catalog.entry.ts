@@ -2,10 +2,9 @@ import type { LabelledAgent, SearchableWords } from '#rollcall/registry';
 import { examplesIn, queriesFor } from './representative.queries.js';
 
 export const A2A_CARD = 'application/a2a-agent-card+json';
-export const SERVER_CARD = 'application/mcp-server-card+json';
 export const REGISTRY = 'application/ai-registry+json';
 
-/** What only a live registry knows. The key is the term in the namespace of Rollcall. */
+/** Facts that only a live registry knows. The keys are terms in the namespace of Rollcall. */
 export type LiveFacts = Readonly<Record<string, string | number | boolean>>;
 
 /** Something that a client can find: an agent of the registry, or Rollcall itself. All documents are views of entries. */
@@ -26,7 +25,7 @@ export interface CatalogEntry {
   readonly words: SearchableWords;
 }
 
-/** Everything about an entry except what is computed from it. */
+/** An entry without the fields that are computed from the others. */
 export type EntryFacts = Omit<CatalogEntry, 'words'>;
 
 /** An agent of the registry as an entry. Its endpoint, owner, budget and labels are not public. */

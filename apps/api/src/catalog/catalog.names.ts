@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 
-/** What an identifier of an agent depends on. */
+/** The facts that determine the identifier of an agent. */
 export interface NamedAgent {
   readonly namespace: string;
   readonly agentId: string;
@@ -9,7 +9,7 @@ export interface NamedAgent {
 
 const IDENTIFIER = /^urn:air:[A-Za-z0-9.-]+(?::[A-Za-z0-9._-]+)+$/;
 const MAX_IDENTIFIER_LENGTH = 300;
-/** An agentId that can be one segment of an identifier. Others have colons. */
+/** Matches an agentId that can be one segment of an identifier. Any other agentId contains colons. */
 const SEGMENT = /^[A-Za-z0-9._-]+$/;
 const HASH_LENGTH = 16;
 
@@ -23,7 +23,7 @@ export function publisherOf(identifier: string): string {
   return identifier.split(':')[2] ?? '';
 }
 
-/** The host of a URL as a publisher. An address of IPv6 cannot be part of an identifier. */
+/** The host of a URL as a publisher. An IPv6 address cannot be part of an identifier, so it becomes `localhost`. */
 export function publisherAt(url: string): string {
   const { hostname } = new URL(url);
   return /^[A-Za-z0-9.-]+$/.test(hostname) ? hostname : 'localhost';
@@ -31,8 +31,8 @@ export function publisherAt(url: string): string {
 
 /**
  * The names of catalog entries. This is the only place that creates them, because the grammar of identifiers is still changing. Two
- * agents never have the same name: another namespace than the default one is part of the kind, and an agentId with colons has a hash
- * as a further segment.
+ * agents never have the same name: a namespace other than `default` is part of the kind, and for an agentId with colons, a hash is
+ * added as a further segment.
  */
 export class CatalogNames {
   constructor(readonly publisher: string) {}

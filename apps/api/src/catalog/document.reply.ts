@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import { JSON_TYPE } from '../http/json-type.js';
 
-/** Health and load change all the time, so a copy is used for a few seconds only. */
+/** Health and load change all the time, so caches may keep a copy only for a few seconds. */
 const CACHE = 'public, max-age=5';
 
 export interface Document {
   readonly body: object;
-  /** What the tag depends on, if it is not the body. A signature differs each time. */
+  /** The value that the `ETag` is computed from, if it is not the body: a signature differs each time. */
   readonly tagged?: object;
   readonly type?: string;
 }
 
-/** Sends a public document: any web page may read it, and a client that has it already gets 304. */
+/** Sends a public document. Any web page may read it. A client that already has this version gets 304. */
 export function sendDocument(reply: FastifyReply, { body, tagged = body, type = JSON_TYPE }: Document): void {
   const hash = createHash('sha256').update(JSON.stringify(tagged)).digest('base64url').slice(0, 27);
   const etag = `"${hash}"`;

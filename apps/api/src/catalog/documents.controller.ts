@@ -10,7 +10,7 @@ import { sendDocument } from './document.reply.js';
 import { ARD_BASE, ownFacts } from './own.entries.js';
 import { PublicCatalog } from './public.catalog.js';
 
-/** These documents have no pages. The registry lists the other entries. */
+/** These documents have no pages, so further entries are only in the registry. */
 const MAX_ENTRIES = 1_000;
 
 /** The catalogs at their well-known paths, and the description of the registry. */

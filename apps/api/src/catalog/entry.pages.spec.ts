@@ -16,7 +16,7 @@ describe('pages of entries', () => {
     expect(page({}, [])).toEqual({ items: [] });
   });
 
-  it('an element that leaves or joins between two pages neither repeats nor hides another', () => {
+  it('an element that is added or removed between two pages does not repeat or hide another one', () => {
     const { pageToken } = page();
     const changed = [...all.filter(({ name }) => name !== 'b'), { key: '0', name: 'e', value: 'e' }];
     expect(page({ pageToken }, changed).items).toEqual(['c', 'd']);

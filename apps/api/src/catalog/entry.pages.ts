@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { invalid } from './ard.terms.js';
+import { invalid } from './request.reader.js';
 
 /** An element and its place in an order: by key, and then by name. */
 export interface Ordered<T> {
@@ -15,7 +15,7 @@ export interface EntryPage<T> {
 }
 
 export interface PageRequest {
-  /** What the order depends on. A token is valid only for the same request. */
+  /** The parameters that determine the items and their order. A token is valid only for the same request. */
   readonly request: unknown;
   readonly pageSize: number;
   readonly pageToken?: string;
@@ -25,8 +25,8 @@ export interface PageRequest {
 type Position = readonly [key: string, name: string];
 
 /**
- * One page of elements. A token contains the position of the last element, so elements that come and go between two pages neither
- * repeat nor hide others. A forged token only selects another position.
+ * Returns one page. A token contains the position of the last element. So if elements are added or removed between two pages, no
+ * other element is repeated or left out. A forged token only selects another position.
  */
 export function pageOf<T>(all: readonly Ordered<T>[], page: PageRequest): EntryPage<T> {
   const { request, pageSize, pageToken, descending = false } = page;

@@ -12,7 +12,7 @@ export interface CatalogSource {
   readonly catalog?: Record<string, unknown>;
 }
 
-/** The entries of a catalog and of the catalogs in it, except nested catalogs themselves. */
+/** An entry of a catalog or of a nested catalog that is not itself a catalog. */
 export type FlatEntry = Exclude<ForeignEntry, NestedCatalog>;
 
 interface Walk {

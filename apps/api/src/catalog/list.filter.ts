@@ -1,21 +1,21 @@
 import type { CatalogEntry } from './catalog.entry.js';
 import { publisherOf } from './catalog.names.js';
-import { invalid } from './ard.terms.js';
+import { invalid } from './request.reader.js';
 
 type Condition = (entry: CatalogEntry) => boolean;
 
 const CONDITION = /^(\w{1,40}) ?(=|>) ?'([^']{0,1000})'$/;
 
-/** Case-insensitive parts of names, and exact types and publishers; several values are separated by commas. */
+/** Whether an entry matches one value: its name contains the value in any case, or its type or publisher is the value. */
 const EQUAL: Readonly<Record<string, (entry: CatalogEntry, value: string) => boolean>> = {
   displayName: ({ displayName }, value) => displayName.toLowerCase().includes(value.toLowerCase()),
   type: ({ type }, value) => type === value,
   publisherId: ({ identifier }, value) => publisherOf(identifier) === value,
 };
-/** Both are the time of the registration. */
+/** Both fields compare with the time of the registration. */
 const AFTER: ReadonlySet<string> = new Set(['createdAfter', 'updatedAfter']);
 
-/** Reads the filter of a list: `type = 'application/a2a-agent-card+json' AND updatedAfter > '2026-01-01'`. */
+/** Reads the filter of a list: `type = 'application/json,text/plain' AND updatedAfter > '2026-01-01'`. Commas separate alternatives. */
 export function listFilter(text: string): Condition {
   if (text.trim() === '') return () => true;
   const conditions = text

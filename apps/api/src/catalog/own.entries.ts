@@ -1,6 +1,7 @@
 import type { PublicUrl } from '../a2a/public.url.js';
+import { SERVER_CARD_TYPE } from '../mcp/server.card.js';
 import { VERSION } from '../version.js';
-import { A2A_CARD, type EntryFacts, REGISTRY, SERVER_CARD } from './catalog.entry.js';
+import { A2A_CARD, type EntryFacts, REGISTRY } from './catalog.entry.js';
 import type { CatalogNames } from './catalog.names.js';
 
 /** The base URL of the registry of ARD. */
@@ -37,7 +38,7 @@ export function ownFacts(names: CatalogNames, urls: PublicUrl): EntryFacts[] {
       ...common,
       identifier: names.identifierOf('mcp', OWN_NAME),
       displayName: 'Rollcall MCP server',
-      type: SERVER_CARD,
+      type: SERVER_CARD_TYPE,
       url: urls.of(`${MCP_PATH}/server-card`),
       description: `${ABOUT} Its MCP tools find agents, run them and answer their questions.`,
       tags: ['mcp', 'agents'],

@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
 import { type LabelledAgent, searchableWords } from '#rollcall/registry';
-import { descriptionOf } from '../a2a/a2a.agent.js';
 import { PublicUrl } from '../a2a/public.url.js';
+import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { agentFacts, type CatalogEntry, type EntryFacts } from './catalog.entry.js';
@@ -17,7 +17,7 @@ export interface PublicAgent {
   readonly entry: CatalogEntry;
 }
 
-/** What the catalogs list at one time. */
+/** The content of the catalogs at one time. */
 export interface CatalogState {
   readonly names: CatalogNames;
   /** Rollcall itself. Empty if the catalogs are off. */
@@ -27,7 +27,7 @@ export interface CatalogState {
   readonly byIdentifier: ReadonlyMap<string, CatalogEntry>;
 }
 
-/** Requests without a credential share one projection, so that they cannot make it expensive. */
+/** Requests within this time share one projection, so that many requests without a credential cost no more than one. */
 const KEPT_MS = 1_000;
 const MAX_TEXTS = 20_000;
 
@@ -78,13 +78,13 @@ export class PublicCatalog {
     const key = `${namespace}/${definition}`;
     const known = this.descriptions.get(key);
     if (known !== undefined) return known;
-    const name = definition.split('@')[0] ?? '';
+    const name = definitionName(definition);
     const description = descriptionOf(record, await this.definitions.find({ namespace, name }));
     this.descriptions.set(key, description);
     return description;
   }
 
-  /** The words of a text that occurred before are not computed again. */
+  /** Computes the searchable words of an entry, or takes them from the cache. */
   private indexed(facts: EntryFacts): CatalogEntry {
     const { displayName: name, description, capabilities, tags } = facts;
     const key = JSON.stringify([name, description, capabilities]);

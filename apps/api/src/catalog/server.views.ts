@@ -1,4 +1,5 @@
 import type { PublicUrl } from '../a2a/public.url.js';
+import { AUTHORIZATION_HEADER } from '../mcp/server.card.js';
 import { VERSION } from '../version.js';
 import { MCP_PATH, OWN_NAME } from './own.entries.js';
 import type { CatalogState, PublicAgent } from './public.catalog.js';
@@ -7,14 +8,8 @@ const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server
 const REGISTRY_META = 'io.modelcontextprotocol.registry/official';
 const LIVE_META = 'rollcall/live';
 const MAX_TEXT = 100;
-/** For agents without a version. The name `latest` stands for the newest version. */
+/** The version of agents that declare none or `latest`, which means the newest version in this API. */
 const NO_VERSION = '0.0.0';
-const AUTHORIZATION = {
-  name: 'Authorization',
-  description: 'Bearer and an API key of Rollcall, or a JWT.',
-  isRequired: true,
-  isSecret: true,
-};
 
 /** A `server.json` and what the registry adds to it. */
 export interface ServerView {
@@ -68,7 +63,7 @@ function toServer({ name, title, description, version, url, publishedAt, live }:
       title: shortened(title),
       description: shortened(description),
       version,
-      remotes: [{ type: 'streamable-http', url, headers: [AUTHORIZATION] }],
+      remotes: [{ type: 'streamable-http', url, headers: [AUTHORIZATION_HEADER] }],
     },
     _meta: { [REGISTRY_META]: { status: 'active', ...times, isLatest: true }, ...(live && { [LIVE_META]: live }) },
   };

@@ -6,24 +6,19 @@ import { AgentNotFoundError } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/public.url.js';
 import { Public } from '../auth/route.access.js';
 import { routeConfig } from '../http/route.config.js';
-import { invalid } from './ard.terms.js';
 import { serverErrors } from './catalog.errors.js';
 import { sendDocument } from './document.reply.js';
 import { pageOf } from './entry.pages.js';
 import { PublicCatalog } from './public.catalog.js';
+import { PageSizeSchema, readRequest } from './request.reader.js';
 import { type ServerView, serversOf } from './server.views.js';
 
 const LATEST = 'latest';
 
-/** Unknown parameters are ignored: clients send those of other registries, too. */
+/** Unknown parameters are ignored, because clients also send parameters of other registries. */
 const ListQuery = z.object({
   cursor: z.string().max(2_000).default(''),
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/)
-    .transform(Number)
-    .pipe(z.int().min(1).max(100))
-    .default(30),
+  limit: PageSizeSchema.default(30),
   search: z.string().max(200).default(''),
   updated_since: z.iso.datetime({ offset: true }).optional(),
   version: z.string().max(255).default(LATEST),
@@ -42,11 +37,7 @@ export class ServersController {
 
   @Get()
   async list(@Res() reply: FastifyReply): Promise<void> {
-    const read = ListQuery.safeParse(reply.request.query);
-    if (!read.success) {
-      throw invalid(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
-    }
-    const { cursor, limit: pageSize, ...filter } = read.data;
+    const { cursor, limit: pageSize, ...filter } = readRequest(ListQuery, reply.request.query);
     const found = (await this.servers()).filter((server) => matches(server, filter));
     const ordered = found.map((value) => ({ key: '', name: value.server.name, value }));
     const page = pageOf(ordered, {

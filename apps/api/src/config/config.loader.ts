@@ -50,7 +50,7 @@ export function environmentSecrets(environment: Environment, folder: string): Se
   return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
-/** Variables for clients, which may be set in the same shell. */
+/** Variables that clients read. They may be set in the shell that starts the server. */
 const OF_CLIENTS = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
 
 /** Variables that begin with ROLLCALL_ and are not settings, usually because of a typing error. */

@@ -72,15 +72,19 @@ export class ContractView {
   @ApiProperty({ example: 'default', description: 'The namespace.' }) namespace: string;
   @ApiProperty({ enum: CONTRACT_STATES, example: 'announced', description: 'The state of the auction.' })
   state: Contract['state'];
-  @ApiProperty({ type: [String], example: ['build'], description: 'What the agents must be capable of.' })
+  @ApiProperty({ type: [String], example: ['build'], description: 'The capabilities that the agents must have.' })
   capabilities: string[];
-  @ApiProperty({ example: 'Build the branch main.', description: 'What the winner shall do.' }) task: string;
-  @ApiProperty({ ...ANY_OBJECT, example: { price: 100_000, etaMs: null }, description: 'Null is no limit.' })
+  @ApiProperty({ example: 'Build the branch main.', description: 'The task for the winner.' }) task: string;
+  @ApiProperty({
+    ...ANY_OBJECT,
+    example: { price: 100_000, etaMs: null },
+    description: 'The limits of the bids. Null means no limit.',
+  })
   limits: object;
   @ApiProperty({
     ...ANY_OBJECT,
     example: { tokens: 0, microUsd: null },
-    description: 'What the award reserves. `microUsd` null: the price of the winning bid.',
+    description: 'What the award reserves. If `microUsd` is null, the award reserves the price of the winning bid.',
   })
   reserve: object;
   @ApiProperty({ example: 'weighted', description: 'The rule that scores the bids.' }) scoring: string;
@@ -111,7 +115,7 @@ export class ContractView {
   run: boolean;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The run of the winner.' })
   runId: string | null;
-  @ApiProperty({ type: ContractOutcomeView, nullable: true, description: 'What the work really cost and took.' })
+  @ApiProperty({ type: ContractOutcomeView, nullable: true, description: 'The actual cost and time of the work.' })
   outcome: ContractOutcomeView | null;
 }
 

@@ -36,7 +36,7 @@ export class DefinitionImportsController {
       '4 MB of unpacked data. Definitions that the files do not contain are not removed.',
   })
   @ApiBody({ type: ImportBody, examples: IMPORT_EXAMPLES })
-  @ApiOkResponse({ type: ImportReportView, description: 'What became of each file.' })
+  @ApiOkResponse({ type: ImportReportView, description: 'The result of each file.' })
   @Problems('ARCHIVE_INVALID', 'DEFINITION_IMPORT_TOO_LARGE')
   async import(
     @Body() body: unknown,

@@ -37,7 +37,7 @@ export class InFlight {
 
   /**
    * Responds to the requests that reached the limit, and returns their number. The time in which the client sends its body does not
-   * count, because it has its own limit.
+   * count, because sending has its own time limit.
    */
   answerOverdue(now: number): number {
     let answered = 0;

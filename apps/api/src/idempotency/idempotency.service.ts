@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Database, DatabaseBusyError, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import type { Principal } from '../auth/principal.js';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
@@ -125,8 +126,28 @@ function keyed(callerId: string, key: string, request: FastifyRequest): KeyedReq
   return { callerId, key, content, secret: secretOf(request) };
 }
 
+/** A request of another protocol than REST. A repetition has the same caller, key and content. */
+export interface ProtocolRequest {
+  /** Separates the keys of the protocols. */
+  protocol: 'a2a' | 'mcp';
+  caller: Pick<Principal, 'id'>;
+  request: FastifyRequest;
+  /** The id that the client has chosen. It may contain any characters. */
+  key: string;
+  content: unknown;
+}
+
+export function keyedRequest({ protocol, caller, request, key, content }: ProtocolRequest): KeyedRequest {
+  return {
+    callerId: caller.id,
+    key: `${protocol}:${sha256(key).toString('hex')}`,
+    content: JSON.stringify(content),
+    secret: secretOf(request),
+  };
+}
+
 /** The secret of the credential of a request. */
-export function secretOf({ headers }: FastifyRequest): string {
+function secretOf({ headers }: FastifyRequest): string {
   return headers.authorization?.split(' ').at(-1) ?? '';
 }
 

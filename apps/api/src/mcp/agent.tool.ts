@@ -11,7 +11,9 @@ import { toOutcome } from './run.outcome.js';
 const INPUT = z.strictObject({
   input: TEXT.optional().describe('What the agent shall do, or your answer to its question.'),
   ...MESSAGE,
-  runId: RUN_ID.optional().describe('Continues a run: with input or decision it answers, without both it waits.'),
+  runId: RUN_ID.optional().describe(
+    'Continues this run. With input or decision, the call answers the run; without them, it waits for the run.',
+  ),
   decision: DECISION.optional(),
   ...CONVERSATION,
   ...LIMITS,
@@ -19,7 +21,7 @@ const INPUT = z.strictObject({
   ...WAIT,
 });
 
-/** One agent as one tool, which starts runs, waits for them and answers them. */
+/** Creates the tool for one agent. The tool starts runs, waits for them and answers their questions. */
 @Injectable()
 export class AgentTool {
   constructor(private readonly actions: RunActions) {}

@@ -22,10 +22,10 @@ const QUERY = z.strictObject({
   prefer: z.string().min(1).max(50).optional().describe('The order: cheapest, fastest, round-robin or least-loaded.'),
   fuzzy: z.boolean().optional().describe('Accept capabilities with a similar spelling.'),
   limit: z.number().int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT).describe('How many agents to return.'),
-  explain: z.boolean().default(true).describe('Also return why other agents are excluded.'),
+  explain: z.boolean().default(true).describe('Also return the reasons why other agents are excluded.'),
 });
 
-/** The tools for agents. */
+/** The tools that find and describe agents. */
 @Injectable()
 export class AgentTools {
   constructor(
@@ -73,12 +73,12 @@ export class AgentTools {
     const { capabilities: all, any, none, ...rest } = input;
     const query = { namespace, capabilities: { all, any, none }, ...rest };
     const { candidates, ...ranking } = this.ranker.rank(query, this.clock.now());
-    return { agents: candidates.map(toFound), ...ranking };
+    return { agents: candidates.map(toMatch), ...ranking };
   }
 }
 
-/** What a model needs for its choice. */
-function toFound({ rank, score, marks, reasons, agent }: RankedCandidate): object {
+/** The facts that a model needs to choose an agent. */
+function toMatch({ rank, score, marks, reasons, agent }: RankedCandidate): object {
   const { agentId, name, capabilities, status } = agent;
   return { rank, agentId, name, capabilities, status, score, marks, reasons };
 }

@@ -20,7 +20,7 @@ const QUERY = z.strictObject({
   cursor: z.string().max(500).optional().describe('The nextCursor of the previous result.'),
 });
 
-/** The tool for budgets. */
+/** The tool that lists budgets. */
 @Injectable()
 export class BudgetTools {
   constructor(

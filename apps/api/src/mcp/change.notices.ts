@@ -2,24 +2,24 @@ import type { ServerEvent } from '@modelcontextprotocol/server';
 import type { RegistryEvent } from '#rollcall/platform';
 import { EVENTS } from '../events/event.catalog.js';
 import type { McpCall } from './mcp.call.js';
-import { taskUri } from './task.listening.js';
+import { taskUri } from './task.subscriptions.js';
 import { AGENTS, agentUri, EVENTS_PREFIX, runUri } from './resource.uris.js';
 
-/** What the client of a subscription wants to know. */
+/** The changes that a subscription selects. */
 export interface Interest {
   readonly call: McpCall;
-  /** The addresses of the resources that it named. */
+  /** The addresses of the resources that the client named. */
   readonly uris: ReadonlySet<string>;
 }
 
-/** The notifications for some events, each once. */
+/** Converts events to the notifications that the client wants. Equal notifications are sent once. */
 export function noticesOf(events: readonly RegistryEvent[], interest: Interest): ServerEvent[] {
   const { caller, agent } = interest.call;
   const visible = events.filter(({ namespace }) => namespace === caller.namespace);
   const notices = new Map<string, ServerEvent>();
   const add = (notice: ServerEvent): void => void notices.set(JSON.stringify(notice), notice);
   for (const event of visible) {
-    if (agent && isAbout(event, agent.agentId)) add({ kind: 'tools_list_changed' });
+    if (agent && changesTool(event, agent.agentId)) add({ kind: 'tools_list_changed' });
     if (event.type === 'agent.joined' || event.type === 'agent.left') add({ kind: 'resources_list_changed' });
     for (const uri of changedUris(event, interest)) add({ kind: 'resource_updated', uri });
   }
@@ -27,7 +27,7 @@ export function noticesOf(events: readonly RegistryEvent[], interest: Interest):
 }
 
 /** The tool of an agent changes with its description, which the agent or its definition declares. */
-function isAbout({ type, subject }: RegistryEvent, agentId: string): boolean {
+function changesTool({ type, subject }: RegistryEvent, agentId: string): boolean {
   return subject === agentId && (type === 'agent.updated' || type === 'agent.joined' || type.startsWith('definition.'));
 }
 

@@ -4,7 +4,7 @@ import type { FileInput } from './run.input.js';
 
 const OCTETS = 'application/octet-stream';
 const JSON_TYPE = 'application/json';
-/** The name of a file, for which images, sounds and embedded resources have no field. */
+/** The key of the file name in `_meta`, because images, sounds and embedded resources have no field for it. */
 export const FILENAME = 'rollcall/filename';
 
 /** Converts the parts of an answer. Each file keeps its bytes, its media type and its name. */

@@ -3,12 +3,12 @@ import type { ErrorFormat } from '../http/problem.reply.js';
 import type { Problem } from '../http/problem.js';
 import type { ErrorCode } from '../http/problem.table.js';
 
-/** The codes of JSON-RPC for errors that MCP does not name. */
+/** The JSON-RPC codes of errors for which MCP defines no code. */
 const SERVER_ERROR = -32_000;
 const INTERNAL_ERROR = -32_603;
 const CODES: Partial<Record<ErrorCode, number>> = { MALFORMED_JSON: -32_700, VALIDATION_FAILED: -32_602 };
 
-/** The facts of an error for a program. */
+/** The facts of an error that programs need. */
 export interface ErrorFacts {
   readonly code: string;
   readonly detail: string;
@@ -27,7 +27,7 @@ export function explanationOf({ detail, errors = [] }: ErrorFacts): string {
   return [detail, ...errors.map(({ message }) => `${message}.`)].join(' ');
 }
 
-/** Writes the errors that arise before the protocol, such as 401, as responses of JSON-RPC with their status. */
+/** Formats errors that occur before the SDK handles the request, such as 401, as JSON-RPC. The HTTP status does not change. */
 export const mcpErrors: ErrorFormat = (_error, problem) => {
   const { status, headers } = problem;
   const facts = errorFacts(problem);

@@ -6,8 +6,8 @@ import type { McpStream } from './mcp.stream.js';
 type Listener = (event: ServerEvent) => void;
 
 /**
- * The changes for one subscription, from the event feed of this replica. All replicas read the same log, so it does not matter which
- * of them holds the stream. While the client does not read, no events are read for it.
+ * Sends the changes of the event feed to one subscription. All replicas read the same log, so any replica can hold the stream. While
+ * the client does not read, no events are read for it.
  */
 export class FeedBus implements ServerEventBus {
   private stream?: McpStream;
@@ -22,7 +22,7 @@ export class FeedBus implements ServerEventBus {
     this.stream = stream;
   }
 
-  /** All events come from the feed. */
+  /** Does nothing, because all events come from the feed. */
   publish(): void {}
 
   subscribe(listener: Listener): () => void {

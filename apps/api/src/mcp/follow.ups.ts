@@ -1,15 +1,16 @@
 import type { McpCall } from './mcp.call.js';
 
-/** The tools that continue a run. */
+/** The names of the tools that continue a run. */
 export interface FollowUps {
-  /** Waits for the result. */
+  /** The tool that waits for the result. */
   readonly get: string;
+  /** The tool that answers questions. */
   readonly answer: string;
 }
 
 const MAX_NAME = 64;
 
-/** At the address of one agent, its tool does everything. */
+/** At the address of one agent, the tool of this agent does both. */
 export function followUpsOf({ agent }: McpCall): FollowUps {
   if (!agent) return { get: 'get_run', answer: 'answer_run' };
   const name = toolName(agent.agentId);

@@ -6,8 +6,8 @@ import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/api.error.js';
 
 /**
- * Rejects requests to another host name, and requests of web pages of other hosts. A page whose name is changed to the address of
- * this server (DNS rebinding) could otherwise call it from the browser of a user.
+ * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, a web page could change its DNS record to the address of this
+ * server (DNS rebinding), and call the server from the browser of a user.
  */
 @Injectable()
 export class HostGuard implements CanActivate {
@@ -23,9 +23,9 @@ export class HostGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { host, origin } = context.switchToHttp().getRequest<FastifyRequest>().headers;
     if (!validateHostHeader(host, this.hosts).ok)
-      throw rejected('Host', 'ROLLCALL_PUBLIC_URL, or allow the name with ROLLCALL_MCP_ALLOWED_HOSTS');
+      throw rejected('Host', 'Set ROLLCALL_PUBLIC_URL, or add the host name to ROLLCALL_MCP_ALLOWED_HOSTS.');
     if (!validateOriginHeader(origin, this.origins).ok)
-      throw rejected('Origin', 'ROLLCALL_MCP_ALLOWED_ORIGINS if pages of this host may call MCP');
+      throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_ORIGINS.');
     return true;
   }
 }
@@ -35,5 +35,5 @@ function bracketed(host: string): string {
 }
 
 function rejected(header: string, advice: string): ApiError {
-  return new ApiError('FORBIDDEN', `The ${header} of this request is not allowed. The operator sets ${advice}.`);
+  return new ApiError('FORBIDDEN', `The header ${header} of this request is not allowed. ${advice}`);
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { capabilitiesOf, type Definition, DefinitionsService, type RunTarget } from '#rollcall/agent-runtime';
-import { qualifiedId } from '#rollcall/platform';
-import { AgentNotFoundError, type AgentRecord, Directory, DirectoryFollower } from '#rollcall/registry';
+import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
+import type { AgentRecord } from '#rollcall/registry';
+import { AgentLookup, descriptionOf } from '../agents/agent.lookup.js';
 
 /** An agent that a client can run: a registered one, or a definition that Rollcall builds when a run needs it. */
 export interface McpAgent {
@@ -9,26 +9,19 @@ export interface McpAgent {
   readonly name: string;
   readonly description: string;
   readonly target: RunTarget;
-  /** What the client may know about it. */
+  /** The facts that the client may read. */
   readonly facts: Readonly<Record<string, unknown>>;
 }
 
+/** Finds the agents that MCP clients address. */
 @Injectable()
 export class McpAgents {
-  constructor(
-    private readonly directory: Directory,
-    private readonly follower: DirectoryFollower,
-    private readonly definitions: DefinitionsService,
-  ) {}
+  constructor(private readonly lookup: AgentLookup) {}
 
   /** Rejects with AGENT_NOT_FOUND. */
   async get(namespace: string, agentId: string): Promise<McpAgent> {
-    await this.follower.refresh();
-    const record = this.directory.find(qualifiedId(namespace, agentId))?.record;
-    const definition = await this.definitions.find({ namespace, name: nameOf(record?.definition) ?? agentId });
-    if (record) return registered(record, definition);
-    if (definition) return defined(definition);
-    throw new AgentNotFoundError(agentId);
+    const { record, definition } = await this.lookup.get(namespace, agentId);
+    return record ? registered(record, definition) : defined(definition);
   }
 }
 
@@ -49,15 +42,4 @@ function defined({ name, revision, content }: Definition): McpAgent {
     status: 'defined',
   };
   return { agentId: name, name, description, target: { definition: name }, facts };
-}
-
-function descriptionOf({ name, agentCard }: AgentRecord, definition: Definition | undefined): string {
-  const declared = agentCard?.['description'];
-  if (typeof declared === 'string' && declared.trim() !== '') return declared;
-  return definition?.content.description ?? `The agent ${name}, registered at Rollcall.`;
-}
-
-/** The name in `name@revision`. */
-function nameOf(definition: string | null | undefined): string | undefined {
-  return definition?.split('@')[0];
 }

@@ -40,7 +40,7 @@ export class McpController {
     const name = calledTool(request.body);
     if (name !== undefined) {
       this.tools.check(call, name);
-      this.inFlight.exempt(reply); // a tool waits for its run, and has its own limit
+      this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
     }
     await this.exchange.answer(reply, call);
   }

@@ -40,7 +40,7 @@ export class McpExchange {
       bus: subscription?.bus,
       maxSubscriptions: this.subscriptions.isFull ? 0 : 1,
       keepAliveMs: 0, // the connections send their own keep-alive messages
-      onerror: (error) => this.log.debug({ event: 'mcp.rejected', requestId: call.request.id, err: error }),
+      onerror: (error) => this.report('mcp.rejected', call, error),
     });
     const body = subscription ? subscription.body : call.request.body;
     const response = await handler.fetch(toWebRequest(call), body === undefined ? {} : { parsedBody: body });
@@ -57,11 +57,16 @@ export class McpExchange {
     const raw = beginSse(call.request, reply);
     if (!raw) return await body.cancel();
     const { buffer, slowAfter: slowAfterMs } = this.config.events;
-    const stream = new McpStream(raw, { buffer, slowAfterMs, close, convert: subscription?.convert });
+    const onError = (error: unknown): void => this.report('mcp.stream_ended', call, error);
+    const stream = new McpStream(raw, { buffer, slowAfterMs, close, onError, convert: subscription?.convert });
     raw.once('close', this.connections.add(call.caller, stream));
     if (subscription) raw.once('close', this.subscriptions.hold());
     subscription?.bus.attach(stream);
     await stream.copy(body);
+  }
+
+  private report(event: string, { request }: McpCall, error: unknown): void {
+    this.log.debug({ event, requestId: request.id, err: error });
   }
 }
 

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PublicUrl } from '../a2a/public.url.js';
+import { AgentsModule } from '../agents/agents.module.js';
 import { BudgetsModule } from '../budgets/budgets.module.js';
 import { AgentTool } from './agent.tool.js';
 import { AgentTools } from './agent.tools.js';
@@ -18,11 +19,11 @@ import { RunActions } from './run.actions.js';
 import { RunCommands } from './run.commands.js';
 import { RunTools } from './run.tools.js';
 import { RunWaiter } from './run.waiter.js';
-import { TaskListening } from './task.listening.js';
+import { TaskSubscriptions } from './task.subscriptions.js';
 
 /** MCP: agents, runs and budgets as tools of models. */
 @Module({
-  imports: [BudgetsModule],
+  imports: [AgentsModule, BudgetsModule],
   controllers: [McpController, MetadataController],
   providers: [
     AgentTool,
@@ -41,7 +42,7 @@ import { TaskListening } from './task.listening.js';
     RunCommands,
     RunTools,
     RunWaiter,
-    TaskListening,
+    TaskSubscriptions,
   ],
 })
 export class McpModule {}

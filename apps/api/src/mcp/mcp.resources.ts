@@ -30,12 +30,12 @@ interface Template {
   readonly uri: string;
   readonly description: string;
   readonly permission: Permission;
-  /** The value of the variable in the address. */
+  /** `id` is the value of the variable in the address. */
   read(call: McpCall, id: string): Promise<object>;
   list?(call: McpCall): Promise<{ uri: string; name: string; title: string }[]>;
 }
 
-/** Agents, runs and events as resources. A caller sees those that its permissions allow. */
+/** Offers agents, runs and events as resources. A caller sees the resources that its permissions allow. */
 @Injectable()
 export class McpResources {
   private readonly templates: readonly Template[] = [
@@ -44,7 +44,7 @@ export class McpResources {
       uri: AGENT,
       description: 'One agent with its capabilities, price, health, load and budget.',
       permission: 'agents:read',
-      read: async ({ caller }, id) => (await this.described.get(caller.namespace, id)).facts,
+      read: async ({ caller }, id) => (await this.mcpAgents.get(caller.namespace, id)).facts,
       list: async (call) => await this.listed(call),
     },
     {
@@ -58,7 +58,7 @@ export class McpResources {
       name: 'events',
       uri: EVENTS_SINCE,
       description:
-        'The events after a cursor or a sequence number, and the cursor to continue from. `oldest` begins at the start.',
+        'The events after a cursor or a sequence number, and the cursor of the next page. `oldest` selects the first events.',
       permission: 'events:read',
       read: async (call, after) => await this.eventsAfter(call, after),
     },
@@ -66,7 +66,7 @@ export class McpResources {
 
   constructor(
     private readonly agents: AgentsService,
-    private readonly described: McpAgents,
+    private readonly mcpAgents: McpAgents,
     private readonly runs: RunReader,
     private readonly events: EventsService,
   ) {}
@@ -111,7 +111,7 @@ function addTemplate(mcp: McpServer, call: McpCall, { name, uri, description, ..
   );
 }
 
-/** A missing object has the error that the protocol defines. */
+/** Converts errors. The protocol has its own error for an object that does not exist. */
 async function read({ request }: McpCall, uri: string, value: Promise<object>): Promise<ReadResourceResult> {
   try {
     return { contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(await value) }] };

@@ -8,7 +8,7 @@ import { McpTasks } from './mcp.tasks.js';
 import { addTool } from './mcp.tool.js';
 import { McpTools } from './mcp.tools.js';
 
-/** Adds something to the server of each request. */
+/** Adds tools, prompts or resources to the server of each request. Only the conformance test uses it. */
 export type McpFeature = (mcp: McpServer, call: McpCall) => void;
 
 const INSTRUCTIONS =
@@ -31,7 +31,7 @@ export class McpServers {
     private readonly tasks: McpTasks,
   ) {}
 
-  /** The tools of Rollcall issue no state, so every state is forged. */
+  /** Rejects every request state, because the tools of Rollcall issue none. The conformance test replaces this function. */
   verifyState: (state: string, context: ServerContext) => unknown = () => {
     throw new Error('This server did not issue the request state.');
   };
@@ -59,8 +59,8 @@ export class McpServers {
 }
 
 /**
- * A client of 2025 gets no notifications, because it has no stream to receive them. The tools of Rollcall itself do not change, but
- * the tool of an agent does.
+ * A client with a protocol version before 2026 has no stream, so it gets no notifications. The tools of Rollcall itself never change,
+ * but the tool of an agent does.
  */
 function capabilitiesOf({ agent }: McpCall, era: ProtocolEra): ServerCapabilities {
   const notifies = era === 'modern';

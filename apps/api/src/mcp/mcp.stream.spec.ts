@@ -27,16 +27,17 @@ async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield await Promise.resolve(Buffer.from(text));
 }
 
+const ignored = (): void => undefined;
 const closed = async (): Promise<void> => await Promise.resolve();
 
 function streamTo(connection: Connection, slowAfterMs: number): McpStream {
   const response = connection as unknown as ServerResponse;
-  return new McpStream(response, { buffer: 4, slowAfterMs, close: closed });
+  return new McpStream(response, { buffer: 4, slowAfterMs, close: closed, onError: ignored });
 }
 
 const bodyOf = (...texts: string[]): ReadableStream<Uint8Array> => ReadableStream.from(chunks(...texts));
 
-describe('a stream of MCP', () => {
+describe('an MCP stream', () => {
   it('writes at the pace of the client, and ends with the body', async () => {
     const connection = new Connection(false);
     const stream = streamTo(connection, 60_000);
@@ -55,12 +56,14 @@ describe('a stream of MCP', () => {
     expect([connection.written, connection.destroyed]).toEqual(['first', true]);
   });
 
-  it('ends in the protocol if a message cannot be converted', async () => {
+  it('closes the handler of the SDK if a message cannot be converted', async () => {
     let closes = 0;
+    const errors: unknown[] = [];
+    const onError = (error: unknown): void => void errors.push(error);
     const close = async (): Promise<void> => await Promise.resolve(void (closes += 1));
     const response = new Connection(true) as unknown as ServerResponse;
     const convert = async (): Promise<string> => await Promise.reject(new Error('no database'));
-    await new McpStream(response, { buffer: 4, slowAfterMs: 1, close, convert }).copy(bodyOf('first'));
-    expect([closes, response.writableEnded]).toEqual([1, true]);
+    await new McpStream(response, { buffer: 4, slowAfterMs: 1, close, onError, convert }).copy(bodyOf('first'));
+    expect([closes, response.writableEnded, errors]).toEqual([1, true, [new Error('no database')]]);
   });
 });

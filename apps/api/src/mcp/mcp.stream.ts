@@ -6,8 +6,10 @@ export interface McpStreamOptions {
   /** The maximum number of bytes in the send buffer. */
   readonly buffer: number;
   readonly slowAfterMs: number;
-  /** Ends the stream in the protocol. */
+  /** Closes the handler of the SDK, which ends the stream. */
   readonly close: () => Promise<void>;
+  /** Receives the error that ended the stream. */
+  readonly onError: (error: unknown) => void;
   /** Changes a message before it is sent. */
   readonly convert?: (message: string) => Promise<string>;
 }
@@ -36,7 +38,7 @@ export class McpStream implements StreamConnection {
     return this.response.writableLength > this.options.buffer;
   }
 
-  /** Calls the function once, when the client has read. */
+  /** Calls the function once, when the send buffer has space again. */
   onSpace(act: () => void): void {
     this.onceSpace = act;
   }
@@ -57,7 +59,8 @@ export class McpStream implements StreamConnection {
       for await (const chunk of chunks) {
         if (!(await this.send(convert ? await convert(decoder.decode(chunk)) : chunk))) return;
       }
-    } catch {
+    } catch (error) {
+      this.options.onError(error);
       this.end();
     }
     if (this.open) this.response.end();

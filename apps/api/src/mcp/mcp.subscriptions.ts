@@ -8,7 +8,7 @@ import { TASKS } from './client.capabilities.js';
 import { FeedBus } from './feed.bus.js';
 import type { McpCall } from './mcp.call.js';
 import { needsTasks } from './mcp.tasks.js';
-import { TaskListening } from './task.listening.js';
+import { TaskSubscriptions } from './task.subscriptions.js';
 
 const MAX_TASKS = 100;
 /** The SDK checks everything else. */
@@ -42,7 +42,7 @@ export class McpSubscriptions {
   constructor(
     private readonly feed: EventFeed,
     private readonly log: EventLog,
-    private readonly listening: TaskListening,
+    private readonly tasks: TaskSubscriptions,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -50,25 +50,25 @@ export class McpSubscriptions {
     return this.count >= this.config.mcp.subscriptions;
   }
 
-  /** Undefined if the request is not a subscription. */
+  /** Returns undefined if the request is not a subscription. */
   async prepare(call: McpCall): Promise<Subscription | undefined> {
     const { data: body } = ListenSchema.safeParse(call.request.body);
     if (!body) return undefined;
     const { taskIds, ...wanted } = body.params.notifications;
     if (taskIds && !body.params._meta[CLIENT_CAPABILITIES_META_KEY].extensions?.[TASKS]) throw needsTasks();
     const notifications = taskIds
-      ? await this.listening.toSdk(call, { ...wanted, taskIds: taskIds.slice(0, MAX_TASKS) })
+      ? await this.tasks.toSdk(call, { ...wanted, taskIds: taskIds.slice(0, MAX_TASKS) })
       : wanted;
     const uris = new Set(notifications.resourceSubscriptions);
     const after = this.feed.position ?? (await this.log.head());
     return {
       bus: new FeedBus(this.feed, after, { call, uris }),
       body: { ...body, params: { ...body.params, notifications } },
-      convert: async (message) => await this.listening.fromSdk(call, message),
+      convert: async (message) => await this.tasks.fromSdk(call, message),
     };
   }
 
-  /** Counts an open stream. Returns a function that ends the count. */
+  /** Counts an open stream until the returned function is called. */
   hold(): () => void {
     this.count += 1;
     return () => {

@@ -5,6 +5,7 @@ import { isFinal, type Run, type RunDecision, RunNotFoundError, RunReader } from
 import { textPart } from '#rollcall/providers';
 import { permit } from '../auth/auth.guard.js';
 import type { Permission } from '../auth/permissions.js';
+import { isTaskOf } from '../runs/run.visibility.js';
 import { supportsTasks, TASKS } from './client.capabilities.js';
 import { followUpsOf } from './follow.ups.js';
 import { keyOf, type McpCall } from './mcp.call.js';
@@ -24,11 +25,34 @@ const DECLINED = 'The user declined to answer.';
 const EMPTY = {};
 
 type Replies = z.infer<typeof RepliesSchema>;
-type Method = (call: McpCall, run: Run, context: ServerContext) => Promise<Record<string, unknown>>;
 
-/** The methods of the extension for tasks. A caller sees the tasks of its own runs; with `runs:manage`, all of the namespace. */
+interface Method {
+  readonly name: string;
+  readonly permission: Permission;
+  execute(call: McpCall, run: Run, context: ServerContext): Promise<Record<string, unknown>>;
+}
+
+/** The methods of the tasks extension. A caller sees the tasks of its own runs; with `runs:manage`, all tasks of the namespace. */
 @Injectable()
 export class McpTasks {
+  private readonly methods: readonly Method[] = [
+    {
+      name: 'tasks/get',
+      permission: 'runs:read',
+      execute: async (call, run) => await Promise.resolve(toDetailedTask(run, followUpsOf(call))),
+    },
+    {
+      name: 'tasks/update',
+      permission: 'runs:start',
+      execute: async (call, run, context) => await this.update(call, run, context),
+    },
+    {
+      name: 'tasks/cancel',
+      permission: 'runs:start',
+      execute: async (call, run) => await this.cancel(call, run),
+    },
+  ];
+
   constructor(
     private readonly reader: RunReader,
     private readonly commands: RunCommands,
@@ -36,41 +60,22 @@ export class McpTasks {
 
   addTo(mcp: McpServer, call: McpCall): void {
     mcp.server.registerCapabilities({ extensions: { [TASKS]: {} } });
-    this.handle(
-      mcp,
-      call,
-      'tasks/get',
-      'runs:read',
-      async (_call, run) => await Promise.resolve(toDetailedTask(run, followUpsOf(call))),
-    );
-    this.handle(
-      mcp,
-      call,
-      'tasks/update',
-      'runs:start',
-      async (_call, run, context) => await this.update(call, run, context),
-    );
-    this.handle(mcp, call, 'tasks/cancel', 'runs:start', async (_call, run) => {
-      if (!isFinal(run.state)) await this.commands.cancel(call, run.id);
-      return EMPTY;
-    });
+    for (const method of this.methods) this.addMethod(mcp, call, method);
   }
 
   /** Rejects with RUN_NOT_FOUND, also for the run of another caller. */
-  async find(call: McpCall, id: string): Promise<Run> {
-    const { caller, agent } = call;
+  async get(call: McpCall, id: string): Promise<Run> {
     const run = await this.reader.get(keyOf(call, id));
-    const isVisible = run.createdBy === caller.owner || caller.permissions.includes('runs:manage');
-    if (!isVisible || run.parentId !== null || (agent && run.agentId !== agent.agentId)) throw new RunNotFoundError(id);
+    if (!isTaskOf(run, call.caller, call.agent?.agentId)) throw new RunNotFoundError(id);
     return run;
   }
 
-  private handle(mcp: McpServer, call: McpCall, name: string, permission: Permission, method: Method): void {
+  private addMethod(mcp: McpServer, call: McpCall, { name, permission, execute }: Method): void {
     mcp.server.setRequestHandler(name, PARAMS, async ({ taskId }, context) => {
       if (!supportsTasks(context)) throw needsTasks();
       try {
         permit(call.caller, permission);
-        return await method(call, await this.find(call, taskId), context);
+        return await execute(call, await this.get(call, taskId), context);
       } catch (error) {
         throw toProtocolError(error, call.request.id);
       }
@@ -84,6 +89,11 @@ export class McpTasks {
     const answer = run.waitingFor === 'input' ? answerIn(replies[questionKey(run)]) : undefined;
     if (answer !== undefined) await this.commands.continue(call, run.id, [textPart(answer)], once);
     for (const decision of decisionsIn(run, replies)) await this.commands.decide(call, run.id, decision, once);
+    return EMPTY;
+  }
+
+  private async cancel(call: McpCall, run: Run): Promise<Record<string, unknown>> {
+    if (!isFinal(run.state)) await this.commands.cancel(call, run.id);
     return EMPTY;
   }
 }

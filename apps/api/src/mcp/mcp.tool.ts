@@ -1,13 +1,12 @@
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import type { FieldError } from '../http/api.error.js';
 import { problemOf } from '../http/problem.reply.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed } from '../http/schema.error.js';
 import { errorFacts, explanationOf } from './error.format.js';
 import type { McpCall } from './mcp.call.js';
 
-/** What the list of tools says about a tool. Models read the descriptions. */
+/** The facts about a tool in the list of tools. Models read the description. */
 export interface ToolFacts {
   readonly name: string;
   readonly title: string;
@@ -20,13 +19,13 @@ export interface McpTool extends ToolFacts {
   readonly permission: Permission;
   /** The JSON Schema of the input. */
   readonly schema: Record<string, unknown>;
-  /** Never rejects: an error becomes a result that a model understands. */
+  /** Never rejects. An error is a result, so that the model can read it. */
   execute(input: unknown, call: McpCall, context: ServerContext): Promise<CallToolResult>;
 }
 
 type Handler<Input> = (input: Input, call: McpCall, context: ServerContext) => Promise<CallToolResult>;
 
-/** Unknown fields of the input are rejected. */
+/** Creates a tool. Its input must match the schema; unknown fields are rejected. */
 export function mcpTool<Schema extends z.ZodObject>(
   facts: ToolFacts & { permission: Permission },
   input: Schema,
@@ -54,19 +53,19 @@ export function addTool(mcp: McpServer, { name, schema, execute, ...facts }: Mcp
   );
 }
 
-/** A result for programs, and the same as text for models. */
+/** Creates a result with the same value as an object for programs and as text for models. */
 export function jsonResult(value: object): CallToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: { ...value } };
 }
 
-/** The error with its stable code, as on the REST API. */
-export function errorResult(error: unknown, requestId: string): CallToolResult {
+/** Creates a result with the error code that the REST API uses. */
+function errorResult(error: unknown, requestId: string): CallToolResult {
   const facts = errorFacts(problemOf(error, requestId));
   const text = `${facts.code}: ${explanationOf(facts)}`;
   return { content: [{ type: 'text', text }], structuredContent: { ...facts }, isError: true };
 }
 
-/** Lists the schema without checking it, because the tool reports faults of the input with its own code. */
+/** Declares the schema without a check by the SDK, because the tool itself rejects an invalid input with `VALIDATION_FAILED`. */
 function declared(schema: Record<string, unknown>) {
   return {
     '~standard': {
@@ -80,11 +79,6 @@ function declared(schema: Record<string, unknown>) {
 
 function parsed<Schema extends z.ZodObject>(schema: Schema, input: unknown): z.infer<Schema> {
   const { data, error } = schema.safeParse(input ?? {});
-  if (error) throw validationFailed(error.issues.map(toFieldError));
+  if (error) throw schemaFailed(error, { root: 'arguments' });
   return data;
-}
-
-function toFieldError({ path, message }: z.core.$ZodIssue): FieldError {
-  const field = path.map(String).join('.') || 'arguments';
-  return { field, message: `${field}: ${message}` };
 }

@@ -7,7 +7,7 @@ import type { McpCall } from './mcp.call.js';
 import type { McpTool } from './mcp.tool.js';
 import { RunTools } from './run.tools.js';
 
-/** The tools of each address, in a fixed order. */
+/** Lists the tools of each address in a fixed order. */
 @Injectable()
 export class McpTools {
   private readonly tools: readonly McpTool[];
@@ -26,7 +26,7 @@ export class McpTools {
     return this.at(call).filter(({ permission }) => call.caller.permissions.includes(permission));
   }
 
-  /** Rejects with FORBIDDEN if the caller may not use the tool that it calls. An unknown tool is an error of the protocol. */
+  /** Rejects with FORBIDDEN if the caller may not use the tool that it calls. The SDK rejects an unknown tool. */
   check(call: McpCall, toolName: unknown): void {
     const tool = this.at(call).find(({ name }) => name === toolName);
     if (tool) permit(call.caller, tool.permission);

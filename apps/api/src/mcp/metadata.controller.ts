@@ -8,7 +8,7 @@ import { SERVER_CARD_TYPE, serverCard } from './server.card.js';
 
 const CACHE = 'public, max-age=300';
 
-/** What clients read before they connect. */
+/** The documents that clients read before they connect. */
 @ApiExcludeController()
 @Controller()
 export class MetadataController {

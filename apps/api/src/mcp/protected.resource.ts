@@ -4,17 +4,17 @@ import { PublicUrl } from '../a2a/public.url.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 
-/** Where clients find out how to get a token (RFC 9728). */
+/** The path of the document that tells clients where to get a token (RFC 9728). */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The path of the metadata that a 401 of this route points to. */
+    /** The path of the metadata document that a 401 response of this route names. */
     resourceMetadata?: string;
   }
 }
 
-/** MCP as a resource that OAuth protects. */
+/** Describes MCP as an OAuth protected resource. */
 @Injectable()
 export class ProtectedResource {
   constructor(
@@ -22,7 +22,7 @@ export class ProtectedResource {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Without an issuer, clients need an API key. */
+  /** Without `authorization_servers`, clients need an API key. */
   metadata(): object {
     const { oidcIssuer } = this.config.auth;
     return {
@@ -33,7 +33,7 @@ export class ProtectedResource {
     };
   }
 
-  /** Applies to all routes that are added later. */
+  /** Adds `WWW-Authenticate` to the 401 responses of all routes that are registered after this call. */
   addTo(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
       const path = route.config?.resourceMetadata;

@@ -2,7 +2,7 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { problemOf } from '../http/problem.reply.js';
 import { errorFacts, explanationOf } from './error.format.js';
 
-/** Converts an error to one of JSON-RPC, with the stable code of Rollcall in its data. */
+/** Converts an error to a JSON-RPC error, whose data contains the error code of Rollcall. */
 export function toProtocolError(error: unknown, requestId: string): ProtocolError {
   if (error instanceof ProtocolError) return error;
   const problem = problemOf(error, requestId);

@@ -58,7 +58,7 @@ export class RunActions {
     const { idempotencyKey: key, waitMs, ...content } = given;
     const { runId, input, data, files = [], decision } = content;
     const once = { key, content };
-    await this.find(call, runId);
+    await this.runAt(call, runId);
     if ((input === undefined) === (decision === undefined))
       throw validationFailed([{ field: 'input', message: 'send either input or decision' }]);
     const run = decision
@@ -68,15 +68,15 @@ export class RunActions {
   }
 
   async get(call: McpCall, id: string, context: ServerContext, waitMs = 0): Promise<Run> {
-    return await this.waiter.wait(call, await this.find(call, id), context, waitMs);
+    return await this.waiter.wait(call, await this.runAt(call, id), context, waitMs);
   }
 
   async cancel(call: McpCall, id: string): Promise<Run> {
     return await this.commands.cancel(call, id);
   }
 
-  /** At the address of one agent, the runs of other agents do not exist. */
-  private async find(call: McpCall, id: string): Promise<Run> {
+  /** Rejects with RUN_NOT_FOUND. At the address of one agent, the runs of other agents do not exist. */
+  private async runAt(call: McpCall, id: string): Promise<Run> {
     const run = await this.reader.get(keyOf(call, id));
     if (call.agent && run.agentId !== call.agent.agentId) throw new RunNotFoundError(id);
     return run;

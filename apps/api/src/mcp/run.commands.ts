@@ -1,22 +1,21 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { type Run, type RunDecision, RunReader, RunsService, type StartRun } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
-import { IdempotencyService, type KeyedRequest, secretOf } from '../idempotency/idempotency.service.js';
+import { IdempotencyService, type KeyedRequest, keyedRequest } from '../idempotency/idempotency.service.js';
 import { actorOf } from '../runs/run.request.js';
 import { keyOf, type McpCall } from './mcp.call.js';
 
 type Change = () => Promise<Run>;
 
-/** The key of a client against repetitions, and the request that it stands for. */
-export interface Once {
+/** A request with the idempotency key of the client. A repetition has the same key and the same content. */
+export interface OnceRequest {
   readonly key?: string;
   readonly content: unknown;
 }
 
-/** Changes runs. Each change is committed together with its audit record, and has one effect for one idempotency key. */
+/** Changes runs. Each change is committed together with its audit record. Requests with the same idempotency key have one effect. */
 @Injectable()
 export class RunCommands {
   constructor(
@@ -27,8 +26,8 @@ export class RunCommands {
     private readonly db: Database,
   ) {}
 
-  /** `request` is not read if the key was used before. */
-  async start(call: McpCall, request: () => Promise<StartRun>, once: Once): Promise<Run> {
+  /** `request` is not called if the key was used before. */
+  async start(call: McpCall, request: () => Promise<StartRun>, once: OnceRequest): Promise<Run> {
     return await this.change(call, once, async () => {
       const insert = await this.runs.prepare(await request());
       return async () => {
@@ -38,13 +37,13 @@ export class RunCommands {
     });
   }
 
-  async continue(call: McpCall, id: string, parts: readonly ContentPart[], once: Once): Promise<Run> {
+  async continue(call: McpCall, id: string, parts: readonly ContentPart[], once: OnceRequest): Promise<Run> {
     const change: Change = async () =>
       await this.audited('run.continued', await this.runs.continue(keyOf(call, id), parts, actorOf(call.caller)), {});
     return await this.change(call, once, async () => await Promise.resolve(change));
   }
 
-  async decide(call: McpCall, id: string, decision: RunDecision, once: Once): Promise<Run> {
+  async decide(call: McpCall, id: string, decision: RunDecision, once: OnceRequest): Promise<Run> {
     const { callId, inputHash, approved, reason } = decision;
     const change: Change = async () => {
       const run = await this.runs.approve(keyOf(call, id), decision, actorOf(call.caller));
@@ -60,10 +59,10 @@ export class RunCommands {
     });
   }
 
-  /** `prepare` stores nothing; the function that it returns does, in one transaction. */
-  private async change(call: McpCall, once: Once, prepare: () => Promise<Change>): Promise<Run> {
+  /** `prepare` stores nothing. The function that it returns stores everything in one transaction. */
+  private async change(call: McpCall, once: OnceRequest, prepare: () => Promise<Change>): Promise<Run> {
     if (once.key === undefined) return await this.db.transaction(await prepare());
-    const request = keyedRequest(call, once.key, once.content);
+    const request = keyedCall(call, once.key, once.content);
     const stored = (await this.idempotency.storedFor(request)) ?? (await this.commit(request, await prepare()));
     return await this.reader.get(keyOf(call, String(stored.response)));
   }
@@ -78,11 +77,7 @@ export class RunCommands {
   }
 }
 
-function keyedRequest({ caller, request, agent }: McpCall, key: string, content: unknown): KeyedRequest {
-  return {
-    callerId: caller.id,
-    key: `mcp:${createHash('sha256').update(key).digest('hex')}`,
-    content: JSON.stringify([caller.namespace, agent?.agentId ?? null, content]),
-    secret: secretOf(request),
-  };
+function keyedCall({ caller, request, agent }: McpCall, key: string, given: unknown): KeyedRequest {
+  const content = [caller.namespace, agent?.agentId ?? null, given];
+  return keyedRequest({ protocol: 'mcp', caller, request, key, content });
 }

@@ -21,7 +21,7 @@ const FileSchema = z.union([
 
 const AmountSchema = z.number().int().min(0);
 
-/** The input of a run: a text, a JSON object and files. */
+/** The parts of a message besides its text. */
 export const MESSAGE = {
   data: z.record(z.string(), z.unknown()).optional().describe('A JSON object for the agent.'),
   files: z.array(FileSchema).max(MAX_FILES).optional().describe('Files for the agent.'),
@@ -29,12 +29,12 @@ export const MESSAGE = {
 
 export const TEXT = z.string().min(1).max(INPUT_LIMITS.stringLength);
 
-/** What applies to the start of a run, as in POST /v1/runs. */
+/** The limits of a new run, as in POST /v1/runs. */
 export const LIMITS = {
   budget: z
     .strictObject({ tokens: AmountSchema.optional(), microUsd: AmountSchema.optional() })
     .optional()
-    .describe('The most that the run may use.'),
+    .describe('The maximum that the run may use.'),
   deadline: z.iso.datetime({ offset: true }).optional().describe('When the run must have ended.'),
 };
 

@@ -6,13 +6,13 @@ import type { McpCall } from './mcp.call.js';
 import { toResult } from './run.result.js';
 import { toTask } from './task.view.js';
 
-/** A run that is not finished becomes a task if the client supports tasks. Otherwise the result says how to go on. */
+/** A run that is not finished becomes a task if the client supports tasks. Otherwise, the result says how to continue. */
 export function toOutcome(run: Run, call: McpCall, context: ServerContext): CallToolResult {
   if (!supportsTasks(context) || !continuesAsTask(run, context)) return toResult(run, followUpsOf(call));
   return { resultType: 'task', ...toTask(run), content: [] };
 }
 
-/** A client that cannot ask its user gets the question of the run as a result. */
+/** If the client cannot ask its user, the question of the run is the result of the call. */
 function continuesAsTask({ state }: Run, context: ServerContext): boolean {
   if (isFinal(state)) return false;
   return state !== 'waiting' || capabilitiesIn(context).elicitation !== undefined;

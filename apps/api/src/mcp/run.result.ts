@@ -1,11 +1,12 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
+import { runFacts } from '../runs/run.facts.js';
 import { toContent } from './content.mapper.js';
 import type { FollowUps } from './follow.ups.js';
 
 /**
- * The result of a tool for a run: the parts of the answer, and the facts for programs. If the run is not completed, a text says why,
- * and how to go on.
+ * The result of a tool call that concerns a run: the parts of the answer, and facts for programs. If the run is not completed, a text
+ * says why, and how to continue.
  */
 export function toResult(run: Run, tools: FollowUps): CallToolResult {
   const { id, state, result } = run;
@@ -20,21 +21,9 @@ export function toResult(run: Run, tools: FollowUps): CallToolResult {
 }
 
 /** The facts that programs need. The parts of the answer are in the content. */
-export function factsOf(run: Run): Record<string, unknown> {
-  const { id: runId, agentId, conversationId, state, waitingFor, usage, result } = run;
-  const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
-  const { reason, error, approvals } = result ?? {};
-  return withoutUndefined({
-    runId,
-    agentId,
-    conversationId,
-    state,
-    waitingFor: waitingFor ?? undefined,
-    reason,
-    error,
-    approvals,
-    usage: withoutUndefined({ inputTokens, outputTokens, estimatedTokens, costMicroUsd }),
-  });
+function factsOf(run: Run): Record<string, unknown> {
+  const { id: runId, agentId, conversationId } = run;
+  return { runId, agentId, conversationId, ...runFacts(run) };
 }
 
 function explanationOf({ id, state, waitingFor, result }: Run): string | undefined {
@@ -47,7 +36,7 @@ function explanationOf({ id, state, waitingFor, result }: Run): string | undefin
   return `The run ${id} is ${state}.`;
 }
 
-/** How to go on with a run that is not finished. */
+/** Tells a model how to continue a run that is not finished. */
 function nextOf({ id, state, waitingFor }: Run, { get, answer }: FollowUps): string | undefined {
   if (isFinal(state)) return undefined;
   const run = `"runId": "${id}"`;
@@ -55,8 +44,4 @@ function nextOf({ id, state, waitingFor }: Run, { get, answer }: FollowUps): str
   if (waitingFor === 'input') return `To answer, call ${answer} with {${run}, "input": "…"}.`;
   const decision = '"decision": {"callId": "…", "inputHash": "…", "approved": true or false}';
   return `Ask a human, then call ${answer} with {${run}, ${decision}}.`;
-}
-
-function withoutUndefined(values: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

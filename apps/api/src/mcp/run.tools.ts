@@ -7,7 +7,7 @@ import { RUN_ID, WAIT } from './run.input.js';
 import { toOutcome } from './run.outcome.js';
 import { toResult } from './run.result.js';
 
-/** The tools for runs. */
+/** The tools that start, read, answer and cancel runs. */
 @Injectable()
 export class RunTools {
   constructor(private readonly actions: RunActions) {}
@@ -22,8 +22,8 @@ export class RunTools {
       name: 'run_agent',
       title: 'Run an agent',
       description:
-        'Gives work to an agent and returns its answer. Name an agent, or the capabilities that it needs; without both, the default ' +
-        'agent is used. If the work takes long, the result has the id of the run, which continues: call get_run to wait for it.',
+        'Gives work to an agent and returns its answer. Name an agent, or the capabilities that it needs; if you name neither, the ' +
+        'default agent is used. If the work takes long, the result has the id of the run, which continues: call get_run to wait for it.',
       permission: 'runs:start',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     } as const;
@@ -65,7 +65,7 @@ export class RunTools {
     const facts = {
       name: 'cancel_run',
       title: 'Cancel a run',
-      description: 'Stops a run and all runs that it delegated. A run that is cancelled already does not change.',
+      description: 'Stops a run and all runs that it delegated. A run that is already cancelled does not change.',
       permission: 'runs:start',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
     } as const;

@@ -15,7 +15,7 @@ export class RunWaiter {
   ) {}
 
   /**
-   * Returns when the run is finished, waits for its caller, or the time is over. If the client closes the connection, only the wait
+   * Returns when the run is finished, when the run waits for its caller, or when the time is over. If the client closes the connection, only the wait
    * ends: the run continues.
    */
   async wait(call: McpCall, { id }: Pick<Run, 'id'>, context: ServerContext, waitMs?: number): Promise<Run> {

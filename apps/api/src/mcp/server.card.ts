@@ -4,8 +4,15 @@ import { VERSION } from '../version.js';
 export const SERVER_CARD_TYPE = 'application/mcp-server-card+json';
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json';
 const NEWEST = '2026-07-28';
+/** The header that every request needs, as cards and registries of MCP describe it. */
+export const AUTHORIZATION_HEADER = {
+  name: 'Authorization',
+  description: 'Bearer, followed by an API key of Rollcall or a JWT.',
+  isRequired: true,
+  isSecret: true,
+};
 
-/** Describes how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
+/** Tells clients how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
 export function serverCard(url: string): object {
   return {
     $schema: SCHEMA,
@@ -18,20 +25,13 @@ export function serverCard(url: string): object {
         type: 'streamable-http',
         url,
         supportedProtocolVersions: [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS],
-        headers: [
-          {
-            name: 'Authorization',
-            description: 'Bearer, followed by an API key of Rollcall or a JWT.',
-            isRequired: true,
-            isSecret: true,
-          },
-        ],
+        headers: [AUTHORIZATION_HEADER],
       },
     ],
   };
 }
 
-/** `com.example.rollcall` for `rollcall.example.com`. An address is not reversed. */
+/** `com.example.rollcall` for `rollcall.example.com`. An IP address is not reversed. */
 function reversedName(host: string): string {
   if (/^[\d.]+$/.test(host)) return host;
   return host.startsWith('[') ? 'localhost' : host.split('.').toReversed().join('.');

@@ -21,7 +21,7 @@ interface InputRequest {
   readonly params: ElicitRequestFormParams;
 }
 
-/** A run that failed is a completed task, whose result is an error. */
+/** A failed run is a completed task whose result is an error. */
 export function toTask({ id: taskId, state, waitingFor, createdAt, stateAt: lastUpdatedAt }: Run): McpTask {
   const about = { taskId, createdAt, lastUpdatedAt, ttlMs: null, pollIntervalMs: POLL_EVERY_MS };
   if (state === 'waiting')
@@ -38,8 +38,8 @@ export function toDetailedTask(run: Run, tools: FollowUps): McpTask & Record<str
   return task.status === 'input_required' ? { ...task, inputRequests: inputRequests(run) } : { ...task };
 }
 
-/** The keys are unique in the life of a run, so that an answer always belongs to its question. */
-export function inputRequests(run: Run): Record<string, InputRequest> {
+/** Each question of a run has another key, so that an answer always belongs to its question. */
+function inputRequests(run: Run): Record<string, InputRequest> {
   if (run.waitingFor === 'input') return { [questionKey(run)]: question(textOfParts(run.result?.parts ?? [])) };
   const approvals = run.result?.approvals ?? [];
   return Object.fromEntries(

@@ -24,7 +24,7 @@ export class ToolboxImportsController {
   @Repeatable()
   @ApiOperation({
     operationId: 'tools.importServer',
-    summary: 'Make the settings of an MCP server from its server.json',
+    summary: 'Convert a server.json to the settings of an MCP server',
     description:
       'Reads a `server.json` of the MCP registry, and returns the settings for `runtime.mcpServers`. It changes nothing: MCP servers are part ' +
       'of the configuration, because their tools act for all namespaces. Requires a credential for all namespaces.',

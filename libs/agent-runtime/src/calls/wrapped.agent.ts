@@ -1,6 +1,6 @@
 import type { Agent, AgentEvent, AgentMessage, HandleOptions } from '#rollcall/providers';
 
-/** An agent that does something around the calls of another one. */
+/** The base class of agents that wrap another agent, and act before and after its calls. */
 export abstract class WrappedAgent implements Agent {
   constructor(protected readonly agent: Agent) {}
 

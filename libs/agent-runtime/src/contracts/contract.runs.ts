@@ -27,7 +27,7 @@ export class ContractRuns implements OnApplicationBootstrap {
     onError: (error) => this.faults.report(NAME, error),
   });
 
-  /** Each pass checks the runs of the next contracts, so that long runs do not delay the outcomes of others. */
+  /** Where the next pass continues. A pass checks only a batch, so that all runs are checked in turn. */
   private position = 0;
 
   constructor(

@@ -20,7 +20,7 @@ import type { RunContext } from '../loop/run.context.js';
 import { tokensOf } from './run.cost.js';
 import { WinnerConnector } from './winner.connector.js';
 
-const NOT_HERE = 'Use list_agents, another strategy, or do the task yourself.';
+const ADVICE = 'Use list_agents, another strategy, or do the task yourself.';
 
 /** Finds the agent of a delegation by an auction, if the model prefers `contract-net`. */
 @Injectable()
@@ -60,7 +60,7 @@ export class ContractTargets implements DelegationTargets {
     if (contract.state === 'confirmed') return contract;
     const why = contract.expiryReason ?? 'the time is over';
     throw new DelegationTargetUnknownError(
-      `No agent with the capabilities ${capabilities.join(', ')} won the auction: ${why}. ${NOT_HERE}`,
+      `No agent with the capabilities ${capabilities.join(', ')} won the auction: ${why}. ${ADVICE}`,
     );
   }
 

@@ -17,7 +17,7 @@ import { claimOf } from '../lifecycle/agent.registrar.js';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
 
-/** Expected when the auction has closed, or the agent has left, in the meantime. */
+/** The errors that are expected, because the auction can close or the agent can leave in the meantime. */
 const OVER: ReadonlySet<string> = new Set([
   'BID_LATE',
   'CONTRACT_CLOSED',
@@ -72,7 +72,7 @@ export class HostedInviter implements Inviter {
     }
   }
 
-  /** An agent that ignores the signal does not keep its place after the deadline. */
+  /** Releases the agent at the deadline, even if its call ignores the signal. */
   private async ask(agent: SpawnedAgent, notice: ContractNotice, signal: AbortSignal): Promise<AgentBid | undefined> {
     const bidOf = async (one: Agent): Promise<AgentBid | undefined> => await one.bid?.(toNoticeView(notice), signal);
     return await this.using(agent, async (one) =>
@@ -104,7 +104,7 @@ export class HostedInviter implements Inviter {
   }
 }
 
-/** Resolves with undefined when the signal is aborted, also if the agent ignores the signal. */
+/** Resolves with undefined when the signal is aborted, even if the agent ignores the signal. */
 async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value | undefined> {
   const over = Promise.withResolvers<undefined>();
   const end = (): void => over.resolve(undefined);
@@ -113,7 +113,7 @@ async function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): P
     return await Promise.race([work, over.promise]);
   } finally {
     signal.removeEventListener('abort', end);
-    void work.catch(() => undefined); // an error after the deadline concerns nobody
+    void work.catch(() => undefined); // an error after the deadline has no effect
   }
 }
 

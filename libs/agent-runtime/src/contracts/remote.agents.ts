@@ -22,7 +22,7 @@ const WAIT_MS = 30_000;
 
 type Call = HandleOptions & { readonly context: CallContext };
 
-/** Calls agents that another replica hosts: each call is a run, which the replica of the agent executes. */
+/** Calls agents that another replica hosts. Each call is a run, which that replica executes. */
 @Injectable()
 export class RemoteAgents {
   constructor(
@@ -31,7 +31,7 @@ export class RemoteAgents {
     private readonly spending: LedgerSpending,
   ) {}
 
-  /** Its calls need a context. The run pays for itself, from the budget of the run of the context. */
+  /** Returns an agent whose calls need a context. The budget of the run in the context pays for the new run. */
   agent(name: string): Agent {
     return {
       name,
@@ -66,7 +66,7 @@ export class RemoteAgents {
     return { namespace, id };
   }
 
-  /** Resolves when the run is finished or waits for somebody, or when the signal is aborted. */
+  /** Resolves when the run is finished or waits for an answer, or when the signal is aborted. */
   private async ended(key: RunKey, signal: AbortSignal | undefined): Promise<Run> {
     for (;;) {
       const run = await this.reader.get(key, WAIT_MS, signal);
@@ -74,7 +74,7 @@ export class RemoteAgents {
     }
   }
 
-  /** Nobody answers a run that waits, because its caller is an agent: it is cancelled. */
+  /** A run that waits for an answer is cancelled, because its caller is an agent and cannot answer. */
   private async resultOf({ namespace, id, state, waitingFor, result }: Run): Promise<AgentResult> {
     const { parts = [], reason, detail = '', error } = result ?? {};
     if (state === 'waiting') await this.cancel({ namespace, id });

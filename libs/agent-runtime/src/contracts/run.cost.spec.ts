@@ -7,7 +7,7 @@ const tree = (usage: Run['usage'], ...children: RunTree[]): RunTree => ({
   children,
 });
 
-describe('the cost of the run of a winner (S3.9)', () => {
+describe('the cost of the run of a winner', () => {
   it('S3.9 is the sum of what the agents of its tree report', () => {
     const child = tree({ inputTokens: 5, outputTokens: 1, costMicroUsd: 7 });
     const usage = reportedUsage(tree({ inputTokens: 10, outputTokens: 10, costMicroUsd: 20 }, child));

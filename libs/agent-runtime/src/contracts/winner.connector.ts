@@ -7,7 +7,7 @@ import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import { RemoteAgents } from './remote.agents.js';
 
-/** Connects a delegation to the winner of an auction, wherever it is. */
+/** Connects a delegation to the winner of an auction: over its endpoint, on this replica, or on another one. */
 @Injectable()
 export class WinnerConnector {
   constructor(
@@ -17,7 +17,7 @@ export class WinnerConnector {
     private readonly remote: RemoteAgents,
   ) {}
 
-  /** An agent with an address is called over it. Any other one is called here, or by the replica that hosts it. */
+  /** An agent with an endpoint is called over it. Any other agent is called by the replica that hosts it. */
   async connect(namespace: string, name: string): Promise<DelegationTarget> {
     const record = this.directory.find(qualifiedId(namespace, name))?.record;
     const connection = record && this.connector.connect(record);

@@ -34,7 +34,7 @@ export class AgentNames {
     if (definition !== key.name && (await this.store.isDefined(key))) throw new AgentNameReservedError(key.name);
   }
 
-  /** Of many concurrent spawns, those that wait are rejected as soon as one is committed, and not one after the other. */
+  /** When one of many concurrent spawns is committed, all waiting spawns are rejected at once, and not one after the other. */
   private async lockFree(key: AgentName): Promise<void> {
     const end = performance.now() + TRY_MS;
     while (!(await this.store.tryLock(key))) {

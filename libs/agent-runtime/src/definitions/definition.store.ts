@@ -25,8 +25,8 @@ export class DefinitionStore {
   }
 
   /**
-   * Adds a definition, or returns undefined if there is one of this name. The caller has locked the name. The numbers continue after
-   * those of a removed definition with the same name.
+   * Adds a definition, or returns undefined if a definition has this name. The caller has locked the name. If a definition with this
+   * name was removed, the revision numbers continue after its last one.
    */
   async insert(draft: NewRevision): Promise<RevisionRow | undefined> {
     const { namespace, name } = draft;
@@ -57,9 +57,9 @@ export class DefinitionStore {
   /** Locks the definition until the transaction ends, and returns its current revision. */
   async lock(namespace: string, name: string): Promise<RevisionRow | undefined> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
-    // Sent together: the statements run in this order.
+    // Both statements are sent together, and run in this order.
     const [, held] = await Promise.all([this.names.lockShared(), this.db.query(sql, [namespace, name])]);
-    // A second statement: it sees the revision of the transaction that held the lock before.
+    // Only a second statement sees the revision that the previous holder of the lock has written.
     return held.length === 0 ? undefined : await this.find(namespace, name);
   }
 

@@ -59,7 +59,7 @@ async function holdFor(target: DelegationTarget, context: CallContext, options: 
   return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
 }
 
-/** A limit of 0 is no limit of an agent: its price is unknown. */
+/** A limit of 0 is not sent to the agent, because it means that the price is unknown. */
 export function toBudget({ tokens, microUsd }: SpendingLimit = NO_LIMIT): CallBudget | undefined {
   if (!tokens && !microUsd) return undefined;
   return { ...(tokens && { tokens }), ...(microUsd && { microUsd }) };

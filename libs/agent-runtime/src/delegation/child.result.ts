@@ -9,7 +9,7 @@ export interface ChildResult {
   readonly advice?: string;
   /** Why there is no answer. It may contain a text of the agent, so it is data. */
   readonly reason?: string;
-  /** What the agent answered. It is data, too. */
+  /** The answer of the agent. It is also data. */
   readonly parts: readonly ContentPart[];
   /** The names of its artifacts. */
   readonly artifacts: readonly string[];
@@ -51,7 +51,7 @@ export function withoutAnswer(
   return { agent, outcome, ...texts, parts: [], artifacts: [] };
 }
 
-/** The text of an error for a model. Only errors with a stable code have a text that is meant for others. */
+/** The text of an error for a model. The messages of errors without a code are internal, so the model does not get them. */
 export function textOfError(error: unknown): string {
   if (error instanceof ProviderError || error instanceof DomainError) return error.message;
   return 'An internal error occurred. The log contains the cause.';

@@ -50,7 +50,7 @@ export interface ChildRunnerOptions {
   readonly log?: Pick<LoggerService, 'error'>;
 }
 
-/** What a delegation uses from its start to its end. */
+/** The parts of a delegation in progress. */
 interface Started {
   readonly target: DelegationTarget;
   readonly context: RunContext;
@@ -101,7 +101,7 @@ export class ChildRunner {
         `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
       );
     try {
-      checkPath(target.name, run); // the wanted capabilities or name can lead to an agent with another name
+      checkPath(target.name, run); // the found agent can have another name than the wanted one
       this.options.prepare?.(target);
       return target;
     } catch (error) {

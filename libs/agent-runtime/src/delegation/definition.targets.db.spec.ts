@@ -178,7 +178,7 @@ describe('an agent of a definition', () => {
     expect(await run('curious', ask)).toMatchObject({ outcome: 'input-required' });
   });
 
-  it('S4.4 has exactly the tools that its definition allows, and also not those that its parent has', async () => {
+  it('S4.4 has exactly the tools that its definition allows, and does not inherit the tools of its parent', async () => {
     await define('boss');
     await define('helper', { tools: ['clock', 'recall', 'list_agents'], disallowedTools: ['recall'] });
     await run('boss', once(spawn('helper')));

@@ -268,7 +268,7 @@ describe('delegation tools', () => {
     expect(outputs[3]?.output).toContain('pay');
   });
 
-  it('S2.5 a cancelled run ends its agents within a second, also one that ignores its signal', async () => {
+  it('S2.5 a cancelled run ends its agents within a second, even an agent that ignores its signal', async () => {
     const polite = (name: string): FakeAgent => new FakeAgent(name, (_text, options) => hangs(options));
     const stubborn = (name: string): FakeAgent => new FakeAgent(name, () => neverEnds());
     const the = new TestDelegation({ polite, stubborn });

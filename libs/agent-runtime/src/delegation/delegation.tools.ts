@@ -67,12 +67,12 @@ const SpawnInput = z.strictObject({
     .describe('failFast: the first failure cancels the other agents. collect: all agents finish.'),
 });
 
-/** A call that is repeated after a crash continues its delegated runs, because their ids follow from the call. */
+/** A call that is repeated after a crash continues its delegated runs, because their ids are derived from the call. */
 const REPEATABLE = true;
 
 const SubagentInput = z.strictObject({ subagent: AgentName, prompt: Task });
 
-/** The tools with which a model delegates (S2.4, S4.8). `maxChars` limits the output of one call. */
+/** The tools that a model uses to delegate (S2.4, S4.8). `maxChars` limits the output of one call. */
 export function delegationTools(delegator: Delegator, maxChars: number): readonly Tool[] {
   return [listAgents(delegator), delegateToAgent(delegator, maxChars), ...spawning(delegator, maxChars)];
 }

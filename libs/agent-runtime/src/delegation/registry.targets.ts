@@ -25,7 +25,7 @@ import {
 
 type Listable = Pick<AgentRecord, 'agentId' | 'name' | 'capabilities'>;
 
-/** The agents of the live registry in the namespace of the run: those that can receive work now and have an address. */
+/** The agents of the registry, in the namespace of the run, that can receive work now and have an address. */
 @Injectable()
 export class RegistryTargets implements DelegationTargets {
   constructor(
@@ -78,7 +78,7 @@ export class RegistryTargets implements DelegationTargets {
     );
   }
 
-  /** Of these agents, those that can receive work now and have an address. */
+  /** Returns the agents in `among` that can receive work now and have an address. */
   private routable(namespace: string, among: ReadonlySet<string>): AgentRecord[] {
     const now = this.directory.advance(this.clock.now());
     return [...among].flatMap((agentId) => {
@@ -87,7 +87,7 @@ export class RegistryTargets implements DelegationTargets {
     });
   }
 
-  /** Of these agents, those that can receive work now and claim all capabilities. */
+  /** Returns the agents in `among` that can receive work now and claim all capabilities. */
   private capable(namespace: string, among: ReadonlySet<string>, wanted: readonly string[]): AgentRecord[] {
     const { aliases } = this.directory;
     const isCapable = ({ capabilities }: AgentRecord): boolean => {

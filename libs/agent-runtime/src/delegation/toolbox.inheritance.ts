@@ -34,7 +34,7 @@ export function stricterMode(one: InheritanceMode, other: InheritanceMode = 'uni
   return BY_STRICTNESS.indexOf(one) > BY_STRICTNESS.indexOf(other) ? one : other;
 }
 
-/** The toolboxes of an agent with those that it inherits. Its own come first, so they win if names clash. */
+/** The own and the inherited toolboxes of an agent. Its own toolboxes come first, so they win if names clash. */
 export function withInherited(own: readonly ToolBox[], { mode, toolboxes, filter }: Inheritance): readonly ToolBox[] {
   if (mode === 'off') return own;
   const granted = toolboxes.map((box) => granting(box, filter));

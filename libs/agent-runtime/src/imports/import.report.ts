@@ -7,7 +7,7 @@ export interface ImportProblem {
   readonly message: string;
 }
 
-/** What became of one file. A file without definitions and errors, such as a README, is skipped. */
+/** The result of one file. A file without definitions and errors, such as a README, is skipped. */
 export interface ImportedFile {
   readonly path: string;
   readonly definitions: readonly { readonly name: string; readonly change: ImportChange }[];

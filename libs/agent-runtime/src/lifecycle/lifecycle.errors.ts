@@ -10,7 +10,7 @@ export class AgentBusyError extends RuntimeError {
     const reason =
       cause === undefined
         ? `has as many calls as its maxConcurrency allows (${limit})`
-        : 'gets too many new runs at the same time';
+        : 'receives too many new runs at the same time';
     super(`The agent ${show(name)} ${reason}. Try again later.`, { cause });
   }
 }

@@ -42,7 +42,7 @@ describe('definitions and spawned agents share their names', () => {
     expect(await here.definitions.has({ ...ADA, name: 'bob' })).toBe(true);
   });
 
-  it('S1.2 of a concurrent registration of a definition and a spawn without it, one succeeds, in each of 20 rounds', async () => {
+  it('S1.2 if a definition is registered while an agent with its name is spawned from other content, exactly one succeeds, in each of 20 rounds', async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const name = `ada-${round}`;
       const work = [async () => await codeOf(spawn(here, name)), async () => await register(there, name)];
@@ -52,7 +52,7 @@ describe('definitions and spawned agents share their names', () => {
     }
   });
 
-  it('an evicted agent is closed if a definition has got its name', async () => {
+  it('an evicted agent is closed if a definition now has its name', async () => {
     await spawn(here, 'ada');
     await there.agents.remove('ada', 'evicted');
     expect(await register(there)).toBe('succeeded');

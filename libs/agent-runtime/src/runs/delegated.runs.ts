@@ -58,7 +58,7 @@ export class DelegatedRuns extends RunRecorder {
     };
   }
 
-  /** Only a tree that was interrupted has a run of this id already. */
+  /** A delegated run with this id can exist only if the tree was interrupted. */
   async revisionOf({ namespace, rootRunId, runId: id }: RunContext): Promise<number | undefined> {
     const scope = this.scopes.get(rootRunId);
     if (!scope || !this.resumed.has(scope)) return undefined;

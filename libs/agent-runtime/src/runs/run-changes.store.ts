@@ -29,7 +29,7 @@ export class RunChangesStore {
     return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
   }
 
-  /** A text for each run that exists. It changes with the state of the run, and with each step. */
+  /** Returns a version for each run that exists. It changes with the state of the run and with each step. */
   async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [
       runIds,

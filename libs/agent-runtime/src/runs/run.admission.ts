@@ -24,13 +24,13 @@ export class RunAdmission {
   }
 
   /** Rejects with AGENT_BUSY if the agent has as many runs as it accepts. */
-  async checkRoom(namespace: string, { agentId, maxRuns }: BusyAgent): Promise<void> {
+  async checkCapacity(namespace: string, { agentId, maxRuns }: BusyAgent): Promise<void> {
     if (maxRuns === null) return;
     if ((await this.store.countActive(namespace, agentId)) >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
   }
 
-  /** Like `checkRoom`. Until the transaction ends, no other run of the agent can start. */
-  async holdRoom(namespace: string, agent: BusyAgent): Promise<void> {
+  /** Like `checkCapacity`, but also prevents that another run of the agent starts before the transaction ends. */
+  async lockCapacity(namespace: string, agent: BusyAgent): Promise<void> {
     const { agentId, maxRuns } = agent;
     if (maxRuns === null) return;
     try {
@@ -38,7 +38,7 @@ export class RunAdmission {
     } catch (error) {
       throw error instanceof DatabaseBusyError ? new AgentBusyError(agentId, maxRuns, error) : error;
     }
-    await this.checkRoom(namespace, agent);
+    await this.checkCapacity(namespace, agent);
   }
 
   /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. The agent is charged if it has a budget. */

@@ -10,7 +10,7 @@ export type RunMessage =
   | { readonly type: 'cancelled'; readonly rootId: string }
   /** A replica observes this run, and wants its live events for a limited time. */
   | { readonly type: 'watched'; readonly runId: string }
-  /** The run has another state. */
+  /** The state of the run has changed. */
   | { readonly type: 'changed'; readonly runId: string }
   | { readonly type: 'stepped'; readonly runId: string }
   | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent };

@@ -35,7 +35,7 @@ export function stepOf(run: DecidableRun, decision: RunDecision): DecidedStep {
   return { runId, step, result: rest };
 }
 
-/** Whether the decision repeats the recorded one. Rejects another decision about the same call, with the same input. */
+/** Whether the decision repeats the recorded one. Rejects a different decision about the same call with the same input. */
 export function isRepeated(made: RunStep | undefined, { inputHash, approved, output }: RunDecision): boolean {
   if (made?.type === 'approval-decided') {
     if (made.inputHash !== inputHash) return false;

@@ -117,7 +117,9 @@ export class RunDecisionMismatchError extends RuntimeError {
   }
 
   static ofDecided(): RunDecisionMismatchError {
-    return new RunDecisionMismatchError('Another decision about this call was made before, and it cannot be changed.');
+    return new RunDecisionMismatchError(
+      'Another decision about this call is already recorded, and it cannot be changed.',
+    );
   }
 
   static ofOutput(): RunDecisionMismatchError {

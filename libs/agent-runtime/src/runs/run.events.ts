@@ -46,7 +46,7 @@ export class RunEvents {
     this.db.afterCommit(() => runs.forEach((run) => this.meter.started(run)));
   }
 
-  /** A replica continues these runs: no event, but another state. */
+  /** Notifies observers that a replica continues these runs. Their state changes without an event. */
   continued(runs: readonly RunSubject[]): void {
     this.db.afterCommit(() => runs.forEach(({ id }) => this.watches.changed(id)));
   }

@@ -71,7 +71,7 @@ describe('the redaction of a run', () => {
     });
   });
 
-  it('B6 keeps only the type of a step that another version has stored', () => {
+  it('B6 keeps only the type of a step that another version of Rollcall has stored', () => {
     expect(redactStep({ type: 'from-the-future', text: SECRET } as unknown as RunStep)).toEqual({
       type: 'from-the-future',
     });

@@ -70,7 +70,7 @@ export function redactStep(step: RunStep): RunStep {
   }
 }
 
-/** A step that another version of Rollcall has stored: nothing is known about its fields. */
+/** For a step of another version of Rollcall: the meaning of its other fields is unknown. */
 function onlyType({ type }: { readonly type: string }): RunStep {
   return { type } as RunStep;
 }

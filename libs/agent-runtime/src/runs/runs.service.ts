@@ -23,7 +23,7 @@ import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 
-/** Undefined: nothing changes. */
+/** Decides the next step of a run. Undefined: the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
@@ -58,7 +58,7 @@ export class RunsService {
     toUserMessage({ parts: input }); // rejects an empty message
     if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
     const chosen = await this.targets.choose(namespace, target);
-    await this.admission.checkRoom(namespace, chosen); // again when the run is stored: this check saves the other work
+    await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
@@ -140,7 +140,7 @@ export class RunsService {
   private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
     return await this.store.transaction(async () => {
       await this.admission.holdNamespace(run.namespace);
-      await this.admission.holdRoom(run.namespace, chosen);
+      await this.admission.lockCapacity(run.namespace, chosen);
       // one round trip
       const [added] = await Promise.all([this.store.insert(run), this.admission.openBudget(run, paidBy)]);
       if (!added) throw new Error(`the run ${run.id} exists`);

@@ -17,7 +17,7 @@ export interface LoadedSpec {
   readonly content: DefinitionContent;
 }
 
-/** What became of each file. The loaded specs are sorted by name and include those with warnings. */
+/** The result of each file. The loaded specs are sorted by name, and include specs with warnings. */
 export interface SpecReport {
   readonly loaded: readonly LoadedSpec[];
   readonly warned: readonly SpecDiagnostic[];

@@ -7,11 +7,11 @@ const NOTHING: SharedUsage = { tokens: 0, microUsd: 0, isEstimated: false };
 
 /**
  * One reservation that pays several calls of a run, one after the other. The charges of recorded replies are made together, at the
- * latest when the run ends; after a crash, they follow from the stored steps. A charge that is not recorded is made at once, together
- * with all others, and the next call needs a new reservation.
+ * latest when the run ends. After a crash, these charges are known from the stored steps. A charge that no step contains is made at
+ * once and closes the reservation, so the next call needs a new one.
  */
 export class CallAllowance {
-  /** A call in progress is paid from it. */
+  /** Whether it pays a call in progress. */
   private isLent = false;
   private used = NOTHING;
   private charged = NOTHING;
@@ -26,7 +26,7 @@ export class CallAllowance {
     return this.isLent;
   }
 
-  /** What was used and is not charged yet. */
+  /** The amount that was used and is not charged yet. */
   get uncharged(): SpendingAmount {
     const { used, charged } = this;
     return { tokens: used.tokens - charged.tokens, microUsd: used.microUsd - charged.microUsd };

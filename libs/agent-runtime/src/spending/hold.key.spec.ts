@@ -3,7 +3,7 @@ import { amountIn, partKey, recordedUsage, sharedKey } from './hold.key.js';
 const CALL = { tokens: 40, microUsd: 3 };
 
 describe('the keys of holds that pay several calls', () => {
-  it('B2 contain the amount of a call, also in the copy of a hold', () => {
+  it('B2 contain the amount of a call, also in the key of a second hold for the same call', () => {
     expect(amountIn(sharedKey('1/1', CALL))).toEqual(CALL);
     expect(amountIn(`${sharedKey('1/1', CALL)}~2`)).toEqual(CALL);
     expect([amountIn('1/1'), amountIn('final/1'), amountIn('call')]).toEqual([undefined, undefined, undefined]);
@@ -22,7 +22,7 @@ describe('the keys of holds that pay several calls', () => {
     ]);
   });
 
-  it('B2 B6 charge a call with unknown usage as it was held', () => {
+  it('B2 B6 charge the held amount for a call with unknown usage', () => {
     const hold = sharedKey('1/1', CALL);
     const usages = recordedUsage([
       { key: partKey(hold, '1/1', CALL), tokens: 10, microUsd: 1 },

@@ -13,7 +13,7 @@ const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION
 /** A reservation that is held for a run. */
 type NamedHold = SpendingAmount & { readonly name: string };
 
-/** Ends the holds of runs whose execution is gone. Everything follows from the stored steps and the ledger. */
+/** Ends the holds of runs whose execution was interrupted. It needs only the stored steps and the ledger. */
 @Injectable()
 export class HoldRecovery {
   constructor(private readonly ledger: BudgetLedger) {}
@@ -25,9 +25,8 @@ export class HoldRecovery {
   }
 
   /**
-   * For a run that ends, or whose calls are not repeated without a new hold. The charges of recorded replies are made. A call in
-   * progress is charged as held, because its usage is unknown. What is held for the final call is released. `isCalling`: a model call
-   * follows the last step.
+   * For a run that does not continue with its holds. Makes the charges of recorded replies. Charges a call in progress with the held
+   * amount, because its usage is unknown. Releases what is held for the final call. `isCalling`: a model call follows the last step.
    */
   async end(run: PayingRun, charges: readonly Charge[], isCalling: boolean): Promise<void> {
     const usages = recordedUsage(charges);
@@ -39,8 +38,8 @@ export class HoldRecovery {
   }
 
   /**
-   * Makes the charges of recorded replies, unless they have been made already. Also charges reservations that have expired. A
-   * reservation that pays several calls stays open, because its owner may charge a call in progress.
+   * Makes the charges of recorded replies, unless they have already been made. This also charges expired reservations. A
+   * reservation that pays several calls stays open, because its owner may still charge a call in progress.
    */
   async charge({ namespace, runId }: PayingRun, charges: readonly Charge[]): Promise<void> {
     const charged = [...recordedUsage(charges)].map(async ([name, usage]) => {
@@ -74,7 +73,7 @@ function isFinal({ name }: NamedHold): boolean {
   return name.startsWith(FINAL_PREFIX);
 }
 
-/** What a hold is charged if its owner is gone. Of a hold that pays several calls, at most one was in progress. */
+/** The charge for a hold whose owner is gone. Of the calls that one hold pays, at most one was in progress. */
 function usageOfLost(held: NamedHold, recorded: RecordedUsage | undefined, isCalling: boolean): RecordedUsage {
   const call = amountIn(held.name);
   const isShared = recorded?.isShared ?? (call !== undefined && exceeds(held, call));

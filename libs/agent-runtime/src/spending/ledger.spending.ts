@@ -22,7 +22,7 @@ type Scope = Parameters<BudgetsService['shortage']>[0][number];
 /** After a crash, the holds of the process expire after this time. */
 const TTL_MS = 120_000;
 const RENEW_EVERY_MS = 30_000;
-/** For how many further calls an amount is held ahead. */
+/** The number of further calls for which an amount is held in advance. */
 const CALLS_AHEAD = 3;
 const NOTHING = { tokens: 0, microUsd: 0 };
 
@@ -78,8 +78,8 @@ export class LedgerSpending implements Spending {
   }
 
   /**
-   * Calls of one run that follow one another share a reservation, as long as it covers them. Near the limit of a budget, and for
-   * calls at the same time, each call has its own.
+   * Consecutive calls of one run share a reservation, as long as it covers them. Near the limit of a budget, and while another call
+   * of the run is in progress, a call gets its own reservation.
    */
   async hold(request: HoldRequest): Promise<Hold> {
     if (!request.isRepeated) return await this.openHold(request);
@@ -89,8 +89,8 @@ export class LedgerSpending implements Spending {
     if (part) return part;
     const shared = { ...request, key: sharedKey(request.key, request.amount) };
     if (known?.isInUse) return await this.openHold(shared);
-    // the settlement is decided before the new reservation, which can use the rest
-    const [, hold] = await Promise.all([known?.close(), this.openHold(shared, timesAmount(request.amount))]);
+    // the ledger settles first, so the new reservation can use the rest of the closed one
+    const [, hold] = await Promise.all([known?.close(), this.openHold(shared, amountAhead(request.amount))]);
     if (!exceeds(hold.amount, request.amount)) return hold;
     const allowance = new CallAllowance(hold, request.agentId, (closed) => this.forget(runId, closed));
     this.allowances.set(runId, allowance);
@@ -142,7 +142,7 @@ export class LedgerSpending implements Spending {
     return { own: more(own), subtree: more(used), held: more(reserved, -1), limit: { ...limit } };
   }
 
-  /** Opens a new hold if an earlier hold with this key has ended or has another amount, which can happen after a crash. */
+  /** After a crash, an earlier hold with this key may have ended, or may have another amount. Then this opens one with a new key. */
   private async openHold(request: HoldRequest, ahead?: SpendingAmount): Promise<LedgerHold> {
     for (let copy = 1; ; copy += 1) {
       const hold = await this.reserve(request, copy === 1 ? request.key : `${request.key}~${copy}`, ahead);
@@ -176,7 +176,7 @@ export class LedgerSpending implements Spending {
   }
 }
 
-function timesAmount({ tokens, microUsd }: SpendingAmount): SpendingAmount {
+function amountAhead({ tokens, microUsd }: SpendingAmount): SpendingAmount {
   return { tokens: tokens * CALLS_AHEAD, microUsd: microUsd * CALLS_AHEAD };
 }
 

@@ -10,8 +10,8 @@ interface OpenPayment {
 }
 
 /**
- * Pays for the replies of one run, each after its step is stored. A run that is interrupted before that has no recorded reply and has
- * paid nothing; a run that is interrupted after that has recorded the charges, and makes them when it resumes.
+ * Pays for the replies of one run, each after its step is stored. If the run is interrupted before the step is stored, the reply is
+ * neither recorded nor paid. If it is interrupted later, the step contains the charges, and they are made when the run resumes.
  */
 export class ReplyPayments {
   private open?: OpenPayment;
@@ -39,14 +39,14 @@ export class ReplyPayments {
     return this.open !== undefined;
   }
 
-  /** `later`: the step of the reply is stored. */
+  /** Settles the open payment. Use `later` only if the step of the reply is stored. */
   settle(when: ChargeTime): Awaitable<void> {
     const payment = this.open;
     this.open = undefined;
     return payment && settleAll(payment.holds, payment.charges, when);
   }
 
-  /** Pays for a reply that has no stored step, because the run ends before. */
+  /** Pays for a reply that has no stored step, because the run ended before the step was stored. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.settle('now');

@@ -35,7 +35,7 @@ export interface Payer {
 }
 
 /**
- * Pays for the model calls of one run. The final call is charged to a fund that is held since the start and grows with the
+ * Pays for the model calls of one run. The final call is charged to a fund that is held from the start and grows with the
  * conversation.
  */
 export class RunAccount {
@@ -78,7 +78,7 @@ export class RunAccount {
   }
 
   /**
-   * Adds to the fund from the rest of the budget if it is too small for the answer. If the conversation is still too long, because a
+   * If the fund is too small for the answer, adds to it from the rest of the budget. If the conversation is still too long, because a
    * tool has returned more than the budget covers, the longest results of tools are cut.
    */
   async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
@@ -139,7 +139,7 @@ export class RunAccount {
     return { input, output: Math.min(output, this.rules.minOutputTokens) };
   }
 
-  /** Holds the wanted amount. If less is left, holds everything that is left, or for the final call only the least amount. */
+  /** Holds the wanted amount. If less is left, holds all that is left; for the final call, holds only the least amount. */
   private holdBetween(
     key: string,
     wanted: SpendingAmount,

@@ -21,14 +21,14 @@ export interface HoldRequest {
   readonly amount: SpendingAmount;
   /** If the budget has less left than the amount, hold less, but at least this many tokens. */
   readonly atLeastTokens?: number;
-  /** Further calls of about this size follow. If the budgets have plenty left, the amount for several of them is held at once. */
+  /** Further calls of about this size follow. If the budgets have enough left, the amount for several calls is held at once. */
   readonly isRepeated?: boolean;
 }
 
 /** A value, or a promise of it. Budgets in memory return the value at once, because each unnecessary `await` costs time. */
 export type Awaitable<Value> = Value | Promise<Value>;
 
-/** `later`: the charge is stored with a step, so it is not lost in a crash. */
+/** When a charge is made. `later` is possible if a step contains the charge, so that a crash does not lose it. */
 export type ChargeTime = 'now' | 'later';
 
 /** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
@@ -79,7 +79,7 @@ export interface Spending {
   /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
   hold(request: HoldRequest): Awaitable<Hold>;
   usageOf(namespace: string, runId: string): Awaitable<RunUsage>;
-  /** Makes the charges that were left for later, and ends what is held for further calls of the run. */
+  /** Makes the charges that were postponed, and releases what is held for further calls of the run. */
   closeRun(run: { namespace: string; runId: string }): Awaitable<void>;
   /**
    * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have been

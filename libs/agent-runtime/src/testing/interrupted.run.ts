@@ -35,8 +35,8 @@ const COUNT = defineTool({
 });
 
 /**
- * A paid run whose replicas die. Each replica continues from the stored steps, as the owner of a durable run does. Its model repeats
- * the same replies and failures in each life.
+ * A paid run whose replicas die. Each replica continues from the stored steps, as the owner of a durable run does. The model
+ * returns the same replies and failures on each replica.
  */
 export class InterruptedRun {
   readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];

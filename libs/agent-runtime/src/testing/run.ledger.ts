@@ -1,10 +1,10 @@
-/** What must not happen, whenever replicas are killed while they execute runs. All lists are empty in a sound database. */
+/** The faults that must not occur when replicas are killed while they execute runs. All lists must be empty. */
 export interface RunFaults {
   /** Runs with missing steps. */
   readonly gaps: readonly object[];
   /** Turns of runs with several replies of the model. */
   readonly repeated: readonly object[];
-  /** Runs whose budget was charged another amount than their replies report. */
+  /** Runs whose charged tokens differ from the tokens that their replies report. */
   readonly unequal: readonly object[];
 }
 

@@ -17,7 +17,7 @@ export interface KnownTools {
 }
 
 const MCP = 'mcp__';
-/** Allowed in `deny` only: nobody should allow the tools of servers that are added later without naming them. */
+/** Allowed only in `deny`. In `allow`, it would also allow the tools of servers that are added later. */
 const ALL_SERVERS = 'mcp__*';
 
 export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {

@@ -25,7 +25,7 @@ export interface LogPage {
   epoch: string;
   /** The first seq after the cursor that is in the log. */
   first: number | undefined;
-  /** The newest position whose event expired in a namespace of the filter; 0 if none did, or without such a filter. */
+  /** The position of the newest expired event in the namespaces of the filter; 0 if no event expired, or if the filter has no namespaces. */
   expiredTo: number;
   /** The last position that was read for this page. It is the cursor for the next page. */
   upTo: number;

@@ -20,7 +20,7 @@ export interface EventSink {
   readonly retries: RetryPolicy;
   /** Whether each delivery is recorded, so that operators can inspect it and send it again. */
   readonly keepsDeliveries: boolean;
-  /** Whether nothing follows this event. When it is delivered or parked, the sink is deleted. Absent: the sink has no end. */
+  /** Whether this is the last event of the sink. When it is delivered or parked, the sink is deleted. Absent: there is no last event. */
   isLast?(event: RegistryEvent): boolean;
   /** Resolves when the destination has confirmed all events, otherwise throws. The same events may be delivered again. */
   deliver(events: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt>;

@@ -13,7 +13,7 @@ export interface WebhookAnswer {
   retryAfterMs?: number;
 }
 
-/** Any 2xx status confirms a delivery; every other one is a reason to try again. */
+/** A 2xx status confirms a delivery. Throws for any other status, so that the delivery is repeated. */
 export function confirmed({ status, retryAfterMs }: WebhookAnswer): Receipt {
   if (status >= 200 && status < 300) return { status };
   throw new DeliveryError(`The endpoint responded with ${status}.`, { status, retryAfterMs });

@@ -151,6 +151,6 @@ export interface Agent {
    * agent that wins has confirmed by its bid, and receives the task with `handle`.
    */
   bid?(invitation: BidInvitation, signal: AbortSignal): Promise<AgentBid>;
-  /** Another agent has won the contract that this agent has bid for, or nobody has. */
+  /** This agent has not won the contract that it has bid for: another agent has won, or no agent. */
   lost?(contractId: string): void;
 }

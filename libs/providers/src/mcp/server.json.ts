@@ -86,7 +86,7 @@ function fault(field: string, message: string): ServerFault {
   return { field, message };
 }
 
-/** The last part of `com.example/weather.data`, in the form of a server's name: `weather-data`. */
+/** Converts the last part of a name to a name for the settings: `com.example/weather.data` becomes `weather-data`. */
 function nameOf(serverName: string): string {
   const last = serverName
     .slice(serverName.indexOf('/') + 1)
@@ -101,7 +101,7 @@ function nameOf(serverName: string): string {
     .join('-');
 }
 
-/** Variables in the URL get their fixed value or their default. */
+/** Replaces the variables in the URL by their fixed value or their default. */
 function urlOf({ url, variables }: Remote, field: string, faults: ServerFault[]): string {
   const parts = url.split(/(\{[^{}]{1,100}\})/);
   const text = parts.map((part) => {

@@ -108,7 +108,7 @@ export class BudgetsService {
     return (await this.store.findAll(scopes)).map(current);
   }
 
-  /** The error of a reservation of this amount now, without a reservation. Undefined if all budgets have enough left. */
+  /** Returns the error that a reservation of this amount would get now, or undefined if all budgets have enough left. Reserves nothing. */
   async shortage(scopes: readonly BudgetScope[], amount: Amount): Promise<BudgetExhaustedError | undefined> {
     for (const { budget, now } of await this.ofAll(scopes)) {
       const unit = insufficientUnit(budget, amount);
@@ -176,7 +176,7 @@ export class BudgetsService {
     return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
   }
 
-  /** The namespace of the budget cannot be deleted before the transaction ends. */
+  /** Inserts the budget, and prevents that its namespace is deleted before the transaction ends. */
   private async insert(budget: NewBudget): Promise<Budget | undefined> {
     await this.ledger.holdNamespace(namespaceOfBudget(budget));
     const inserted = await this.store.insert(budget, await this.firstWindow(budget));
@@ -189,7 +189,7 @@ export class BudgetsService {
     return window === 'total' ? {} : nextWindow(window, await this.store.now(), timeZone);
   }
 
-  /** Compares with the limit that the run was opened with: a top-up between two attempts does not make them differ. */
+  /** Compares the request with the limit at the creation of the budget, so that a top-up between two attempts does not count as a difference. */
   private async existingRun({ subject, path, limit }: NewBudget): Promise<Budget> {
     const [found] = await this.store.findOf('run', subject);
     if (!found) throw new BudgetNotFoundError('run', subject);

@@ -75,8 +75,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * Deletes trees of runs without a charge or a new run for `keepMs`, with their ledger lines. Returns how many trees it deleted.
-   * A charge anywhere in a tree also changes its root.
+   * Deletes the budgets of trees of runs that had neither a charge nor a new run for `keepMs`, together with their ledger lines.
+   * Returns how many trees it deleted. A charge anywhere in a tree also changes its root.
    */
   async pruneRuns(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ roots: string }>(

@@ -3,8 +3,9 @@ import { Database } from '#rollcall/platform';
 import type { Attendance } from './auction.js';
 import type { Contract } from './contract.js';
 
-/** An invited agent `b` is present while it is registered and no operator has withdrawn it from work. */
+/** Joins the registered agents among the invited agents `b`, and the state that an operator wants for them. */
 const AGENTS = `JOIN agent a ON a.agent_id = b.agent_id AND a.left_at IS NULL LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
+/** An invited agent is present while it is registered and no operator has drained or quarantined it. */
 const IS_PRESENT = `coalesce(i.desired_state, 'active') = 'active'`;
 /** A bid belongs to the registration that made it. */
 const HAS_BID = `a.generation = b.generation AND ${IS_PRESENT}`;
@@ -27,7 +28,7 @@ export class AttendanceStore {
     return row ?? { pending: 0, isWinnerPresent: false };
   }
 
-  /** The agents that are present with the registration that was invited or has bid. */
+  /** The present agents that have not registered again since their invitation or bid. */
   async bidders(contractId: string): Promise<Set<string>> {
     const rows = await this.db.query<{ agentId: string }>(
       `SELECT b.agent_id AS "agentId" FROM contract_bid b ${AGENTS} WHERE b.contract_id = $1 AND ${HAS_BID}`,
@@ -36,7 +37,7 @@ export class AttendanceStore {
     return new Set(rows.map(({ agentId }) => agentId));
   }
 
-  /** Makes the next step due of each contract whose winner is absent, or whose present agents have all answered. */
+  /** Makes the next step of a contract due if its winner is absent, or if all present agents have answered. */
   async markDue(): Promise<void> {
     const members = `SELECT 1 FROM contract_bid b ${AGENTS} WHERE b.contract_id = c.id`;
     await this.db.query(

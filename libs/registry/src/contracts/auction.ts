@@ -52,7 +52,7 @@ export function isFinalContract(state: ContractState): state is FinalContractSta
   return Object.keys(NEXT[state]).length === 0;
 }
 
-/** While bids are sealed, nobody but their bidders can read them. */
+/** While bids are sealed, a bid can be read only by its bidder. */
 export function isSealed(state: ContractState): boolean {
   return state === 'announced' || state === 'bidding';
 }

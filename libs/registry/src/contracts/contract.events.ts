@@ -51,7 +51,7 @@ export class ContractEvents {
     await this.append(contract, { type: 'contract.answered', data: { answered, invited } });
   }
 
-  /** A late answer is no event, because it changes nothing. */
+  /** Records a late answer in the transcript. It has no event, because it changes nothing. */
   async late({ id }: Contract, fact: TranscriptFacts['late'], at: number): Promise<void> {
     await this.stores.transcript.append(id, 'late', fact, at);
     this.db.afterCommit(() => this.counts.add('late'));

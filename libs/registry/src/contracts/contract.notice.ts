@@ -1,6 +1,6 @@
 import type { Contract } from './contract.js';
 
-/** What an agent is notified of. `bid`: it may bid. `award`: it must confirm. `lost`: another agent has won, or nobody has. */
+/** A notice to an agent. `bid`: the agent may bid. `award`: it must confirm. `lost`: another agent has won, or no agent has. */
 export const NOTICE_KINDS = ['bid', 'award', 'lost'] as const;
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 

@@ -8,7 +8,7 @@ import type { ContractKey } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
 import { type ContractActor, requireActor } from './contracts.service.js';
 
-/** Records what the work of the winner really cost and took. The next bids of the agent are scored with it. */
+/** Records the actual cost and time of the work of the winner. They affect the scores of the next bids of this agent. */
 @Injectable()
 export class ContractOutcomes {
   constructor(
@@ -19,8 +19,8 @@ export class ContractOutcomes {
   ) {}
 
   /**
-   * Settles the reservation of the award. Without a time, the time since the confirmation counts. The first outcome is final: its
-   * repetition has no effect, and any other one is rejected.
+   * Settles the reservation of the award. An outcome without a time gets the time since the confirmation. The first
+   * outcome is final: a repetition has no effect, and a different outcome is rejected.
    */
   async record(key: ContractKey, actor: ContractActor, outcome: ContractOutcome): Promise<Contract> {
     return await this.db.transaction(async () => {
@@ -63,14 +63,14 @@ export class ContractOutcomes {
     return await this.stores.contracts.awaitingRun({ hasRun: false, after: 0, limit });
   }
 
-  /** The next contracts after this position whose run has no outcome yet. */
+  /** The contracts after this position that have a run and no outcome yet. */
   async awaitingOutcome(after: number, limit: number): Promise<ListedContract[]> {
     return await this.stores.contracts.awaitingRun({ hasRun: true, after, limit });
   }
 
   /**
-   * Calls `start`, which adds the run in the same transaction, unless the contract has a run. The run reserves and pays for itself,
-   * so the reservation of the award is released.
+   * If the contract has no run, calls `start`, which adds the run in the same transaction. The run has its own reservations, so the
+   * reservation of the award is released.
    */
   async startRun(key: ContractKey, start: () => Promise<string>): Promise<string | undefined> {
     return await this.db.transaction(async () => {

@@ -30,7 +30,7 @@ export class ContractSelection {
     private readonly outcomes: ContractOutcomes,
   ) {}
 
-  /** Returns the contract when it has ended. When the time is over, the contract is cancelled, so that no award is left that nobody uses. */
+  /** Returns the contract when it has ended. When the time is over, the contract is cancelled, so that no unused award remains. */
   async select(request: SelectionRequest, signal?: AbortSignal): Promise<ContractReading> {
     const { waitMs, rules, runId = null, ...terms } = request;
     const bidWithinMs = Math.max(MIN_PART_MS, Math.floor(waitMs * BID_SHARE));

@@ -18,13 +18,13 @@ import { ContractSteps } from './contract.steps.js';
 import type { ContractFilter, ContractKey } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
 
-/** Who changes a contract. Without `mayManage`, only the contracts that this principal announced. */
+/** The principal that changes a contract. Without `mayManage`, it may change only contracts that it announced. */
 export interface ContractActor {
   readonly by: string;
   readonly mayManage: boolean;
 }
 
-/** A contract with what may be read of it now. While the bids are sealed, there are no participants. */
+/** A contract and the details that may be read now. While the bids are sealed, there are no participants. */
 export interface ContractReading {
   readonly contract: Contract;
   readonly participants: readonly Participant[];
@@ -42,7 +42,7 @@ export class ContractsService {
     private readonly steps: ContractSteps,
   ) {}
 
-  /** Invites all capable agents that the rules allow. Without any, the contract expires at once. */
+  /** Invites all capable agents that the rules allow. If there is none, the contract expires at once. */
   async announce(announcement: Announcement, rules?: InvitationRules): Promise<Contract> {
     checkAnnouncement(announcement);
     this.rules.scoring.get(announcement.scoring);

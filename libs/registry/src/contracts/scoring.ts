@@ -35,8 +35,8 @@ export interface ScoringRule {
 const PRECISION = 1e9;
 
 /**
- * The default rule. Prices and times are compared with the best ones of the auction, after they are multiplied by the overrun that
- * the agent is known for; the confidence of an agent counts only as far as the agent is reliable. So an agent that promises too
+ * The default rule. Prices and times are multiplied by the usual overrun of the agent, and then compared with the best ones of the
+ * auction. The confidence is weighted with the reliability of the agent. So an agent that promises too
  * much loses against an agent that keeps a slightly worse promise.
  */
 export const WEIGHTED_RULE: ScoringRule = {
@@ -61,7 +61,7 @@ export const WEIGHTED_RULE: ScoringRule = {
   },
 };
 
-/** The best bid first. Equal scores are decided by price, time and confidence, and at last by a hash that favours no agent. */
+/** Sorts the best bid first. If scores are equal, price, then time, then confidence decide, and finally a hash that favours no agent. */
 export function ranked(contractId: string, contenders: readonly Contender[], scores: readonly BidScore[]): BidScore[] {
   const offers = new Map(contenders.map(({ agentId, offer }) => [agentId, offer]));
   return scores.toSorted((one, other) => {

@@ -36,9 +36,9 @@ export const NO_RECORD: TrackRecord = {
 };
 
 /**
- * Learns from earlier awards. An award that was kept counts as 1, one that took twice the time or the money as 0.5, and one that
- * failed or was not confirmed as 0. An award with an unknown cost counts at most as much as an unknown agent. A few awards move the
- * values only a little away from those of an unknown agent.
+ * Learns from earlier awards. An award that was kept counts 1, an award that took twice the time or the money counts 0.5, and an award
+ * that failed or was not confirmed counts 0. An award with an unknown cost counts at most as much as the default for an agent without
+ * awards. A few awards change the values only a little from this default.
  */
 export function trackRecord(past: readonly PastAward[]): TrackRecord {
   const measured = past.filter(({ result }) => result === 'completed' || result === 'failed');

@@ -37,5 +37,5 @@ export const DEFAULT_LIMIT = 10;
 export const MAX_LIMIT = 100;
 export const MAX_CAPABILITIES = 32;
 export const DEFAULT_STRATEGY = 'cheapest';
-/** The value of `prefer` that selects an agent by an auction. It is no strategy, because a strategy compares known facts. */
+/** The value of `prefer` that selects an agent by an auction. It is not a strategy, because a strategy compares known facts. */
 export const CONTRACT_NET = 'contract-net';

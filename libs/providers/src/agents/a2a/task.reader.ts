@@ -76,7 +76,7 @@ export class TaskReader {
     this.contextId ??= contextId || undefined;
   }
 
-  /** The content of another task may belong to another caller of the agent. */
+  /** Rejects events of other tasks, because their content may belong to another caller of the agent. */
   private checkTask(id: string): void {
     if (!this.taskId || !id || id === this.taskId) return;
     this.ended = true;

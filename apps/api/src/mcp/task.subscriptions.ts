@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { RunNotFoundError } from '#rollcall/agent-runtime';
 import { followUpsOf } from './follow.ups.js';
 import type { McpCall } from './mcp.call.js';
 import { McpTasks } from './mcp.tasks.js';
 import { toDetailedTask } from './task.view.js';
 
-/** The SDK knows no subscriptions to tasks. It treats each as a resource with this address. */
+/** The SDK does not support subscriptions to tasks, so a task is a resource with this address for the SDK. */
 const PREFIX = 'task:';
 const DATA = 'data: ';
 const METHOD = 'notifications/tasks';
@@ -22,12 +23,12 @@ export function taskUri(taskId: string): string {
   return PREFIX + taskId;
 }
 
-/** Converts subscriptions to tasks for the SDK, and its messages back. */
+/** Converts subscriptions to tasks into subscriptions to resources for the SDK, and converts the messages of the SDK back. */
 @Injectable()
-export class TaskListening {
+export class TaskSubscriptions {
   constructor(private readonly tasks: McpTasks) {}
 
-  /** The filter for the SDK. The tasks that the caller may not see are left out. */
+  /** Returns the filter for the SDK, without the tasks that the caller may not see. */
   async toSdk(call: McpCall, { taskIds = [], ...filter }: Filter): Promise<Filter> {
     const found = await Promise.all(taskIds.map(async (id) => await this.isVisible(call, id)));
     const uris = taskIds.filter((_id, index) => found[index]).map(taskUri);
@@ -49,15 +50,18 @@ export class TaskListening {
     const { uri, notifications, ...rest } = params;
     if (notifications) return { ...message, params: { ...rest, notifications: restored(notifications) } };
     if (typeof uri !== 'string' || !uri.startsWith(PREFIX)) return message;
-    const task = toDetailedTask(await this.tasks.find(call, uri.slice(PREFIX.length)), followUpsOf(call));
+    const task = toDetailedTask(await this.tasks.get(call, uri.slice(PREFIX.length)), followUpsOf(call));
     return { ...message, method: METHOD, params: { ...rest, ...task } };
   }
 
   private async isVisible(call: McpCall, id: string): Promise<boolean> {
-    return await this.tasks.find(call, id).then(
-      () => true,
-      () => false,
-    );
+    try {
+      await this.tasks.get(call, id);
+      return true;
+    } catch (error) {
+      if (error instanceof RunNotFoundError) return false;
+      throw error;
+    }
   }
 }
 
