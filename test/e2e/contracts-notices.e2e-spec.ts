@@ -24,8 +24,8 @@ beforeAll(async () => {
   await once(server, 'listening');
 });
 afterAll(async () => {
-  server.close();
   await api.stop();
+  server.close();
 });
 
 const announce = async (capability: string): Promise<string> => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Delegation } from '#rollcall/agent-runtime';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
@@ -34,8 +35,8 @@ beforeAll(async () => {
   endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/agent`;
 });
 afterAll(async () => {
-  server.close();
   await api.stop();
+  server.close();
 });
 
 const get = async (id: string): Promise<ContractBody> =>
@@ -85,5 +86,21 @@ describe('contracts with run over HTTP (S3.9)', () => {
     expect([confirmed.status, reported.status]).toEqual([200, 409]);
     expect(await outcome(id)).toMatchObject({ runId: expect.any(String), outcome: { ok: true, microUsd: COST } });
     expect(await report()).toMatchObject(rejection);
+  });
+
+  it('S3.9 a delegation that is cancelled during its auction cancels the contract', async () => {
+    await api.given.agent({ agentId: 'slow', capabilities: ['slow'], endpoint });
+    const { targets } = api.app.nest.get(Delegation, { strict: false }).services;
+    const place = { namespace: 'default', rootRunId: 'root', runId: 'root', agentName: 'planner', depth: 0 };
+    const run = { ...place, ancestry: [], deadline: null, limits: { maxDepth: 2, maxWidth: 2, maxRuns: 2 } };
+    const cancellation = new AbortController();
+    const wanted = { capabilities: ['slow'], prefer: 'contract-net', task: 'Wait.', waitMs: 60_000 };
+    const target = targets?.open({ ...wanted, signal: cancellation.signal }, run);
+    const newest = async (): Promise<ContractBody | undefined> =>
+      (await api.call<{ items: ContractBody[] }>('GET', '/v1/contracts?limit=1')).body.items[0];
+    await until('the contract is announced', async () => (await newest())?.['task'] === 'Wait.');
+    cancellation.abort();
+    await expect(target).rejects.toMatchObject({ code: 'DELEGATION_TARGET_UNKNOWN' });
+    expect(await newest()).toMatchObject({ task: 'Wait.', state: 'cancelled' });
   });
 });

@@ -86,6 +86,11 @@ export class BudgetLedger {
     });
   }
 
+  /** The limits of `limited` callers. */
+  get limits(): SpendingLimits {
+    return this.rules.limits;
+  }
+
   async reserve(request: ReserveRequest, spender: Spender = 'trusted'): Promise<Reservation> {
     checkRequest(request);
     if (spender === 'limited') checkSize(request, this.rules.limits);
