@@ -1,13 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import {
-  BackgroundFaults,
-  DatabaseBusyError,
-  DatabaseUnavailableError,
-  DomainError,
-  localIdOf,
-  Loop,
-  StopsIn,
-} from '#rollcall/platform';
+import { BackgroundFaults, DomainError, localIdOf, Loop, StopsIn } from '#rollcall/platform';
 import { message } from '#rollcall/providers';
 import { type Contract, ContractDispatcher, ContractOutcomes } from '#rollcall/registry';
 import type { Run } from '../runs/run.js';
@@ -15,6 +7,7 @@ import { RunReader } from '../runs/run.reader.js';
 import { isFinal } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
+import { isTemporary } from './temporary.errors.js';
 
 const NAME = 'contracts.runs';
 const EVERY_MS = 1_000;
@@ -60,8 +53,7 @@ export class ContractRuns implements OnApplicationBootstrap {
     for (const contract of await this.outcomes.awaitingStart(BATCH))
       await this.attempt(async () => await this.start(contract));
     const running = await this.outcomes.awaitingOutcome(this.position, BATCH);
-    for (const contract of running)
-      await this.attempt(async () => await this.follow(contract, contract.runId ?? ''));
+    for (const contract of running) await this.attempt(async () => await this.follow(contract, contract.runId ?? ''));
     this.position = running.length < BATCH ? 0 : (running.at(-1)?.seq ?? 0);
   }
 
@@ -107,11 +99,6 @@ export class ContractRuns implements OnApplicationBootstrap {
     const isOk = run.state === 'completed';
     await this.outcomes.recordRun(contract, { ok: isOk, ...(!isOk && { reason: reasonOf(run) }), ...cost });
   }
-}
-
-/** The database could not be used, which says nothing about the run. */
-function isTemporary(error: DomainError): boolean {
-  return error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
 }
 
 function reasonOf({ state, result }: Run): string {

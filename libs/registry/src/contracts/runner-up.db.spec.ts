@@ -32,7 +32,8 @@ describe('awards that go to the runner-up at the same time (S3.9)', () => {
         ['awarded', 'fast'],
         ['awarded', 'cheap'],
       ]);
-      for (const contract of contracts) await here.service.cancel(keyOf(contract), { by: 'key:test', mayManage: false });
+      for (const contract of contracts)
+        await here.service.cancel(keyOf(contract), { by: 'key:test', mayManage: false });
     }
     expect(await world.held()).toBe(0);
     await expectSound(replicas.here.budgets);
