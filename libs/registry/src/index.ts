@@ -110,7 +110,13 @@ export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/annou
 export { MAX_ETA_MS } from './contracts/bid.js';
 export type { BidRequest } from './contracts/contract.answers.js';
 export { ContractBidding } from './contracts/contract.bidding.js';
-export type { Announcement, Contract, Participant } from './contracts/contract.js';
+export {
+  type Announcement,
+  type Contract,
+  type Participant,
+  TRANSCRIPT_KINDS,
+  type TranscriptKind,
+} from './contracts/contract.js';
 export { ContractCounts } from './contracts/contract.counts.js';
 export { ContractDispatcher } from './contracts/contract.dispatcher.js';
 export { MAX_INVITED } from './contracts/contract.invitees.js';

@@ -43,9 +43,13 @@ export class ContractQueries {
     const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
     const { namespace, id, owner: by, permissions } = caller;
     if (!permissions.includes('contracts:announce'))
-      throw new ApiError('FORBIDDEN', 'A query with contract-net requires the permission contracts:announce.');
+      throw new ApiError(
+        'FORBIDDEN',
+        'A query with contract-net requires the permission contracts:announce. Use a credential whose roles include it.',
+      );
     const { waitMs = DEFAULT_SELECTION_MS, limit = 10, capabilities = [] } = valid;
-    const task = valid.task ?? `Any task that needs: ${capabilities.join(', ')}`;
+    const task =
+      valid.task ?? (capabilities.length > 0 ? `Any task that needs: ${capabilities.join(', ')}` : 'Any task.');
     const query = { ...toQuery(valid), namespace, prefer: undefined, limit: undefined, explain: false };
     if (valid.consistency === 'strong') await this.strong.prepare(query);
     const payer = qualifiedId(namespace, id);

@@ -11,7 +11,10 @@ export function toAnnouncement(body: AnnounceBody, caller: Principal): Announcem
   const { capabilities, task, bidWithinMs, confirmWithinMs, limits, reserve, weights, run = false } = body;
   const { namespace, id, owner: by, permissions } = caller;
   if (run && !permissions.includes('runs:start'))
-    throw new ApiError('FORBIDDEN', 'A contract with run requires the permission runs:start.');
+    throw new ApiError(
+      'FORBIDDEN',
+      'A contract with run requires the permission runs:start. Use a credential whose roles include it.',
+    );
   return {
     namespace,
     capabilities,

@@ -4,10 +4,13 @@ import {
   type Contract,
   CONTRACT_STATES,
   type ContractReading,
+  DEFAULT_WEIGHTS,
   EXPIRY_REASONS,
   type ExpiryReason,
   MAX_INVITED,
   type Participant,
+  TRANSCRIPT_KINDS,
+  type TranscriptKind,
 } from '#rollcall/registry';
 import { PageView } from '../http/page.js';
 
@@ -29,6 +32,42 @@ class ContractOutcomeView {
     description: 'Why the run of the winner did not complete; null in all other cases.',
   })
   reason: string | null;
+}
+
+class ContractLimitsView {
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 100_000,
+    description: 'The highest price; null for no limit.',
+  })
+  price: number | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: null, description: 'The longest time; null for no limit.' })
+  etaMs: number | null;
+}
+
+class ContractReserveView {
+  @ApiProperty({ type: 'integer', example: 0, description: 'Tokens.' }) tokens: number;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Micro-dollars; null for the price of the winning bid.',
+  })
+  microUsd: number | null;
+}
+
+class ScoringWeightsView {
+  @ApiProperty({ type: Number, example: DEFAULT_WEIGHTS.price, description: 'A low price.' }) price: number;
+  @ApiProperty({ type: Number, example: DEFAULT_WEIGHTS.eta, description: 'A short time.' }) eta: number;
+  @ApiProperty({ type: Number, example: DEFAULT_WEIGHTS.confidence, description: 'The confidence of the agent.' })
+  confidence: number;
+  @ApiProperty({
+    type: Number,
+    example: DEFAULT_WEIGHTS.reliability,
+    description: 'How well the agent kept its earlier bids.',
+  })
+  reliability: number;
 }
 
 class BidView {
@@ -63,7 +102,7 @@ class BidView {
 
 class TranscriptEntryView {
   @ApiProperty({ ...TIME, description: 'When it happened.' }) at: string;
-  @ApiProperty({ example: 'awarded', description: 'What happened.' }) kind: string;
+  @ApiProperty({ enum: TRANSCRIPT_KINDS, example: 'awarded', description: 'What happened.' }) kind: TranscriptKind;
   @ApiProperty({ ...ANY_OBJECT, example: { agentId: 'builder-01' }, description: 'The facts.' }) data: object;
 }
 
@@ -75,21 +114,12 @@ export class ContractView {
   @ApiProperty({ type: [String], example: ['build'], description: 'The capabilities that the agents must have.' })
   capabilities: string[];
   @ApiProperty({ example: 'Build the branch main.', description: 'The task for the winner.' }) task: string;
-  @ApiProperty({
-    ...ANY_OBJECT,
-    example: { price: 100_000, etaMs: null },
-    description: 'The limits of the bids. Null means no limit.',
-  })
-  limits: object;
-  @ApiProperty({
-    ...ANY_OBJECT,
-    example: { tokens: 0, microUsd: null },
-    description: 'What the award reserves. If `microUsd` is null, the award reserves the price of the winning bid.',
-  })
-  reserve: object;
+  @ApiProperty({ type: ContractLimitsView, description: 'Bids above these limits are rejected.' })
+  limits: ContractLimitsView;
+  @ApiProperty({ type: ContractReserveView, description: 'What the award reserves.' }) reserve: ContractReserveView;
   @ApiProperty({ example: 'weighted', description: 'The rule that scores the bids.' }) scoring: string;
-  @ApiProperty({ ...ANY_OBJECT, example: { price: 0.4 }, description: 'The weights of the parts of a score.' })
-  weights: object;
+  @ApiProperty({ type: ScoringWeightsView, description: 'The weights of the parts of a score.' })
+  weights: ScoringWeightsView;
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The caller that announced the contract.' })
   announcedBy: string;
   @ApiProperty({ ...TIME, description: 'When it was announced.' }) announcedAt: string;

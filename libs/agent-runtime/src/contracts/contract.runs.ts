@@ -7,13 +7,13 @@ import { RunReader } from '../runs/run.reader.js';
 import { isFinal } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
+import { isTemporary } from './temporary.errors.js';
 
 const NAME = 'contracts.runs';
 const EVERY_MS = 1_000;
 const BATCH = 100;
 /** A run that cannot be started is tried again for this time, because another replica may not know the winner yet. */
 const START_WITHIN_MS = 10_000;
-const SYSTEM = { by: 'system', mayManage: true };
 
 /**
  * Starts the runs of confirmed contracts that want one, and records their cost and time as the outcome. Any replica may do so: the
@@ -50,10 +50,20 @@ export class ContractRuns implements OnApplicationBootstrap {
   }
 
   async pass(): Promise<void> {
-    for (const contract of await this.outcomes.awaitingStart(BATCH)) await this.start(contract);
+    for (const contract of await this.outcomes.awaitingStart(BATCH))
+      await this.attempt(async () => await this.start(contract));
     const running = await this.outcomes.awaitingOutcome(this.position, BATCH);
-    for (const contract of running) await this.follow(contract, contract.runId ?? '');
+    for (const contract of running) await this.attempt(async () => await this.follow(contract, contract.runId ?? ''));
     this.position = running.length < BATCH ? 0 : (running.at(-1)?.seq ?? 0);
+  }
+
+  /** A contract that fails does not delay the others. The next pass tries it again. */
+  private async attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.faults.report(NAME, error);
+    }
   }
 
   private async start(contract: Contract): Promise<void> {
@@ -72,11 +82,11 @@ export class ContractRuns implements OnApplicationBootstrap {
 
   /** The award fails if the run cannot be started for some time. The outcome contains the reason. */
   private async onNotStarted(contract: Contract, error: unknown): Promise<void> {
-    if (!(error instanceof DomainError)) return this.faults.report(NAME, error);
+    if (!(error instanceof DomainError) || isTemporary(error)) throw error;
     const now = await this.outcomes.now();
     if (now - (contract.endedAt ?? now) < START_WITHIN_MS) return;
     const reason = `The run could not be started: ${error.message}`;
-    await this.outcomes.record(contract, SYSTEM, { ok: false, reason, microUsd: 0, tokens: 0, ms: null });
+    await this.outcomes.recordRun(contract, { ok: false, reason, microUsd: 0, tokens: 0, ms: null });
   }
 
   private async follow(contract: Contract, id: string): Promise<void> {
@@ -87,7 +97,7 @@ export class ContractRuns implements OnApplicationBootstrap {
     const usage = reportedUsage(tree);
     const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: timeOf(run) };
     const isOk = run.state === 'completed';
-    await this.outcomes.record(contract, SYSTEM, { ok: isOk, ...(!isOk && { reason: reasonOf(run) }), ...cost });
+    await this.outcomes.recordRun(contract, { ok: isOk, ...(!isOk && { reason: reasonOf(run) }), ...cost });
   }
 }
 

@@ -51,12 +51,12 @@ export class ContractTargets implements DelegationTargets {
 
   /** Invites only agents that this run can call. */
   private async auction(wanted: Exclude<WantedAgent, { name: string }>, run: RunContext): Promise<Contract> {
-    const { capabilities, task = capabilities.join(', '), waitMs = DEFAULT_SELECTION_MS, among } = wanted;
+    const { capabilities, task = capabilities.join(', '), waitMs = DEFAULT_SELECTION_MS, among, signal } = wanted;
     const { namespace, runId } = run;
     const by = `run:${runId}`;
     const request = { namespace, capabilities, task, waitMs, by, payer: qualifiedId(namespace, by) };
     const accepts = (agentId: string): boolean => !isOnPath(agentId, run) && (!among || among.has(agentId));
-    const { contract } = await this.selection.select({ ...request, rules: { accepts, mustRun: true } });
+    const { contract } = await this.selection.select({ ...request, rules: { accepts, mustRun: true } }, signal);
     if (contract.state === 'confirmed') return contract;
     const why = contract.expiryReason ?? 'the time is over';
     throw new DelegationTargetUnknownError(

@@ -16,6 +16,7 @@ import { AgentHost } from '../lifecycle/agent.host.js';
 import { claimOf } from '../lifecycle/agent.registrar.js';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
+import { repeated } from './temporary.errors.js';
 
 /** The errors that are expected, because the auction can close or the agent can leave in the meantime. */
 const OVER: ReadonlySet<string> = new Set([
@@ -50,7 +51,8 @@ export class HostedInviter implements Inviter {
     if (!agent) return;
     try {
       if (notice.kind === 'bid') await this.bid(agent, notice);
-      if (notice.kind === 'award') await this.bidding.confirm(notice.contract, claimOf(agent));
+      if (notice.kind === 'award')
+        await repeated(async () => await this.bidding.confirm(notice.contract, claimOf(agent)));
       if (notice.kind === 'lost') await this.using(agent, async (one) => one.lost?.(notice.contract.id), true);
     } catch (error) {
       if (!(error instanceof RegistryError && OVER.has(error.code))) throw error;
@@ -64,11 +66,13 @@ export class HostedInviter implements Inviter {
     const signal = AbortSignal.timeout(leftMs);
     const answer = await untilAborted(this.ask(agent, notice, signal), signal).catch(this.refusalOf);
     if (signal.aborted) return;
+    const send = async (request: BidRequest): Promise<void> =>
+      await repeated(async () => await this.bidding.bid(contract, claimOf(agent), request));
     try {
-      await this.bidding.bid(contract, claimOf(agent), toRequest(answer));
+      await send(toRequest(answer));
     } catch (error) {
       if (!(error instanceof RegistryError && error.code === 'BID_INVALID')) throw error;
-      await this.bidding.bid(contract, claimOf(agent), { refuse: true, note: error.message });
+      await send({ refuse: true, note: error.message });
     }
   }
 

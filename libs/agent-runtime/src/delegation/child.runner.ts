@@ -76,7 +76,8 @@ export class ChildRunner {
     const remainingMs = Math.min((run.deadline ?? Infinity) - now(), childTimeoutMs);
     const scope = new ChildScope(signal, child.siblings, remainingMs);
     try {
-      const current = await this.open(child.wanted, run);
+      const { wanted } = child;
+      const current = await this.open('name' in wanted ? wanted : { ...wanted, signal: scope.signal }, run);
       const call = { turn, callId, index: child.index };
       const place = withDeadline(childContext(run, current.name, call), now() + remainingMs);
       const target = await this.pinned(current, place, run);

@@ -14,6 +14,8 @@ export type WantedAgent =
       /** Only for `prefer: "contract-net"`: what the agents bid for, and how long the auction may take. */
       readonly task?: string;
       readonly waitMs?: number;
+      /** Ends the auction early. */
+      readonly signal?: AbortSignal;
     };
 
 /** How a delegated call ended. */

@@ -21,7 +21,14 @@ import { countOutcomes } from './ledger.counts.js';
 import { BudgetOwners, needsOwners } from './budget.owners.js';
 import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
-import { FLEET_SCOPE, LedgerStore, type BudgetScope, type HeldAmount, type LockedBudgets } from './ledger.store.js';
+import {
+  FLEET_SCOPE,
+  LedgerStore,
+  type BudgetScope,
+  type CountedOwners,
+  type HeldAmount,
+  type LockedBudgets,
+} from './ledger.store.js';
 import {
   checkAmount,
   checkRequest,
@@ -41,8 +48,12 @@ export interface LedgerRules {
   clock?: () => number;
 }
 
+/** The part of a request that names its budgets. */
+type ScopedRequest = Pick<ReserveRequest, 'owner' | 'scopes'>;
+
 const MAX_BATCH = 500;
 const MAX_ATTEMPTS = 5;
+const NO_OWNERS: CountedOwners = { owners: [], upTo: 0, withOwners: false };
 
 /**
  * Reserves, settles and releases amounts, exact to the token. Before a call, a reservation sets aside an amount on every budget
@@ -73,6 +84,11 @@ export class BudgetLedger {
       failure: failureOf,
       failsAll: (error) => error instanceof DatabaseUnavailableError,
     });
+  }
+
+  /** The limits of `limited` callers. */
+  get limits(): SpendingLimits {
+    return this.rules.limits;
   }
 
   async reserve(request: ReserveRequest, spender: Spender = 'trusted'): Promise<Reservation> {
@@ -154,6 +170,16 @@ export class BudgetLedger {
     if (!(await this.namespaces.hold([name])).has(name)) throw new NamespaceNotFoundError(name);
   }
 
+  /**
+   * Locks these reservations, and the budgets that they and these requests concern, until the open transaction ends. A transaction with
+   * several operations calls it first: if each operation locked its own budgets, two such transactions could wait for each other.
+   */
+  async lock(of: readonly ReservationKey[], requests: readonly ScopedRequest[]): Promise<void> {
+    const reservations = await this.store.lockReservations(of);
+    const ids = reservations.flatMap(({ budgetIds }) => budgetIds);
+    await this.store.lockBudgets(scopesIn(requests), [...new Set(ids)], NO_OWNERS);
+  }
+
   /** Locks the budgets of these agents until the open transaction ends, and returns them. */
   async lockAgents(agentIds: readonly string[]): Promise<LockedBudgets> {
     return await this.store.lockAgents(agentIds);
@@ -188,7 +214,7 @@ export class BudgetLedger {
     // one round trip: the statements are pipelined
     const [existing, locked] = await Promise.all([
       this.namespaces.hold(namespacesIn(ops)),
-      this.store.lockBudgets(scopesIn(ops), [...new Set(ids)], counted),
+      this.store.lockBudgets(scopesIn(requestsIn(ops)), [...new Set(ids)], counted),
     ]);
     const { budgets, now, held } = locked;
     for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
@@ -242,7 +268,7 @@ function idsIn(ops: readonly LedgerOp[]): number[] {
 
 /** The namespaces of the new reservations. */
 function namespacesIn(ops: readonly LedgerOp[]): string[] {
-  return [...new Set(ops.flatMap((op) => (op.op === 'reserve' ? [namespaceOf(op.request.owner)] : [])))];
+  return [...new Set(requestsIn(ops).map(({ owner }) => namespaceOf(owner)))];
 }
 
 function namespaceError(op: LedgerOp, existing: ReadonlySet<string>): DomainError | undefined {
@@ -251,17 +277,17 @@ function namespaceError(op: LedgerOp, existing: ReadonlySet<string>): DomainErro
   return existing.has(namespace) ? undefined : new NamespaceNotFoundError(namespace);
 }
 
-function scopesIn(ops: readonly LedgerOp[]): BudgetScope[] {
+function requestsIn(ops: readonly LedgerOp[]): ReserveRequest[] {
+  return ops.flatMap((op) => (op.op === 'reserve' ? [op.request] : []));
+}
+
+function scopesIn(requests: readonly ScopedRequest[]): BudgetScope[] {
   const found = new Map<string, BudgetScope>();
   const add = (kind: BudgetScope['kind'], subject: string | null): void => {
     if (subject !== null) found.set(`${kind}\n${subject}`, { kind, subject });
   };
-  for (const op of ops) {
-    if (op.op !== 'reserve') continue;
-    const {
-      owner,
-      scopes: { agentId, callerId, runId },
-    } = op.request;
+  for (const { owner, scopes } of requests) {
+    const { agentId, callerId, runId } = scopes;
     add('agent', agentId);
     add('caller', callerId);
     add('run', runId);

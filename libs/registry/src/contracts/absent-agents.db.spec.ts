@@ -17,6 +17,10 @@ beforeEach(async () => {
 });
 afterEach(async () => await world.stop());
 
+/** The contracts that need an answer of the agent. */
+const awaited = async (agentId: string): Promise<string[]> =>
+  (await here.attendance.awaiting(agentId)).map(({ id }) => id);
+
 describe('an absent agent (S3.9)', () => {
   it.each([
     ['leaves', async () => await replicas.here.agents.deregister(cheap.claim)],
@@ -78,5 +82,31 @@ describe('an absent agent (S3.9)', () => {
     await here.bidding.bid(keyOf(contract), again.claim, offer({ price: 1 }));
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ winner: 'cheap' });
+  });
+
+  it('S3.9 an auction waits for a bidder that registers again, because its bid is lost', async () => {
+    const contract = await here.service.announce(announcement());
+    await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 1 }));
+    const again = await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken });
+    await there.bidding.bid(keyOf(contract), fast.claim, offer());
+    await here.closer.pass();
+    expect(await world.now(contract)).toMatchObject({ state: 'bidding', answered: 2 });
+    expect(await awaited('cheap')).toEqual([contract.id]);
+    expect(await awaited('fast')).toEqual([]);
+    await there.bidding.bid(keyOf(contract), again.claim, offer({ price: 1 }));
+    await there.closer.pass();
+    expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', answered: 2 });
+    expect(await awaited('cheap')).toEqual([contract.id]);
+    await replicas.given.agent({ agentId: 'cheap', leaseToken: again.leaseToken });
+    expect(await awaited('cheap')).toEqual([]); // it cannot confirm the award of its last registration
+  });
+
+  it('S3.9 an auction does not wait for an agent that refused and registers again', async () => {
+    const contract = await here.service.announce(announcement());
+    await here.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: null });
+    await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken });
+    await here.bidding.bid(keyOf(contract), fast.claim, offer());
+    await here.closer.pass();
+    expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'fast' });
   });
 });

@@ -27,7 +27,7 @@ export interface Auction {
 
 /** Which of the invited agents are present: registered, and not withdrawn from work by an operator. */
 export interface Attendance {
-  /** How many present agents have neither bid nor refused. */
+  /** How many present agents have neither refused nor bid with their current registration. */
   readonly pending: number;
   /** Whether the winner is present with the registration that has bid. */
   readonly isWinnerPresent: boolean;

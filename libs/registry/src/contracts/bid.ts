@@ -30,10 +30,16 @@ export function checkOffer(offer: Offer, limits: ContractLimits): void {
   if (!Number.isSafeInteger(etaMs) || etaMs < 1 || etaMs > MAX_ETA_MS)
     throw new BidInvalidError(`etaMs must be a whole number from 1 to ${MAX_ETA_MS}`);
   if (!(confidence >= 0 && confidence <= 1)) throw new BidInvalidError('confidence must be a number from 0 to 1');
-  if (note !== null && note.length > MAX_NOTE_LENGTH)
-    throw new BidInvalidError(`note must have at most ${MAX_NOTE_LENGTH} characters`);
+  checkNote(note);
   if (limits.price !== null && price > limits.price)
     throw new BidInvalidError(`price is above the limit of the contract, ${limits.price} micro-dollars`);
   if (limits.etaMs !== null && etaMs > limits.etaMs)
     throw new BidInvalidError(`etaMs is above the limit of the contract, ${limits.etaMs} ms`);
+}
+
+/** Throws unless the note can be stored. The API has checked it; the note of a hosted agent can be anything. */
+export function checkNote(note: string | null): void {
+  if (note === null) return;
+  if (note.length > MAX_NOTE_LENGTH) throw new BidInvalidError(`note must have at most ${MAX_NOTE_LENGTH} characters`);
+  if (note.includes('\0')) throw new BidInvalidError('note must not contain a NUL character');
 }

@@ -52,7 +52,6 @@ export class ContractAwards {
   /** Takes the award from its agent, and gives it to the runner-up. */
   async passOn(contract: Contract, now: number, reason: LapseReason | 'declined'): Promise<Contract> {
     const agentId = contract.winner ?? '';
-    await this.reservations.release(contract);
     await this.stores.bids.end(contract.id, agentId, reason === 'declined' ? 'declined' : 'lapsed');
     await this.events.lapsed(contract, agentId, reason);
     return await this.award(contract, now, reason === 'unavailable' ? 'bidders_left' : 'not_confirmed');
@@ -66,12 +65,21 @@ export class ContractAwards {
     return ended;
   }
 
-  /** Tries the bidders that had no award yet, the best one first. `otherwise` is the reason if none of them can have it. */
+  /**
+   * Releases the reservation of the current award, if there is one, and tries the bidders that had no award yet, the best one first.
+   * `otherwise` is the reason if none of them can have it.
+   */
   private async award(contract: Contract, now: number, otherwise: ExpiryReason): Promise<Contract> {
     const all = await this.stores.bids.all(contract.id);
     const current = all.find(({ agentId }) => agentId === contract.winner)?.rank ?? 0;
     const candidates = all.filter(({ rank, result }) => rank !== null && rank > current && result === null);
     const present = await this.stores.attendance.bidders(contract.id);
+    const agentIds = candidates.map(({ agentId }) => agentId);
+    await this.reservations.lock(
+      contract,
+      agentIds.filter((agentId) => present.has(agentId)),
+    );
+    if (contract.winner !== null) await this.reservations.release(contract);
     let reason = otherwise;
     for (const candidate of candidates) {
       if (!present.has(candidate.agentId)) {

@@ -3,7 +3,7 @@ import { Database } from '#rollcall/platform';
 import { AgentsService } from '../agents/agents.service.js';
 import type { AgentClaim } from '../agents/registration.js';
 import { admissionOf } from './auction.js';
-import { checkOffer } from './bid.js';
+import { checkNote, checkOffer } from './bid.js';
 import { type BidReceipt, type BidRequest, ContractAnswers, toAnswer } from './contract.answers.js';
 import { ContractAwards } from './contract.awards.js';
 import { BidLateError, ContractClosedError, NotAwardedError, NotInvitedError } from './contract.errors.js';
@@ -42,6 +42,7 @@ export class ContractBidding {
       const admission = admissionOf(contract, now);
       if (admission === 'closed') throw new ContractClosedError(key.id, contract.state, 'bid for');
       if ('offer' in request) checkOffer(request.offer, contract.limits);
+      else checkNote(request.note);
       const answer = toAnswer(claim.agentId, generation, request);
       if (admission === 'late') return await this.answers.recordLate(locked, participant, answer);
       return await this.answers.accept(locked, participant, answer);

@@ -1,8 +1,9 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { CursorExpiredError, EventFeed, EventLog, qualifiedId, type RegistryEvent } from '#rollcall/platform';
 import { ContractInviters } from './contract.inviters.js';
-import type { NoticeKind } from './contract.notice.js';
-import { type ContractKey, ContractStore } from './contract.store.js';
+import { isCurrent, type NoticeKind } from './contract.notice.js';
+import type { ContractKey } from './contract.store.js';
+import { ContractStores } from './contract.stores.js';
 import { NoticeSender } from './notice.sender.js';
 
 type Listener = (key: ContractKey) => void;
@@ -27,7 +28,7 @@ export class ContractDispatcher implements OnApplicationBootstrap {
   constructor(
     private readonly feed: EventFeed,
     private readonly log: EventLog,
-    private readonly store: ContractStore,
+    private readonly stores: ContractStores,
     private readonly inviters: ContractInviters,
     private readonly sender: NoticeSender,
   ) {
@@ -69,7 +70,7 @@ export class ContractDispatcher implements OnApplicationBootstrap {
   /** Sends the invitations and the award that the agent has not answered. */
   private async catchUp(agentId: string): Promise<void> {
     try {
-      for (const contract of await this.store.awaiting(agentId))
+      for (const contract of await this.stores.attendance.awaiting(agentId))
         this.inviters.deliver({ kind: contract.winner === agentId ? 'award' : 'bid', agentId, contract });
     } catch (error) {
       this.inviters.report(error);
@@ -77,11 +78,12 @@ export class ContractDispatcher implements OnApplicationBootstrap {
   }
 
   private async notify(key: ContractKey, kind: NoticeKind, agentIds: readonly string[]): Promise<void> {
-    const contract = await this.store.find(key).catch((error: unknown) => {
+    const contract = await this.stores.contracts.find(key).catch((error: unknown) => {
       this.inviters.report(error);
       return undefined;
     });
-    if (contract) for (const agentId of agentIds) this.inviters.deliver({ kind, agentId, contract });
+    const notices = contract ? agentIds.map((agentId) => ({ kind, agentId, contract })) : [];
+    for (const notice of notices.filter(isCurrent)) this.inviters.deliver(notice);
   }
 }
 

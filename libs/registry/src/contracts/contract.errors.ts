@@ -117,3 +117,15 @@ export class OutcomeRecordedError extends RegistryError {
     );
   }
 }
+
+/** The contract starts a run, so no caller can report its outcome. */
+export class OutcomeOfRunError extends RegistryError {
+  readonly code = 'CONTRACT_CLOSED';
+
+  constructor(id: string) {
+    super(
+      `The contract "${id}" starts a run with its winner, and the run reports the outcome. GET /v1/contracts/${id} shows the run and its ` +
+        'outcome; cancel the run to end it early.',
+    );
+  }
+}

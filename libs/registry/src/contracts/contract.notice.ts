@@ -1,3 +1,4 @@
+import { isSealed } from './auction.js';
 import type { Contract } from './contract.js';
 
 /** A notice to an agent. `bid`: the agent may bid. `award`: it must confirm. `lost`: another agent has won, or no agent has. */
@@ -10,6 +11,12 @@ export interface ContractNotice {
   /** The qualified id of the agent. */
   readonly agentId: string;
   readonly contract: Contract;
+}
+
+/** Whether the notice is still true. The contract may have changed between the event and the delivery. */
+export function isCurrent({ kind, agentId, contract: { state, winner } }: ContractNotice): boolean {
+  if (kind === 'bid') return isSealed(state);
+  return kind === 'lost' || (state === 'awarded' && winner === agentId);
 }
 
 /**

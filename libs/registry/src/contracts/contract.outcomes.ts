@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import { ContractClosedError, OutcomeRecordedError } from './contract.errors.js';
+import { ContractClosedError, OutcomeOfRunError, OutcomeRecordedError } from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
 import type { Contract, ContractOutcome, ListedContract } from './contract.js';
 import { ContractReservations } from './contract.reservations.js';
-import type { ContractKey } from './contract.store.js';
+import type { ContractKey, LockedContract } from './contract.store.js';
 import { ContractStores } from './contract.stores.js';
 import { type ContractActor, requireActor } from './contracts.service.js';
 
@@ -19,25 +19,21 @@ export class ContractOutcomes {
   ) {}
 
   /**
-   * Settles the reservation of the award. An outcome without a time gets the time since the confirmation. The first
-   * outcome is final: a repetition has no effect, and a different outcome is rejected.
+   * Settles the reservation of the award. An outcome without a time gets the time since the confirmation. The first outcome is final: a
+   * repetition has no effect, and a different outcome is rejected. A contract with `run` is rejected, because its run reports the outcome.
    */
   async record(key: ContractKey, actor: ContractActor, outcome: ContractOutcome): Promise<Contract> {
     return await this.db.transaction(async () => {
-      const { contract, now } = await this.stores.lock(key);
-      requireActor(contract, actor);
-      const { id, state, winner, endedAt } = contract;
-      if (contract.outcome && !isRepetition(outcome, contract.outcome)) throw new OutcomeRecordedError(id);
-      if (contract.outcome) return contract;
-      if (state !== 'confirmed' || winner === null) throw new ContractClosedError(id, state, 'completed');
-      const actual = { ...outcome, ms: outcome.ms ?? now - (endedAt ?? now) };
-      if (contract.runId === null) await this.reservations.settle(contract, actual);
-      await this.stores.bids.end(id, winner, actual.ok ? 'completed' : 'failed', actual);
-      const completed = { ...contract, outcome: actual };
-      await this.stores.contracts.save(completed);
-      await this.events.completed(completed, winner, actual);
-      return completed;
+      const locked = await this.stores.lock(key);
+      requireActor(locked.contract, actor);
+      if (locked.contract.run) throw new OutcomeOfRunError(key.id);
+      return await this.complete(locked, outcome);
     });
+  }
+
+  /** Records the outcome of a contract with `run`. */
+  async recordRun(key: ContractKey, outcome: ContractOutcome): Promise<Contract> {
+    return await this.db.transaction(async () => await this.complete(await this.stores.lock(key), outcome));
   }
 
   /** Releases the reservation of a confirmed award. A later outcome charges nothing. */
@@ -76,12 +72,26 @@ export class ContractOutcomes {
     return await this.db.transaction(async () => {
       const { contract } = await this.stores.lock(key);
       if (contract.state !== 'confirmed' || contract.runId !== null || contract.outcome) return undefined;
+      await this.reservations.release(contract); // before the start, which needs the same budgets
       const runId = await start();
-      await this.reservations.release(contract);
       await this.stores.contracts.save({ ...contract, runId });
       await this.stores.transcript.append(contract.id, 'run_started', { runId });
       return runId;
     });
+  }
+
+  private async complete({ contract, now }: LockedContract, outcome: ContractOutcome): Promise<Contract> {
+    const { id, state, winner, endedAt } = contract;
+    if (contract.outcome && !isRepetition(outcome, contract.outcome)) throw new OutcomeRecordedError(id);
+    if (contract.outcome) return contract;
+    if (state !== 'confirmed' || winner === null) throw new ContractClosedError(id, state, 'completed');
+    const actual = { ...outcome, ms: outcome.ms ?? now - (endedAt ?? now) };
+    if (contract.runId === null) await this.reservations.settle(contract, actual);
+    await this.stores.bids.end(id, winner, actual.ok ? 'completed' : 'failed', actual);
+    const completed = { ...contract, outcome: actual };
+    await this.stores.contracts.save(completed);
+    await this.events.completed(completed, winner, actual);
+    return completed;
   }
 }
 

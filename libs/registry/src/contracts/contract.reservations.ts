@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { QuotaExceededError } from '#rollcall/platform';
+import { type Amount, UNITS } from '../budgets/budget.js';
 import { SettlementTooLargeError } from '../budgets/budget.errors.js';
 import { BudgetLedger } from '../budgets/budget.ledger.js';
 import type { ReservationKey } from '../budgets/ledger.batch.js';
-import { MAX_TTL_MS, type Usage } from '../budgets/reservation.js';
+import { MAX_TTL_MS, type Scopes, type Usage } from '../budgets/reservation.js';
 import { RegistryError } from '../errors.js';
-import type { Contract, ContractOutcome, Participant } from './contract.js';
+import type { Contract, ContractOutcome, ContractReserve, Participant } from './contract.js';
 
-/** The reservation is kept this much longer than the bid says, so that the outcome can be reported. */
+/** The reservation is kept this much longer than the bid says, up to the limit of a reservation, so that the outcome can be reported. */
 const MARGIN_MS = 60_000;
 
 /**
@@ -18,13 +19,28 @@ const MARGIN_MS = 60_000;
 export class ContractReservations {
   constructor(private readonly ledger: BudgetLedger) {}
 
+  /** A problem of an amount that no award could reserve, or undefined. */
+  faultOf({ tokens, microUsd }: ContractReserve): string | undefined {
+    const { largest } = this.ledger.limits;
+    const amount: Amount = { tokens, microUsd: microUsd ?? 0 };
+    const unit = UNITS.find((one) => largest[one] > 0 && amount[one] > largest[one]);
+    return unit && `reserve.${unit} must be at most ${largest[unit]}, which is the limit of one reservation.`;
+  }
+
+  /** Locks the reservation of the current award, and the budgets of an award to each of these agents. */
+  async lock(contract: Contract, agentIds: readonly string[]): Promise<void> {
+    const requests = agentIds.map((agentId) => ({ owner: contract.payer, scopes: scopesOf(contract, agentId) }));
+    await this.ledger.lock([keyOf(contract)], requests);
+  }
+
   /** Returns the code of the error if the budgets do not allow the award; nothing is reserved then. */
   async reserve(contract: Contract, { agentId, offer }: Participant): Promise<string | undefined> {
-    const { payer, reserve, confirmWithinMs } = contract;
+    const { reserve, confirmWithinMs } = contract;
     const { price = 0, etaMs = 0 } = offer ?? {};
-    const ttlMs = Math.min(MAX_TTL_MS, confirmWithinMs + etaMs + MARGIN_MS);
+    const longestMs = this.ledger.limits.longestMs || MAX_TTL_MS;
+    const ttlMs = Math.min(longestMs, confirmWithinMs + etaMs + MARGIN_MS);
     const amount = { tokens: reserve.tokens, microUsd: reserve.microUsd ?? price };
-    const scopes = { agentId, callerId: payer, runId: reserve.runId };
+    const scopes = scopesOf(contract, agentId);
     try {
       await this.ledger.reserve({ ...keyOf(contract), scopes, amount, ttlMs }, 'limited');
       return undefined;
@@ -57,6 +73,10 @@ export class ContractReservations {
 /** Each award has a reservation of its own. */
 function keyOf({ payer, id, awards }: Contract): { owner: string; key: string } {
   return { owner: payer, key: `contract-${id}-${awards}` };
+}
+
+function scopesOf({ payer, reserve }: Contract, agentId: string): Scopes {
+  return { agentId, callerId: payer, runId: reserve.runId };
 }
 
 const CLOSED: ReadonlySet<string> = new Set(['RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);

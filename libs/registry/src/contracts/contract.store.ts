@@ -154,16 +154,6 @@ export class ContractStore {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.contracts:${by}`]);
   }
 
-  /** The open contracts that this agent has not answered, and those whose award it has not confirmed. */
-  async awaiting(agentId: string): Promise<Contract[]> {
-    const rows = await this.db.query<ContractRow>(
-      `SELECT ${CONTRACT_COLUMNS} FROM contract AS c JOIN contract_bid AS b ON b.contract_id = c.id AND b.agent_id = $1
-       WHERE c.due_at IS NOT NULL AND (b.answer IS NULL AND c.state <> 'awarded' OR c.winner = b.agent_id) ORDER BY c.seq`,
-      [agentId],
-    );
-    return rows.map(toContract);
-  }
-
   /** Deletes contracts that ended longer than `keepMs` ago. Returns how many it deleted. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ id: string }>(

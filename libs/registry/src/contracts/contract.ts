@@ -107,7 +107,25 @@ export interface TranscriptFacts {
   run_started: { runId: string };
   outcome: ContractOutcome & { agentId: string };
 }
-export type TranscriptKind = keyof TranscriptFacts;
+export const TRANSCRIPT_KINDS = [
+  'announced',
+  'bid',
+  'refused',
+  'late',
+  'scored',
+  'left',
+  'unfunded',
+  'awarded',
+  'lapsed',
+  'declined',
+  'confirmed',
+  'lost',
+  'expired',
+  'cancelled',
+  'run_started',
+  'outcome',
+] as const satisfies readonly (keyof TranscriptFacts)[];
+export type TranscriptKind = (typeof TRANSCRIPT_KINDS)[number];
 
 export type TranscriptEntry = {
   [Kind in TranscriptKind]: { readonly at: Date; readonly kind: Kind; readonly data: TranscriptFacts[Kind] };

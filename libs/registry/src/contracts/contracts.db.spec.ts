@@ -129,6 +129,16 @@ describe('an answer (S3.9)', () => {
     expect(revisions).toEqual([1, 1, 2, 3, 3]);
   });
 
+  it('S3.9 a bid or a refusal with a note that cannot be stored is invalid', async () => {
+    const contract = await here.service.announce(announcement());
+    for (const note of ['x'.repeat(501), 'a\0b'])
+      for (const request of [offer({ note }), { refuse: true, note } as const])
+        await expect(here.bidding.bid(keyOf(contract), cheap.claim, request)).rejects.toMatchObject({
+          code: 'BID_INVALID',
+        });
+    expect(await world.now(contract)).toMatchObject({ state: 'announced', answered: 0 });
+  });
+
   it('S3.9 an answer to a cancelled contract, or after an early close, gets CONTRACT_CLOSED and is not recorded as late', async () => {
     const cancelled = await here.service.announce(announcement());
     await here.service.cancel(keyOf(cancelled), OWNER);

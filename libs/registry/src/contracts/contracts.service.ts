@@ -3,7 +3,12 @@ import { Injectable } from '@nestjs/common';
 import { Database, NamespaceNotFoundError } from '#rollcall/platform';
 import { AnnouncementRules, checkAnnouncement } from './announcement.rules.js';
 import { type ContractState, isSealed, nextContractState } from './auction.js';
-import { ContractClosedError, ContractForeignError, ContractNotFoundError } from './contract.errors.js';
+import {
+  ContractClosedError,
+  ContractForeignError,
+  ContractInvalidError,
+  ContractNotFoundError,
+} from './contract.errors.js';
 import { ContractEvents } from './contract.events.js';
 import type { Invitation, InvitationRules } from './contract.invitees.js';
 import {
@@ -46,6 +51,8 @@ export class ContractsService {
   async announce(announcement: Announcement, rules?: InvitationRules): Promise<Contract> {
     checkAnnouncement(announcement);
     this.rules.scoring.get(announcement.scoring);
+    const fault = this.steps.reservations.faultOf(announcement.reserve);
+    if (fault !== undefined) throw new ContractInvalidError(fault);
     const invitation = await this.rules.invitees.find(announcement, rules);
     const contract = await this.db.transaction(async () => await this.add(announcement, invitation));
     this.db.afterCommit(() => this.steps.closer.wake());

@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, Loop, namespaceOf, StopsIn } from '#rollcall/platform';
 import { ContractInviters } from './contract.inviters.js';
+import { type ContractNotice, isCurrent } from './contract.notice.js';
 import { ContractStore } from './contract.store.js';
 import { type DueNotice, NoticeStore } from './notice.store.js';
 
@@ -11,7 +12,7 @@ const MAX_SENDING = 200;
 const LEASE_MS = 5_000;
 const MAX_ATTEMPTS = 3;
 
-/** Sends the notices for endpoints. One replica sends each notice; a failed one is repeated a few times. */
+/** Sends the notices for endpoints. One replica sends each notice; a failed one is repeated a few times, as long as it is true. */
 @Injectable()
 export class NoticeSender implements OnApplicationBootstrap {
   private readonly loop = new Loop({
@@ -67,11 +68,15 @@ export class NoticeSender implements OnApplicationBootstrap {
     const { contractId: id, agentId, kind, attempts } = notice;
     const contract = await this.contracts.find({ namespace: namespaceOf(agentId), id });
     try {
-      if (contract) await this.inviters.endpoints?.deliver({ kind, agentId, contract });
+      if (contract) await this.deliver({ kind, agentId, contract });
     } catch (error) {
       this.faults.report('contracts.notify', error);
       if (attempts < MAX_ATTEMPTS) return;
     }
     await this.notices.remove(notice);
+  }
+
+  private async deliver(notice: ContractNotice): Promise<void> {
+    if (isCurrent(notice)) await this.inviters.endpoints?.deliver(notice);
   }
 }

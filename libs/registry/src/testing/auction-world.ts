@@ -1,5 +1,6 @@
 import type { Offer } from '../contracts/bid.js';
 import type { Contract, TranscriptEntry } from '../contracts/contract.js';
+import type { RegistryOptions } from '../registry.options.js';
 import type { ContractParts } from './contract-parts.js';
 import type { GivenAgent } from './given-agents.js';
 import { TwoReplicas } from './two-replicas.js';
@@ -20,8 +21,8 @@ export class AuctionWorld {
     readonly cheap: GivenAgent,
   ) {}
 
-  static async start(): Promise<AuctionWorld> {
-    const replicas = await TwoReplicas.start({ follower: NEVER_STALE });
+  static async start(options: Partial<RegistryOptions> = {}): Promise<AuctionWorld> {
+    const replicas = await TwoReplicas.start({ follower: NEVER_STALE, ...options });
     await replicas.here.follower.follow();
     const fast = await replicas.given.agent({ agentId: 'fast' });
     return new AuctionWorld(replicas, fast, await replicas.given.agent({ agentId: 'cheap' }));

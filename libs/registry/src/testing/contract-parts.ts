@@ -1,4 +1,5 @@
 import type { TestingModule } from '@nestjs/testing';
+import { AttendanceStore } from '../contracts/attendance.store.js';
 import { ContractBidding } from '../contracts/contract.bidding.js';
 import { ContractCloser } from '../contracts/contract.closer.js';
 import type { Announcement } from '../contracts/contract.js';
@@ -12,6 +13,7 @@ export interface ContractParts {
   bidding: ContractBidding;
   outcomes: ContractOutcomes;
   closer: ContractCloser;
+  attendance: AttendanceStore;
 }
 
 export function contractsOf(module: TestingModule): ContractParts {
@@ -21,6 +23,7 @@ export function contractsOf(module: TestingModule): ContractParts {
     bidding: module.get(ContractBidding, anywhere),
     outcomes: module.get(ContractOutcomes, anywhere),
     closer: module.get(ContractCloser, anywhere),
+    attendance: module.get(AttendanceStore, anywhere),
   };
 }
 
