@@ -31,7 +31,9 @@ export class RunChangesStore {
 
   /** A text for each run that exists. It changes with the state of the run, and with each step. */
   async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [runIds]);
+    const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [
+      runIds,
+    ]);
     return new Map(rows.map(({ id, version }) => [id, version]));
   }
 

@@ -112,7 +112,8 @@ export class RunWatches implements OnModuleDestroy {
     if (message.type === 'watched' && !isOwn) this.noteRemote(message.runId);
     else if (message.type === 'changed') this.notify(message.runId);
     else if (message.type === 'stepped') this.local.get(message.runId)?.watches.forEach((watch) => watch.step());
-    else if (message.type === 'live') this.local.get(message.runId)?.watches.forEach((watch) => watch.add(message.event));
+    else if (message.type === 'live')
+      this.local.get(message.runId)?.watches.forEach((watch) => watch.add(message.event));
   }
 
   private notify(runId: string): void {
