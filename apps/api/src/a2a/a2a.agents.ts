@@ -39,10 +39,33 @@ export class A2aAgents {
     await this.follower.refresh();
     const record = this.directory.find(qualifiedId(namespace, agentId))?.record;
     const definition = await this.definitions.find({ namespace, name: nameOf(record?.definition) ?? agentId });
-    const url = this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
+    const url = this.urlOf(agentId);
     if (record) return registeredAgent(record, url, definition);
     if (definition) return definedAgent(definition, url);
     throw new AgentNotFoundError(agentId);
+  }
+
+  /** Also finds an agent that has left, for its tasks. Rejects with AGENT_NOT_FOUND. */
+  async findWithTasks(namespace: string, agentId: string): Promise<A2aAgent> {
+    try {
+      return await this.find(namespace, agentId);
+    } catch (error) {
+      if (!(error instanceof AgentNotFoundError)) throw error;
+      return await this.findLeft(namespace, agentId);
+    }
+  }
+
+  private async findLeft(namespace: string, agentId: string): Promise<A2aAgent> {
+    const gone = new AgentNotFoundError(agentId);
+    const record = await this.agents.get(qualifiedId(namespace, agentId)).catch((error: unknown) => {
+      throw error instanceof AgentNotFoundError ? gone : error;
+    });
+    const extended = async (): Promise<AgentCard> => await Promise.reject(gone);
+    return { ...registeredAgent(record, this.urlOf(agentId)), extended, hasLeft: true };
+  }
+
+  private urlOf(agentId: string): string {
+    return this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
   }
 
   private async extendedCard(namespace: string): Promise<AgentCard> {
