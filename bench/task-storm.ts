@@ -17,6 +17,7 @@ const [wanted = 200, kills = 20] = process.argv.slice(2).map(Number);
 const KEY = randomBytes(32).toString('hex');
 const SETTLE_MS = 300_000;
 const REPORT_EVERY_MS = 10_000;
+const MAX_SHOWN = 20;
 
 const postgres = await startPostgres();
 const database = await testDatabase({ operationTimeoutMs: 60_000 }); // a busy machine must not end the storm
@@ -25,6 +26,16 @@ const count = async (from: string): Promise<number> => {
   return Number(row?.count);
 };
 const receiver = await PushReceiver.start();
+/** The reservations of a run that was charged another amount than its replies report. */
+const chargesOf = async (run: { run_id: string }): Promise<object> => ({
+  ...run,
+  attempts: await database.db.query('SELECT attempts, crashes FROM run WHERE id = $1', [run.run_id]),
+  reservations: await database.db.query(
+    `SELECT key, state, held_tokens, used_tokens, estimated, opened_at, closed_at FROM budget_reservation
+     WHERE run_id = $1 ORDER BY opened_at`,
+    [run.run_id],
+  ),
+});
 const replicas = await StormReplicas.start({
   DATABASE_URL: database.url,
   ROLLCALL_ADMIN_KEY: KEY,
@@ -58,6 +69,8 @@ try {
   await until('the last notifications arrive', () => receiver.finished === tasks.size, SETTLE_MS).catch(console.error);
   await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0);
   const { gaps, repeated, unequal } = await runFaults(async (sql) => await database.db.query(sql));
+  for (const run of unequal.slice(0, MAX_SHOWN))
+    console.log(JSON.stringify(await chargesOf(run as { run_id: string })));
   const notCompleted = await count(`run WHERE state <> 'completed'`);
   const extraRuns = (await count('run')) - tasks.size;
   const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
@@ -66,7 +79,7 @@ try {
   const { size, reconnections } = tasks;
   const summary = { open: wanted, kills, tasks: size, interrupted, reconnections, notifications: receiver.total };
   const otherFaults = [...others, ...receiver.faults];
-  for (const fault of otherFaults.slice(0, 20)) console.log(fault);
+  for (const fault of otherFaults.slice(0, MAX_SHOWN)) console.log(fault);
   const faults = { notCompleted, ...taskedTwice, ...streams, ...tasks.pushFaults(), otherFaults: otherFaults.length };
   console.log(JSON.stringify({ ...summary, ...faults }));
   if (Object.values(faults).some((found) => found !== 0) || interrupted === 0) process.exitCode = 1;

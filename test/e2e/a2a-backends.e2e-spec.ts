@@ -63,7 +63,7 @@ describe('a backend that answers wrongly', () => {
     ['a page of HTML', { answer: { type: 'text/html', body: '<p>Welcome</p>' } }, unreadable],
     ['an empty object', { answer: { body: '{}' } }, unreadable],
     ['an empty body', { answer: { body: '' } }, unreadable],
-    ['an empty stream', { then: 'end' }, failed('AGENT_CRASHED')],
+    ['an empty stream', { next: 'end' }, failed('AGENT_CRASHED')],
     ['comments only', { frames: [': nothing\n\n', ': nothing\n\n'] }, failed('AGENT_CRASHED')],
     [
       'an error of the protocol',
@@ -103,7 +103,7 @@ describe('a backend that answers wrongly', () => {
   });
 
   it('S3.12 a backend that never answers: the task fails at its deadline, and the caller can cancel it before', async () => {
-    const remote = await given({ then: 'wait' });
+    const remote = await given({ next: 'wait' });
     const deadline = new Date(Date.now() + 1_500).toISOString();
     expect(await remote.run({ metadata: { deadline } })).toMatchObject({ state: 'FAILED', why: 'deadline', says: '' });
     expect(await remote.charges()).toMatchObject({ reserved: 0 });
@@ -136,7 +136,7 @@ describe('a backend that answers wrongly', () => {
 
 describe('a backend that dies', () => {
   it.each<[string, Script, string]>([
-    ['the connection breaks', { frames: [WORKING, piece('Half')], then: 'drop' }, 'AGENT_UNREACHABLE'],
+    ['the connection breaks', { frames: [WORKING, piece('Half')], next: 'drop' }, 'AGENT_UNREACHABLE'],
     ['the stream ends, and the task is lost', { frames: [WORKING, piece('Half')] }, 'AGENT_CRASHED'],
   ])(
     'S3.12 %s: the task fails, what was reserved is charged, and the agent is responsible',
@@ -181,7 +181,7 @@ describe('a backend that dies', () => {
 });
 
 describe('an agent that becomes unavailable', () => {
-  const LONG: Script = { frames: [WORKING, piece('Half')], then: 'wait', later: [piece(' done.'), DONE] };
+  const LONG: Script = { frames: [WORKING, piece('Half')], next: 'wait', later: [piece(' done.'), DONE] };
 
   it.each<[Withdrawal, string]>([
     ['drain', 'RUN_TARGET_UNAVAILABLE'],
@@ -238,7 +238,7 @@ describe('an agent that becomes unavailable', () => {
 
 describe('the tasks of an agent that has left', () => {
   it('S3.12 are read, listed, followed and cancelled at its address, which has no card any more', async () => {
-    const remote = await given({ then: 'wait' });
+    const remote = await given({ next: 'wait' });
     const id = await remote.beginAndWait();
     await remote.withdraw('evict');
     const following = remote.wire.call('SubscribeToTask', { id });

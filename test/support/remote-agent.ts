@@ -58,7 +58,7 @@ export class RemoteAgent {
   async begin(): Promise<string> {
     const configuration = { returnImmediately: true };
     const { result } = await this.wire.call('SendMessage', { message: messageOf(), configuration });
-    return String((result?.['task'] as Json)['id']);
+    return idIn(result, 'task', 'id');
   }
 
   /** Begins a task, and waits until the backend works on it. */
@@ -71,7 +71,7 @@ export class RemoteAgent {
   /** Sends a message and follows the task. Returns the id of the task. */
   async follow(): Promise<string> {
     const { events } = await this.wire.call('SendStreamingMessage', { message: messageOf() });
-    return (events.at(-1)?.['statusUpdate'] as { taskId: string }).taskId;
+    return idIn(events.at(-1), 'statusUpdate', 'taskId');
   }
 
   async answer(taskId: string): Promise<Seen> {
@@ -113,6 +113,12 @@ export class RemoteAgent {
     const { body } = await this.api.call<{ budgets: [Budget] }>('GET', `/v1/agents/${this.agentId}/budget`);
     return body.budgets[0];
   }
+}
+
+function idIn(response: Json | undefined, part: string, field: string): string {
+  const found = (response?.[part] as Json | undefined)?.[field];
+  if (typeof found !== 'string') throw new Error(`the response has no ${part}: ${JSON.stringify(response)}`);
+  return found;
 }
 
 function messageOf(more: object = {}): Json {

@@ -28,7 +28,7 @@ export interface Script {
   /** A response that is no stream. */
   readonly answer?: { readonly status?: number; readonly type?: string; readonly body: string };
   /** What follows: the response ends, the connection breaks, or nothing happens until `release`. Then `later` is sent. */
-  readonly then?: 'end' | 'drop' | 'wait';
+  readonly next?: 'end' | 'drop' | 'wait';
   readonly later?: readonly object[];
   /** What the task is when it is read again. Absent: it is unknown. */
   readonly read?: object;
@@ -111,8 +111,8 @@ export class ScriptedBackend {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.flushHeaders();
     script.frames?.forEach(send);
-    if (script.then === 'drop') return void setTimeout(() => response.destroy(), DROP_AFTER_MS);
-    if (script.then === 'wait') await this.released(response);
+    if (script.next === 'drop') return void setTimeout(() => response.destroy(), DROP_AFTER_MS);
+    if (script.next === 'wait') await this.released(response);
     script.later?.forEach(send);
     response.end();
   }
