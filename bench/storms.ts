@@ -41,7 +41,8 @@ await runSuite(
     {
       name: 'tasks',
       program: 'task-storm',
-      about: 'replicas that stream A2A tasks are killed; no subscriber misses a change, and nothing is done twice',
+      about:
+        'replicas that stream A2A tasks are killed; no subscriber misses a change, notifications arrive in order, nothing is done twice',
       args: ['200', '20'],
       smallArgs: ['20', '2'],
     },

@@ -1,6 +1,7 @@
 /**
  * A2A tasks with three subscribers each on two replicas, one of which is killed (SIGKILL) again and again. Each subscriber connects
- * again to any replica. It must receive a snapshot, and then each change once and in order. No task may do anything twice.
+ * again to any replica. It must receive a snapshot, and then each change once and in order. The push notifications of each task must
+ * arrive at least once and in order. No task may do anything twice.
  * `node task-storm.js <tasks that are open at each kill> <kills>`
  */
 import { randomBytes, randomInt } from 'node:crypto';
@@ -8,12 +9,15 @@ import { runFaults } from '#rollcall/agent-runtime/testing';
 import { testDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { startPostgres } from './support/postgres.js';
+import { PushReceiver } from './support/tasks/push.receiver.js';
 import { StormReplicas } from './support/tasks/replicas.js';
 import { StormTasks } from './support/tasks/storm.tasks.js';
 
 const [wanted = 200, kills = 20] = process.argv.slice(2).map(Number);
 const KEY = randomBytes(32).toString('hex');
 const SETTLE_MS = 300_000;
+const REPORT_EVERY_MS = 10_000;
+const MAX_SHOWN = 20;
 
 const postgres = await startPostgres();
 const database = await testDatabase({ operationTimeoutMs: 60_000 }); // a busy machine must not end the storm
@@ -21,6 +25,17 @@ const count = async (from: string): Promise<number> => {
   const [row] = await database.db.query<{ count: string }>(`SELECT count(*) AS count FROM ${from}`);
   return Number(row?.count);
 };
+const receiver = await PushReceiver.start();
+/** The reservations of a run that was charged another amount than its replies report. */
+const chargesOf = async (run: { run_id: string }): Promise<object> => ({
+  ...run,
+  attempts: await database.db.query('SELECT attempts, crashes FROM run WHERE id = $1', [run.run_id]),
+  reservations: await database.db.query(
+    `SELECT key, state, held_tokens, used_tokens, estimated, opened_at, closed_at FROM budget_reservation
+     WHERE run_id = $1 ORDER BY opened_at`,
+    [run.run_id],
+  ),
+});
 const replicas = await StormReplicas.start({
   DATABASE_URL: database.url,
   ROLLCALL_ADMIN_KEY: KEY,
@@ -31,8 +46,13 @@ const replicas = await StormReplicas.start({
   ROLLCALL_RUNS_MAX_PER_AGENT: String(wanted),
   ROLLCALL_RUNS_LEASE: '10s', // a living replica on a busy machine must not lose its leases
   ROLLCALL_DATABASE_TIMEOUT: '10s',
+  ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+  ROLLCALL_SEALING_KEY: KEY,
 });
-const tasks = new StormTasks(replicas, KEY);
+const tasks = new StormTasks(replicas, receiver, KEY);
+const report = setInterval(() => {
+  console.log(`${tasks.size} tasks, ${tasks.unfinished} unfinished, ${receiver.total} notifications`);
+}, REPORT_EVERY_MS);
 try {
   await tasks.define();
   for (let kill = 0; kill < kills; kill += 1) {
@@ -46,20 +66,27 @@ try {
     console.log(`killed ${kill + 1} of ${kills} times, ${tasks.size} tasks, ${tasks.reconnections} reconnections`);
   }
   await tasks.settled();
+  await until('the last notifications arrive', () => receiver.finished === tasks.size, SETTLE_MS).catch(console.error);
   await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0);
   const { gaps, repeated, unequal } = await runFaults(async (sql) => await database.db.query(sql));
+  for (const run of unequal.slice(0, MAX_SHOWN))
+    console.log(JSON.stringify(await chargesOf(run as { run_id: string })));
   const notCompleted = await count(`run WHERE state <> 'completed'`);
   const extraRuns = (await count('run')) - tasks.size;
   const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
   const { others, ...streams } = tasks.faults();
   const interrupted = await count('run WHERE attempts > 2');
-  const summary = { open: wanted, kills, tasks: tasks.size, interrupted, reconnections: tasks.reconnections };
-  for (const fault of others.slice(0, 20)) console.log(fault);
-  const faults = { notCompleted, ...taskedTwice, ...streams, otherFaults: others.length };
+  const { size, reconnections } = tasks;
+  const summary = { open: wanted, kills, tasks: size, interrupted, reconnections, notifications: receiver.total };
+  const otherFaults = [...others, ...receiver.faults];
+  for (const fault of otherFaults.slice(0, MAX_SHOWN)) console.log(fault);
+  const faults = { notCompleted, ...taskedTwice, ...streams, ...tasks.pushFaults(), otherFaults: otherFaults.length };
   console.log(JSON.stringify({ ...summary, ...faults }));
   if (Object.values(faults).some((found) => found !== 0) || interrupted === 0) process.exitCode = 1;
 } finally {
+  clearInterval(report);
   await replicas.stop();
+  await receiver.stop();
   await database.drop();
   await postgres.stop();
 }

@@ -1,5 +1,6 @@
 import { PERMISSIONS_OF_METHODS } from '../../apps/api/src/a2a/rpc.request.js';
 import { type Role, ROLES } from '../../apps/api/src/auth/permissions.js';
+import { AccessKeys, OWN } from '../support/access-keys.js';
 import { ACCESS, type AccessRow, type Target, type TargetKind } from '../support/access-matrix.js';
 import { AccessTargets, pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
@@ -13,39 +14,17 @@ import {
 } from '../support/operation-matrix.js';
 import { declaredRoutes, served } from '../support/route-census.js';
 
-const OWN = 'team-a';
-const OTHER = 'team-b';
-const HEADERS = { 'rollcall-namespace': OWN };
-
 let api: TestApi;
-/** One key in the namespace `OWN` for each role. */
-const keys = new Map<Role, string>();
-/** The key of another admin in the namespace `OWN`. */
-let colleague: string;
-/** The key of an admin in the namespace `OTHER`. */
-let neighbour: string;
-let invalid: Record<'revoked' | 'expired', string>;
+let keys: AccessKeys;
 let targets: AccessTargets;
 
 beforeAll(async () => {
   const settings = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) };
   api = await startApi({ ...settings, ROLLCALL_RUNS_MAX: '0' }); // runs stay in the queue
-  for (const name of [OWN, OTHER]) await api.call('POST', '/v1/namespaces', { body: { name } });
-  for (const role of ROLES) keys.set(role, await api.issueKeyIn(OWN, role));
-  colleague = await api.issueKeyIn(OWN, 'admin');
-  neighbour = await api.issueKeyIn(OTHER, 'admin');
-  targets = new AccessTargets(api, (key) => (key === keys.get('caller') ? colleague : key));
-  invalid = { revoked: await invalidKey('revoked_at'), expired: await invalidKey('expires_at') };
+  keys = await AccessKeys.issue(api);
+  targets = new AccessTargets(api, (key) => (key === keys.of('caller') ? keys.colleague : key));
 });
 afterAll(async () => await api.stop());
-
-async function invalidKey(column: 'revoked_at' | 'expires_at'): Promise<string> {
-  const key = await api.issueKeyIn(OWN, 'admin');
-  await api.database.db.query(`UPDATE api_key SET ${column} = clock_timestamp() - interval '1 hour' WHERE id = $1`, [
-    key.split('_')[1],
-  ]);
-  return key;
-}
 
 async function statusOf(route: string, row: AccessRow, target: Target, key: string | null): Promise<number> {
   const [method = '', pattern = ''] = route.split(' ');
@@ -53,9 +32,8 @@ async function statusOf(route: string, row: AccessRow, target: Target, key: stri
   const response = await fetch(api.url + pathTo(pattern, target) + (row.query ?? ''), {
     method,
     headers: {
-      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...keys.headers(key),
       ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(key === api.adminKey && HEADERS),
       ...row.headers,
     },
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -70,7 +48,7 @@ const expected = (row: AccessRow, role: Role, status: number): number =>
   row.roles.split(' ').includes(role) && !row.installation ? status : 403;
 /** A role that cannot create an object uses one that a colleague created. */
 const ownKey = (row: AccessRow, role: Role): string =>
-  row.roles.split(' ').includes(role) && canMake(row.target, role) ? (keys.get(role) ?? '') : colleague;
+  row.roles.split(' ').includes(role) && canMake(row.target, role) ? keys.of(role) : keys.colleague;
 
 function canMake(kind: TargetKind | undefined, role: Role): boolean {
   if (kind === 'agent') return ['admin', 'operator', 'agent'].includes(role);
@@ -91,7 +69,7 @@ describe('the access matrix', () => {
     const wanted: Partial<Record<Role, number>> = {};
     for (const role of ROLES) {
       const target = row.target ? await makeOwn(row, role) : NOTHING;
-      actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+      actual[role] = await statusOf(route, row, target, keys.of(role));
       wanted[role] = expected(row, role, canMake(row.target, role) ? row.ok : (row.others?.[role] ?? row.ok));
     }
     expect(actual).toEqual(wanted);
@@ -103,9 +81,9 @@ describe('the access matrix', () => {
       const actual: Partial<Record<Role, number>> = {};
       const wanted: Partial<Record<Role, number>> = {};
       for (const role of ROLES) {
-        const target = await targets.make(row.target ?? 'agent', colleague);
+        const target = await targets.make(row.target ?? 'agent', keys.colleague);
         const visible = row.target === 'namespace' ? 404 : (row.others?.[role] ?? row.ok);
-        actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+        actual[role] = await statusOf(route, row, target, keys.of(role));
         wanted[role] = expected(row, role, visible);
       }
       expect(actual).toEqual(wanted);
@@ -119,8 +97,8 @@ describe('the access matrix', () => {
       const wanted: Partial<Record<Role, number>> = {};
       const isBatch = route === 'POST /v1/heartbeats'; // the status is 200, with a result for each agent
       for (const role of ROLES) {
-        const target = await targets.make(row.target ?? 'agent', neighbour);
-        actual[role] = await statusOf(route, row, target, keys.get(role) ?? '');
+        const target = await targets.make(row.target ?? 'agent', keys.neighbour);
+        actual[role] = await statusOf(route, row, target, keys.of(role));
         wanted[role] = expected(row, role, isBatch ? 200 : 404);
       }
       expect(actual).toEqual(wanted);
@@ -130,10 +108,10 @@ describe('the access matrix', () => {
   it.each(ROWS)(
     '%s: checks lease tokens, invalid and missing credentials, and a credential for all namespaces',
     async (route, row) => {
-      const target = row.target ? await targets.make(row.target, colleague) : NOTHING;
-      const lease = await targets.make('agent', colleague);
+      const target = row.target ? await targets.make(row.target, keys.colleague) : NOTHING;
+      const lease = await targets.make('agent', keys.colleague);
       const own = target.leaseToken ?? lease.leaseToken ?? '';
-      const { revoked, expired } = invalid;
+      const { revoked, expired } = keys.invalid;
       const actual = {
         none: await statusOf(route, row, target, null),
         revoked: await statusOf(route, row, target, revoked),
@@ -143,7 +121,7 @@ describe('the access matrix', () => {
         all: await statusOf(
           route,
           row,
-          row.lease ? await targets.make(row.target ?? 'agent', colleague) : target,
+          row.lease ? await targets.make(row.target ?? 'agent', keys.colleague) : target,
           api.adminKey,
         ),
       };
@@ -165,11 +143,10 @@ describe.each<[string, OperationTable]>([
 ])('the operations of %s', (_protocol, { rows, request }) => {
   const result = async (operation: string, row: OperationRow, target: Target, key: string | null): Promise<string> => {
     const { path, headers, body } = request(operation, row.params(target));
-    const authorization = key === null ? {} : { authorization: `Bearer ${key}` };
     return await resultOf(
       await fetch(api.url + path, {
         method: 'POST',
-        headers: { ...headers, ...authorization, 'content-type': 'application/json' },
+        headers: { ...headers, ...keys.headers(key), 'content-type': 'application/json' },
         body: JSON.stringify(body),
       }),
     );
@@ -182,7 +159,7 @@ describe.each<[string, OperationTable]>([
   ): Promise<[object, object]> => {
     const row = rows[operation];
     const actual: Partial<Record<Role, string>> = {};
-    for (const role of ROLES) actual[role] = await result(operation, row, await make(role), keys.get(role) ?? '');
+    for (const role of ROLES) actual[role] = await result(operation, row, await make(role), keys.of(role));
     const may = (role: Role): boolean => row.roles.split(' ').includes(role);
     return [actual, Object.fromEntries(ROLES.map((role) => [role, may(role) ? wanted(role) : 'FORBIDDEN']))];
   };
@@ -191,23 +168,23 @@ describe.each<[string, OperationTable]>([
     const { target: kind, ok, others = {}, elsewhere = ok } = row;
     const madeBy = (maker: (role: Role) => string) => async (role: Role) =>
       kind ? await targets.make(kind, maker(role)) : NOTHING;
-    const own = (role: Role): string => (canMake(kind, role) ? (keys.get(role) ?? '') : colleague);
+    const own = (role: Role): string => (canMake(kind, role) ? keys.of(role) : keys.colleague);
     const ofOwn = await results(operation, madeBy(own), (role) => (canMake(kind, role) ? ok : (others[role] ?? ok)));
     expect(ofOwn[0]).toEqual(ofOwn[1]);
     const foreign = await results(
       operation,
-      madeBy(() => colleague),
+      madeBy(() => keys.colleague),
       (role) => others[role] ?? ok,
     );
     expect(foreign[0]).toEqual(foreign[1]);
     const outside = await results(
       operation,
-      madeBy(() => neighbour),
+      madeBy(() => keys.neighbour),
       () => elsewhere,
     );
     expect(outside[0]).toEqual(outside[1]);
-    const invalidKeys = [null, invalid.revoked, invalid.expired];
-    const target = kind ? await targets.make(kind, colleague) : NOTHING;
+    const invalidKeys = [null, keys.invalid.revoked, keys.invalid.expired];
+    const target = kind ? await targets.make(kind, keys.colleague) : NOTHING;
     for (const key of invalidKeys) expect(await result(operation, row, target, key)).toBe('UNAUTHENTICATED');
   });
 });

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { type PushFaults, pushFaultsOf } from './push.check.js';
+import { PUSH_TOKEN, type PushReceiver } from './push.receiver.js';
 import type { StormReplicas } from './replicas.js';
 import { ANSWER } from './storm.model.js';
 import { Subscriber } from './subscriber.js';
@@ -11,11 +13,13 @@ const AGENT = '/a2a/agents/storm';
 /** The callers of tasks. The first subscriber that receives the question of a task answers it. */
 export class StormTasks {
   private readonly subscribers: Subscriber[][] = [];
+  private readonly ids: string[] = [];
   private readonly open = new Set<Promise<unknown>>();
   private readonly headers: Record<string, string>;
 
   constructor(
     private readonly replicas: StormReplicas,
+    private readonly receiver: PushReceiver,
     key: string,
   ) {
     this.headers = { authorization: `Bearer ${key}`, 'a2a-version': '1.0' };
@@ -23,6 +27,11 @@ export class StormTasks {
 
   get size(): number {
     return this.subscribers.length;
+  }
+
+  /** The tasks that are not finished for all their subscribers. */
+  get unfinished(): number {
+    return this.open.size;
   }
 
   /** How often a subscriber connected again. */
@@ -47,6 +56,10 @@ export class StormTasks {
     await Promise.all(this.open);
   }
 
+  pushFaults(): PushFaults {
+    return pushFaultsOf(this.ids.map((id) => this.receiver.receivedFor(id)));
+  }
+
   faults(): StreamFaults {
     const all = this.subscribers.map(faultsOf);
     return {
@@ -57,7 +70,9 @@ export class StormTasks {
   }
 
   private async start(): Promise<void> {
-    const { id } = await this.send({ text: 'Read the clock.' });
+    const push = { url: this.receiver.url, token: PUSH_TOKEN };
+    const { id } = await this.send({ text: 'Read the clock.' }, { taskPushNotificationConfig: push });
+    this.ids.push(id);
     const protocol = { path: AGENT, headers: this.headers };
     const subscribers = Array.from(
       { length: SUBSCRIBERS },
@@ -75,9 +90,9 @@ export class StormTasks {
     void over.then(() => this.open.delete(over));
   }
 
-  private async send({ text, taskId }: { text: string; taskId?: string }): Promise<SentTask> {
+  private async send({ text, taskId }: { text: string; taskId?: string }, more: object = {}): Promise<SentTask> {
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text }], ...(taskId && { taskId }) };
-    const body = { message, configuration: { returnImmediately: true } };
+    const body = { message, configuration: { returnImmediately: true, ...more } };
     return ((await this.replicas.post(`${AGENT}/message:send`, body, this.headers)) as { task: SentTask }).task;
   }
 }

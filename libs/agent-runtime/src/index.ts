@@ -35,7 +35,7 @@ export type {
   RunTree,
   StartRun,
 } from './runs/run.js';
-export { RunNotFoundError } from './runs/run.errors.js';
+export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
 export { RunReader } from './runs/run.reader.js';
 export type { OpenRuns } from './runs/run.store.js';

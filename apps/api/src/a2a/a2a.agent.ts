@@ -13,6 +13,8 @@ export interface A2aAgent {
   extended(): Promise<AgentCard>;
   /** Absent: the message chooses. */
   readonly target?: RunTarget;
+  /** The agent has left the registry. It has no card and gets no new work, but its tasks stay. */
+  readonly hasLeft?: true;
 }
 
 /** An agent of the registry. The definition has the description of an agent that Rollcall runs. */

@@ -1,6 +1,7 @@
 import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
-import { AgentsService } from '#rollcall/registry';
+import { qualifiedId } from '#rollcall/platform';
+import { AgentNotFoundError, AgentsService } from '#rollcall/registry';
 import { AgentLookup } from '../agents/agent.lookup.js';
 import { VERSION } from '../version.js';
 import { type A2aAgent, definedAgent, registeredAgent } from './a2a.agent.js';
@@ -34,8 +35,31 @@ export class A2aAgents {
   /** Rejects with AGENT_NOT_FOUND. */
   async get(namespace: string, agentId: string): Promise<A2aAgent> {
     const { record, definition } = await this.lookup.get(namespace, agentId);
-    const url = this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
+    const url = this.urlOf(agentId);
     return record ? registeredAgent(record, url, definition) : definedAgent(definition, url);
+  }
+
+  /** Also finds an agent that has left, for its tasks. Rejects with AGENT_NOT_FOUND. */
+  async getWithTasks(namespace: string, agentId: string): Promise<A2aAgent> {
+    try {
+      return await this.get(namespace, agentId);
+    } catch (error) {
+      if (!(error instanceof AgentNotFoundError)) throw error;
+      return await this.getLeft(namespace, agentId);
+    }
+  }
+
+  private async getLeft(namespace: string, agentId: string): Promise<A2aAgent> {
+    const gone = new AgentNotFoundError(agentId);
+    const record = await this.agents.get(qualifiedId(namespace, agentId)).catch((error: unknown) => {
+      throw error instanceof AgentNotFoundError ? gone : error;
+    });
+    const extended = async (): Promise<AgentCard> => await Promise.reject(gone);
+    return { ...registeredAgent(record, this.urlOf(agentId)), extended, hasLeft: true };
+  }
+
+  private urlOf(agentId: string): string {
+    return this.urls.of(`/a2a/agents/${encodeURIComponent(agentId)}`);
   }
 
   private async extendedCard(namespace: string): Promise<AgentCard> {

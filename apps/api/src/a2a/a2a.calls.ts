@@ -36,7 +36,7 @@ export class A2aCalls {
     if (agentId !== undefined && tenant && tenant !== agentId)
       throw new RequestMalformedError('The URL names one agent, and `tenant` another one. Leave `tenant` out.');
     const wanted = agentId ?? (tenant || undefined);
-    return wanted === undefined ? this.agents.rollcall(namespace) : await this.agents.get(namespace, wanted);
+    return wanted === undefined ? this.agents.rollcall(namespace) : await this.agents.getWithTasks(namespace, wanted);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { Message } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
-import { type Run, RunsService } from '#rollcall/agent-runtime';
+import { type Run, RunsService, RunTargetUnknownError } from '#rollcall/agent-runtime';
 import { fromA2aParts } from '#rollcall/providers';
+import { AgentNotFoundError } from '#rollcall/registry';
 import { AuditService } from '../audit/audit.service.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { type A2aCall, actorIn, keyOf } from './a2a.call.js';
@@ -51,13 +52,14 @@ export class TaskSender {
   }
 
   private async start({ agent, caller }: A2aCall, { params, message }: CheckedMessage): Promise<Change> {
+    const gone = new AgentNotFoundError(agent.agentId ?? '');
+    if (agent.hasLeft) throw gone;
     const { messageId, contextId, parts } = message;
     const start = startOf(agent, caller, { ...message.metadata, ...params.metadata });
-    const insert = await this.runs.prepare({
-      ...start,
-      input: fromA2aParts(parts),
-      messageId,
-      ...(contextId && { conversationId: contextId }),
+    const input = fromA2aParts(parts);
+    const about = { input, messageId, ...(contextId && { conversationId: contextId }) };
+    const insert = await this.runs.prepare({ ...start, ...about }).catch((error: unknown) => {
+      throw error instanceof RunTargetUnknownError ? gone : error; // it has left since its card was read
     });
     return async () => {
       const run = await insert();

@@ -48,6 +48,15 @@ export class RegistryTargets implements DelegationTargets {
     return 'name' in wanted ? this.byName(wanted.name, run) : this.byCapabilities(wanted, run);
   }
 
+  /** The agent of a record that has an address. */
+  connect(record: AgentRecord): DelegationTarget {
+    const { agentId, costModel } = record;
+    const connection = this.connector.connect(record);
+    if (!connection) throw new DelegationTargetUnknownError(`The agent ${agentId} has no endpoint. Use another agent.`);
+    const { agent, release: close } = connection;
+    return { name: agentId, agent, registered: { agentId, costModel }, close };
+  }
+
   private byName(agentId: string, { namespace }: RunContext): DelegationTarget | undefined {
     const now = this.directory.advance(this.clock.now());
     const entry = this.directory.find(qualifiedId(namespace, agentId));
@@ -101,14 +110,6 @@ export class RegistryTargets implements DelegationTargets {
   private recordOf({ agent }: RankedCandidate): AgentRecord | undefined {
     const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
     return record && addressOf(record) ? record : undefined;
-  }
-
-  private connect(record: AgentRecord): DelegationTarget {
-    const { agentId, costModel } = record;
-    const connection = this.connector.connect(record);
-    if (!connection) throw new DelegationTargetUnknownError(`The agent ${agentId} has no endpoint. Use another agent.`);
-    const { agent, release: close } = connection;
-    return { name: agentId, agent, registered: { agentId, costModel }, close };
   }
 }
 

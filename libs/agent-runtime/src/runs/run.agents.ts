@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
-import { AgentNotFoundError, AgentsService } from '#rollcall/registry';
+import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
@@ -9,9 +9,8 @@ import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RegistryTargets } from '../delegation/registry.targets.js';
 import { type AgentUse, HostedAgents } from '../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
-import type { RunContext } from '../loop/run.context.js';
 import { RunCandidates } from './run.candidates.js';
-import { RunTargetUnknownError } from './run.errors.js';
+import { RunTargetUnavailableError, RunTargetUnknownError } from './run.errors.js';
 import type { Run } from './run.js';
 
 /** The agent of a run, ready for one execution. */
@@ -38,8 +37,8 @@ export class RunAgents {
     private readonly agents: AgentsService,
   ) {}
 
-  async open(run: Run, context: RunContext): Promise<OpenAgent> {
-    return (await this.isForeign(run)) ? await this.foreign(run, context) : await this.own(run);
+  async open(run: Run): Promise<OpenAgent> {
+    return (await this.isForeign(run)) ? await this.foreign(run) : await this.own(run);
   }
 
   private async isForeign({ namespace, agentId, definition }: Run): Promise<boolean> {
@@ -54,9 +53,8 @@ export class RunAgents {
    * if it is gone.
    */
   private async use(key: DefinitionKey, { definition, attempts }: Run): Promise<AgentUse> {
-    const hasStarted = attempts > 1;
     try {
-      return await this.hosted.use(key, { pinned: (hasStarted && definition) || undefined, waits: true });
+      return await this.hosted.use(key, { pinned: (attempts > 1 && definition) || undefined, waits: true });
     } catch (error) {
       if (error instanceof AgentHostedElsewhereError)
         throw closed(`The replica of the agent ${key.name} does not respond.`);
@@ -81,11 +79,23 @@ export class RunAgents {
     }
   }
 
-  private async foreign({ namespace, agentId }: Run, context: RunContext): Promise<OpenAgent> {
-    const target = await this.registered.open({ name: agentId }, context);
-    if (!target) throw await this.missing(namespace, agentId);
-    const labels = (await this.candidates.find(namespace, agentId))?.record.labels ?? {};
-    return { target, revision: null, isIdempotent: labels[MARK] === 'true' };
+  /** The agent may have become unavailable while the run was queued. */
+  private async foreign(run: Run): Promise<OpenAgent> {
+    const record = await this.recordOf(run);
+    if (!addressOf(record)) throw new RunTargetUnavailableError(`The agent ${run.agentId} has no endpoint any more.`);
+    return {
+      target: this.registered.connect(record),
+      revision: null,
+      isIdempotent: record.labels[MARK] === 'true',
+    };
+  }
+
+  private async recordOf({ namespace, agentId, attempts }: Run): Promise<AgentRecord> {
+    try {
+      return await this.candidates.get(namespace, agentId, attempts > 1);
+    } catch (error) {
+      throw error instanceof RunTargetUnknownError ? await this.missing(namespace, agentId) : error;
+    }
   }
 
   /** Of the agents of runs, only those that a replica hosted have no address. */

@@ -40,13 +40,16 @@ export class RunCandidates {
     private readonly reader: StrongReader,
   ) {}
 
-  /** Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. */
-  async get(namespace: string, agentId: string): Promise<AgentRecord> {
+  /**
+   * Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. An agent that is drained finishes
+   * its work, so it can be used for a run that `hasStarted`.
+   */
+  async get(namespace: string, agentId: string, hasStarted = false): Promise<AgentRecord> {
     await this.follower.refresh();
     const entry = await this.find(namespace, agentId);
     const now = this.directory.advance(this.clock.now());
     if (!entry) throw new RunTargetUnknownError(agentId);
-    const exclusions = routability(entry, now);
+    const exclusions = routability(entry, now).filter(({ code }) => !hasStarted || code !== 'draining');
     const [first] = exclusions;
     if (!first) return entry.record;
     const { text, eligibleWhen } = first;

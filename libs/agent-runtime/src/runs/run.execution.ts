@@ -23,8 +23,6 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
 /** A run that ends its replica again and again would otherwise end all replicas, one after the other. */
 const MAX_CRASHES = 10;
-/** The agent sets the limits of the tree. These apply only to the choice of a registered agent. */
-const NO_DELEGATION = { maxDepth: 0, maxWidth: 1, maxRuns: 0 };
 
 /** Executes claimed runs. */
 @Injectable()
@@ -83,7 +81,7 @@ export class RunExecution {
 
   private async open({ run, steps }: RecordedRun, journal: RunJournal, progress: Progress): Promise<AgentResult> {
     const context = contextOf(run);
-    const opened = await this.agents.open(run, { ...context, limits: NO_DELEGATION });
+    const opened = await this.agents.open(run);
     const { target, isIdempotent } = opened;
     const signal = signalOf(opened, journal.scope);
     const agent = paidAgent(target, { spending: this.spending });

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Task } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
+import { ProviderError } from '../../errors.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
@@ -39,7 +41,7 @@ export class A2aAgent extends TrackedAgent {
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
     const request = toSendMessage(message, options);
-    const reader = new TaskReader(this.label, Boolean(request.message?.taskId), this.options.redact);
+    const reader = new TaskReader(this.label, request.message?.taskId, this.options.redact);
     const call = new A2aCall(this.options.client, this.options.streams);
     // cancels immediately, because the caller may never read again
     signal.addEventListener('abort', () => this.cancel(call, reader));
@@ -64,8 +66,22 @@ export class A2aAgent extends TrackedAgent {
   private async *follow(call: A2aCall, reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for (let pause = FIRST_POLL_MS; reader.taskId && !reader.ended; pause = Math.min(pause * 2, MAX_POLL_MS)) {
       await delay(pause, undefined, { signal });
-      yield* reader.task(await call.getTask(reader.taskId, signal));
+      yield* reader.task(await this.readAgain(call, reader.taskId, signal));
       if (this.options.streams) return;
+    }
+  }
+
+  /**
+   * The agent has received the message, so a failure here says that the agent died or lost its task: it is no fault of the caller. The
+   * cause is left out, because a connection that is refused would mean that nothing was sent.
+   */
+  private async readAgain(call: A2aCall, taskId: string, signal: AbortSignal): Promise<Task> {
+    try {
+      return await call.getTask(taskId, signal);
+    } catch (error) {
+      const { code, message } = toA2aError(error, { label: this.label, redact: this.options.redact });
+      if (code !== 'AGENT_REQUEST_REFUSED') throw new ProviderError(code, message);
+      throw new ProviderError('AGENT_CRASHED', `${this.label} no longer has its task.`);
     }
   }
 

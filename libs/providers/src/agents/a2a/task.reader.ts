@@ -19,20 +19,24 @@ const StoppedSchema = z.object({ reason: z.string(), detail: z.string().nullish(
  * artifacts, or from the last status if there are no artifacts. The text of a question or a refusal comes from the status.
  */
 export class TaskReader {
-  taskId?: string;
   /** Whether the task has ended. */
   ended = false;
+  private continues: boolean;
   private oldState?: Task;
   private contextId?: string;
   private readonly artifacts = new ArtifactParts();
   private metadata: Record<string, unknown> | undefined;
 
-  /** With `continues`, the first event may be the old state of the task. That state counts only if no other event follows. */
+  /** If the message continues a task, the first event may be its old state. That state counts only if no other event follows. */
   constructor(
     private readonly label: string,
-    private continues = false,
+    /** The task, as soon as it is known. */
+    public taskId?: string,
     private readonly redact: Redact = (text) => text,
-  ) {}
+  ) {
+    this.taskId = taskId || undefined;
+    this.continues = this.taskId !== undefined;
+  }
 
   *read({ payload }: StreamResponse): Generator<AgentEvent> {
     this.oldState = undefined;
@@ -85,8 +89,8 @@ export class TaskReader {
 
   private keepOldState(task: Task): void {
     this.continues = false;
+    this.checkTask(task.id);
     this.oldState = task;
-    this.taskId = task.id;
   }
 
   private *message(message: Message): Generator<AgentEvent> {
