@@ -36,7 +36,7 @@ export class StormTasks {
 
   /** How often a subscriber connected again. */
   get reconnections(): number {
-    return this.subscribers.flat().reduce((sum, { connections }) => sum + connections.length - 1, 0);
+    return this.subscribers.flat().reduce((sum, { connections }) => sum + Math.max(0, connections.length - 1), 0);
   }
 
   async define(): Promise<void> {
