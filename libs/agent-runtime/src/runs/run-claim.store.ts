@@ -105,7 +105,8 @@ const CLAIM = `
   FROM ranked WHERE r.id = ranked.id AND place <= $5
   RETURNING ${RUN_COLUMNS}, r.lease_token AS token`;
 
-function countByAgent(held: readonly RunClaim[]): Map<string, number> {
+/** By the qualified id of the agent. */
+export function countByAgent(held: readonly RunClaim[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { run } of held) {
     const agent = `${run.namespace}/${run.agentId}`;

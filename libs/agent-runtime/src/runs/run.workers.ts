@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn } from '#rollcall/platform';
 import { RunChannel } from './run.channel.js';
-import { type RunClaim, RunClaimStore } from './run-claim.store.js';
+import { countByAgent, type RunClaim, RunClaimStore } from './run-claim.store.js';
 import { type ExecutionEnd, RunExecution } from './run.execution.js';
 import type { RunScope } from './run.scope.js';
 import { RunWorker } from './run.worker.js';
@@ -19,6 +19,8 @@ export class RunWorkers implements OnApplicationBootstrap {
   private readonly work: LeasedWork<RunClaim>;
   private readonly workers = new Map<string, RunWorker>();
   private isDraining = false;
+  /** The last claim may have left runs for which there was no room. */
+  private isFull = false;
 
   constructor(
     private readonly store: RunClaimStore,
@@ -39,6 +41,7 @@ export class RunWorkers implements OnApplicationBootstrap {
       leaseMs,
       everyMs: Math.min(MAX_RENEWAL_MS, leaseMs / RENEWALS_PER_LEASE),
       claimsOnWake: true,
+      mayHaveMore: () => this.isFull,
     });
     channel.onMessage((message) => {
       if (message.type === 'work') this.work.wake();
@@ -78,9 +81,14 @@ export class RunWorkers implements OnApplicationBootstrap {
     const { leaseMs, maxRunning, maxRunningPerAgent: limitPerAgent } = this.options;
     const held = [...this.workers.values()].map(({ claim }) => claim);
     const limit = maxRunning - held.length;
+    this.isFull = limit <= 0;
     if (limit <= 0 || this.isDraining) return [];
     const claims = await this.store.claim({ owner, held, leaseMs, limit, limitPerAgent });
-    if (claims.length > 0 && claims.length < limit) this.work.wake(); // an agent at its limit may have hidden others
+    const isAgentFull = largestGroup([...held, ...claims]) >= limitPerAgent;
+    this.isFull = claims.length === limit || isAgentFull;
+    const hidesOthers = isAgentFull && claims.length > 0 && claims.length < limit;
+    const hasRoomAgain = this.isFull && this.workers.size < held.length; // a run has ended in the meantime
+    if (hidesOthers || hasRoomAgain) this.work.wake();
     return claims;
   }
 
@@ -98,4 +106,9 @@ export class RunWorkers implements OnApplicationBootstrap {
       if (this.workers.get(run.id)?.scope === scope) this.workers.delete(run.id);
     }
   }
+}
+
+/** The number of runs of the agent that has most of them. */
+function largestGroup(claims: readonly RunClaim[]): number {
+  return Math.max(0, ...countByAgent(claims).values());
 }

@@ -39,6 +39,8 @@ export interface LeasedWorkOptions<Claim extends WorkClaim> {
   everyMs?: number;
   /** A pass that was woken only claims rows: the loss of a lease is noticed by the next regular pass. For rows with many wake-ups. */
   claimsOnWake?: boolean;
+  /** Whether there may be rows to claim when a worker has ended. By default, there may be. */
+  mayHaveMore?(): boolean;
 }
 
 const LEASE_MS = 15_000;
@@ -146,7 +148,7 @@ export class LeasedWork<Claim extends WorkClaim> {
       return 'failed';
     });
     this.workers.delete(worker.claim.id);
-    if (end === 'ended') this.loop.wake();
+    if (end === 'ended' && (this.options.mayHaveMore?.() ?? true)) this.loop.wake();
   }
 
   private async end(worker: Worker<Claim>): Promise<void> {
