@@ -255,7 +255,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
 describe('a registration with a card', () => {
   const register = async (body: object): Promise<Answer> => await api.call('POST', '/v1/agents', { body });
 
-  it('S3.2 the URL of a card is enough to register and to call an agent', async () => {
+  it('S3.2 C1 the URL of a card is enough to register and to call an agent', async () => {
     const { status, body } = await register({ agentId: 'by-url', cardUrl: remote.url, version: '9' });
     const agent = { name: 'fake', version: '9', capabilities: ['scenario', 'test'], endpoint: remote.url };
     expect({ status, body }).toMatchObject({

@@ -47,7 +47,7 @@ async function nextBeat(agent: RunningExample): Promise<void> {
 }
 
 describe('the agent of docs/agents.md', () => {
-  it('S3.2 S3.4 B4 the documented agent registers, sends heartbeats, and registers again after an eviction', async () => {
+  it('S3.2 S3.4 B4 N10 the documented agent registers, sends heartbeats, and registers again after an eviction', async () => {
     const agent = examples.program('agent.js');
     await until(
       'a heartbeat is accepted',

@@ -167,7 +167,7 @@ describe('a query', () => {
     expect(excluded).toMatchObject([{ agentId: 'flaky', exclusions: [{ code: 'circuit_open' }] }]);
   });
 
-  it('explains which agents left recently, and why (N3)', async () => {
+  it('N8 explains which agents left recently, and why (N3)', async () => {
     await register({ agentId: 'gone' });
     await register({ agentId: 'other', capabilities: ['test'] });
     for (const id of ['gone', 'other']) await api.call('POST', `/v1/agents/${id}/evict`);
@@ -178,7 +178,7 @@ describe('a query', () => {
     ]);
     expect(JSON.stringify(excluded)).toMatch(/it left \d+ s ago \(evicted\)/);
     const left = await api.call('GET', '/v1/agents/gone');
-    expect(left.body).toMatchObject({ status: 'left', health: { state: null } }); // finding B8
+    expect(left.body).toMatchObject({ status: 'left', health: { state: null } });
     await register({ agentId: 'gone' });
     const { candidates: found, excluded: rest } = await ask({
       capabilities: ['build'],

@@ -189,7 +189,7 @@ describe('the circuit of an agent that registers again', () => {
         await replicas.there.agents.register({ ...takeover('test'), takeover: false });
       },
     ],
-  ])('stays open on both replicas if the agent %s, until its own cool-down ends', async (_how, again) => {
+  ])('C4 stays open on both replicas if the agent %s, until its own cool-down ends', async (_how, again) => {
     await replicas.given.agent({ agentId: 'builder', circuit: 'open' });
     const { openUntil } = await replicas.here.circuits.report('builder', { ok: true }, REPORTER); // an outcome is ignored while the circuit is open
     await again();

@@ -68,7 +68,7 @@ describe('reports and settlements on two replicas', () => {
     await expectSound(here.budgets);
   });
 
-  it('S3.10 a call is charged once if a report arrives on the other replica before its settlement', async () => {
+  it('S3.10 C3 a call is charged once if a report arrives on the other replica before its settlement', async () => {
     const agent = await register();
     const of = await reserve(here);
     await report(there, agent, 1_400);
