@@ -69,22 +69,15 @@ try {
   await until('the last notifications arrive', () => receiver.finished === tasks.size, SETTLE_MS).catch(console.error);
   await until('nothing is reserved', async () => (await count(`budget_reservation WHERE state = 'held'`)) === 0);
   const { gaps, repeated, unequal } = await runFaults(async (sql) => await database.db.query(sql));
-  // on a busy machine, a replica may lose its lease: it aborts the call of the model, which is charged as an estimate (docs/runs.md)
-  const estimated = await database.db.query<{ run_id: string }>(
-    'SELECT run_id FROM budget_reservation WHERE estimated',
-  );
-  const aborted = new Set(estimated.map(({ run_id: id }) => id));
-  const chargedWrong = (unequal as { run_id: string }[]).filter(({ run_id: id }) => !aborted.has(id)).length;
   for (const run of unequal.slice(0, MAX_SHOWN))
     console.log(JSON.stringify(await chargesOf(run as { run_id: string })));
   const notCompleted = await count(`run WHERE state <> 'completed'`);
   const extraRuns = (await count('run')) - tasks.size;
-  const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong };
+  const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
   const { others, ...streams } = tasks.faults();
   const interrupted = await count('run WHERE attempts > 2');
   const { size, reconnections } = tasks;
-  const counts = { interrupted, reconnections, notifications: receiver.total, abortedCalls: aborted.size };
-  const summary = { open: wanted, kills, tasks: size, ...counts };
+  const summary = { open: wanted, kills, tasks: size, interrupted, reconnections, notifications: receiver.total };
   const otherFaults = [...others, ...receiver.faults];
   for (const fault of otherFaults.slice(0, MAX_SHOWN)) console.log(fault);
   const faults = { notCompleted, ...taskedTwice, ...streams, ...tasks.pushFaults(), otherFaults: otherFaults.length };

@@ -68,7 +68,7 @@ const work = (agent: FleetAgent, scenario: FleetScenario, more: Partial<Work> = 
 });
 
 describe('the same message over REST, both bindings of A2A, and MCP', () => {
-  it.each(FLEET)('S3.12 %s: the same run, answer and cost', async (agent) => {
+  it.each(FLEET)('S3.12 B9 %s: the same run, answer and cost', async (agent) => {
     const sent = work(agent, { does: 'answer', pieces: ['One ', 'two.'], usage: { ...USAGE, costMicroUsd: 90 } });
     const budget = { tokens: 100_000 };
     const shown = await expectSame(await onEach(async (edge) => await edge.run(agent, { ...sent, budget })));
