@@ -88,6 +88,20 @@ describe('contracts with run over HTTP (S3.9)', () => {
     expect(await report()).toMatchObject(rejection);
   });
 
+  it('S3.9 a contract whose run cannot be read does not delay the outcomes of later contracts', async () => {
+    const agent = await api.given.agent({ agentId: 'steady', capabilities: ['steady'], endpoint });
+    const confirmed = async (): Promise<string> => {
+      const id = await award(agent, 'steady', 5_000);
+      expect((await answer(id, 'confirm', agent)).status).toBe(200);
+      return id;
+    };
+    const broken = await confirmed();
+    await outcome(broken);
+    await api.database.db.query("UPDATE contract SET run_id = 'missing', outcome = NULL WHERE id = $1", [broken]);
+    expect(await outcome(await confirmed())).toMatchObject({ outcome: { ok: true, microUsd: COST } });
+    expect(await get(broken)).toMatchObject({ state: 'confirmed', outcome: null });
+  });
+
   it('S3.9 a delegation that is cancelled during its auction cancels the contract', async () => {
     await api.given.agent({ agentId: 'slow', capabilities: ['slow'], endpoint });
     const { targets } = api.app.nest.get(Delegation, { strict: false }).services;
