@@ -61,8 +61,8 @@ export class ContractQueries {
 }
 
 /**
- * The winner, then the other bidders that had no award. Without a winner, there are no candidates: no agent has confirmed. Bidders that
- * are not routable any more are left out.
+ * The winner first, then the bidders that never had the award. Without a winner there are no candidates, because no agent has confirmed
+ * the award. Bidders that are no longer routable are left out.
  */
 function toRanking(
   { contract, participants }: ContractReading,
