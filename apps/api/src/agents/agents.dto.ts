@@ -42,10 +42,7 @@ export class ProviderBody {
   @IsString()
   @Length(1, 100)
   adapter: string;
-  @ApiProperty({
-    example: 'subscription',
-    description: 'How usage is paid for: for example api, local or subscription.',
-  })
+  @ApiProperty({ example: 'subscription', description: 'How usage is paid for, such as api, local or subscription.' })
   @IsString()
   @Length(1, 50)
   type: string;

@@ -45,7 +45,7 @@ export class ContractQueries {
     if (!permissions.includes('contracts:announce'))
       throw new ApiError(
         'FORBIDDEN',
-        'A query with contract-net requires the permission contracts:announce. Use a credential whose roles include it.',
+        'A query with contract-net requires the permission contracts:announce. Use a credential whose roles include this permission.',
       );
     const { waitMs = DEFAULT_SELECTION_MS, limit = 10, capabilities = [] } = valid;
     const task =

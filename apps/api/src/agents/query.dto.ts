@@ -35,7 +35,7 @@ class ProviderFilter {
   adapter?: string;
   @ApiPropertyOptional({
     example: 'subscription',
-    description: 'How usage is paid for: for example api, local or subscription.',
+    description: 'How usage is paid for, such as api, local or subscription.',
   })
   @IsOptional()
   @IsString()
