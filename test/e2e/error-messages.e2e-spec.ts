@@ -118,7 +118,7 @@ describe('an error message', () => {
     ]);
     expect(await detailOf('GET', '/v1/keys', { key: await api.given.key('viewer') })).toEqual([
       403,
-      expect.stringContaining('Use a credential whose roles include it'),
+      expect.stringContaining('Use a credential whose roles include this permission'),
     ]);
   });
 });

@@ -11,13 +11,13 @@ export interface A2aAgent {
   readonly card: AgentCard;
   /** The card for callers that may read the details of the agent. */
   extended(): Promise<AgentCard>;
-  /** Absent: the message chooses. */
+  /** Absent for Rollcall itself, where each message selects its own target. */
   readonly target?: RunTarget;
   /** The agent has left the registry. It has no card and gets no new work, but its tasks stay. */
   readonly hasLeft?: true;
 }
 
-/** An agent of the registry. The definition has the description of an agent that Rollcall runs. */
+/** An agent of the registry. If Rollcall runs the agent, its definition may supply the description. */
 export function registeredAgent(record: AgentRecord, url: string, definition?: Definition): A2aAgent {
   const { agentId, name, version, capabilities } = record;
   const description = descriptionOf(record, definition);

@@ -9,7 +9,7 @@ import { cardOf, skillsOf } from './agent.card.js';
 import { OWN_SKILLS, ROLLCALL_ABOUT as ABOUT } from './own.skills.js';
 import { PublicUrl } from './public.url.js';
 
-/** How many agents the extended card of Rollcall considers. */
+/** The extended card of Rollcall lists the capabilities of at most this many agents. */
 const MAX_AGENTS = 200;
 const NAME = 'Rollcall';
 
@@ -27,7 +27,7 @@ export class A2aAgents {
     return { agentId: null, card: this.publicCard(), extended: async () => await this.extendedCard(namespace) };
   }
 
-  /** The card of Rollcall for everybody. */
+  /** The card of Rollcall that requires no credential. */
   publicCard(): AgentCard {
     return this.rollcallCard(OWN_SKILLS);
   }
@@ -39,7 +39,7 @@ export class A2aAgents {
     return record ? registeredAgent(record, url, definition) : definedAgent(definition, url);
   }
 
-  /** Also finds an agent that has left, for its tasks. Rejects with AGENT_NOT_FOUND. */
+  /** Also finds an agent that has left, because its tasks can still be read. Rejects with AGENT_NOT_FOUND. */
   async getWithTasks(namespace: string, agentId: string): Promise<A2aAgent> {
     try {
       return await this.get(namespace, agentId);

@@ -13,7 +13,7 @@ import { EXTENSION } from './agent.card.js';
 import { type Binding, checkVersion } from './protocol.version.js';
 import { RunHandler } from './run.handler.js';
 
-/** Opens the requests of A2A clients. */
+/** Creates the handler for each request of an A2A client. */
 @Injectable()
 export class A2aCalls {
   constructor(
@@ -34,7 +34,7 @@ export class A2aCalls {
 
   private async agentAt(namespace: string, { agentId, tenant }: Address): Promise<A2aAgent> {
     if (agentId !== undefined && tenant && tenant !== agentId)
-      throw new RequestMalformedError('The URL names one agent, and `tenant` another one. Leave `tenant` out.');
+      throw new RequestMalformedError('The URL names one agent and `tenant` names another. Leave `tenant` out.');
     const wanted = agentId ?? (tenant || undefined);
     return wanted === undefined ? this.agents.rollcall(namespace) : await this.agents.getWithTasks(namespace, wanted);
   }

@@ -33,7 +33,10 @@ const notFound = (): A2AError => new TaskNotFoundError('There is no such task, o
 const unsupported = (details: Details): A2AError => new UnsupportedOperationError(details);
 const malformed = (details: Details): A2AError => new RequestMalformedError(details);
 
-/** The errors of Rollcall that A2A names. The specification requires that a foreign task looks like a missing one. */
+/**
+ * The errors of Rollcall for which A2A has an error of its own. The specification requires that the task of another caller looks like
+ * a task that does not exist.
+ */
 const KNOWN: Partial<Record<ErrorCode, (details: Details) => A2AError>> = {
   RUN_NOT_FOUND: notFound,
   RUN_FOREIGN: notFound,
@@ -44,7 +47,10 @@ const KNOWN: Partial<Record<ErrorCode, (details: Details) => A2AError>> = {
   AGENT_REQUEST_REFUSED: malformed,
   EGRESS_DENIED: malformed,
   IDEMPOTENCY_KEY_REUSED: ({ metadata }) =>
-    new RequestMalformedError({ message: 'This messageId was sent with another message. Use a new one.', metadata }),
+    new RequestMalformedError({
+      message: 'This messageId was already sent with another message. Use a new messageId.',
+      metadata,
+    }),
   RUN_DECISION_MISMATCH: malformed,
   RUN_TARGET_MISSING: malformed,
   UNKNOWN_STRATEGY: malformed,
@@ -60,7 +66,7 @@ export function a2aProblemOf(error: unknown, requestId: string): Problem {
   return error instanceof A2AError ? toProblem(error, requestId) : problemOf(error, requestId);
 }
 
-/** Converts any error to one of A2A. `problem` is what the REST API would answer. */
+/** Converts any error to an error of A2A. The problem is the response of the REST API to the same error. */
 export function toA2aError(error: unknown, { status, body }: Problem): A2AError {
   if (error instanceof A2AError) return error;
   const code = body['code'] as ErrorCode;

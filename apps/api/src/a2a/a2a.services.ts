@@ -5,7 +5,7 @@ import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
 import { TaskStream } from './task.stream.js';
 
-/** What the operations of A2A need. */
+/** The services that the operations of A2A use. */
 @Injectable()
 export class A2aServices {
   constructor(

@@ -11,7 +11,7 @@ export interface CardFacts {
   readonly name: string;
   readonly description: string;
   readonly version: string;
-  /** The address of both bindings. */
+  /** The URL of both bindings, JSON-RPC and HTTP+JSON. */
   readonly url: string;
   readonly skills: readonly AgentSkill[];
   /** The parameters of the extension of Rollcall. */

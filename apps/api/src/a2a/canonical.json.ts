@@ -1,6 +1,6 @@
 /**
- * Removes null, empty texts, lists and objects at all levels. The specification leaves them out of the signed content, so a card
- * without them has the same content for every verifier.
+ * Removes null values, empty texts, empty lists and empty objects at all levels. The specification leaves them out of the signed
+ * content, so a card without them has the same content for every verifier.
  */
 export function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return nonEmpty(value.map(withoutEmpty).filter((one) => one !== undefined));
@@ -9,7 +9,7 @@ export function withoutEmpty(value: unknown): unknown {
   return nonEmpty(Object.fromEntries(entries.filter(([, inner]) => inner !== undefined)));
 }
 
-/** JSON as RFC 8785 defines it: sorted keys. JSON.stringify writes numbers and texts as the RFC requires. */
+/** Canonical JSON (RFC 8785): the keys are sorted. JSON.stringify already writes numbers and texts as the RFC requires. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

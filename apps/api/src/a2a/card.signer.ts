@@ -13,7 +13,7 @@ type SigningKey = JWK & { readonly kid: string };
 
 /**
  * Signs cards with all configured keys, so that a card verifies before, during and after a rotation. The signature covers exactly the
- * JSON that is served; that of the SDK would omit the security schemes.
+ * JSON that is served; a signature by the SDK would not cover the security schemes.
  */
 @Injectable()
 export class CardSigner {
@@ -42,7 +42,7 @@ export class CardSigner {
     return { protected: protectedHeader, signature };
   }
 
-  /** The ids of the keys, which change with a rotation. */
+  /** The ids of all keys as one text, which changes when a key is rotated. */
   async keyIds(): Promise<string> {
     return (await this.keys).map(({ kid }) => kid).join(' ');
   }

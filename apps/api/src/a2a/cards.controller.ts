@@ -12,7 +12,7 @@ import { CardSigner, JWKS_PATH } from './card.signer.js';
 import { toLegacyCard } from './legacy.card.js';
 import { namedVersion } from './protocol.version.js';
 
-/** The card of Rollcall changes with a new version or address, and the card of an agent with its load. */
+/** The card of Rollcall changes only with its version or address. The card of an agent changes with its load. */
 const ROLLCALL_CACHE = 'public, max-age=300';
 const AGENT_CACHE = 'private, max-age=5';
 

@@ -11,7 +11,7 @@ import type { ErrorFormat } from '../http/problem.reply.js';
 import type { Problem } from '../http/problem.js';
 import { EdgeError, toA2aError } from './a2a.errors.js';
 
-/** The code of JSON-RPC for errors that only the server defines. */
+/** The code of JSON-RPC for errors that the server itself defines. */
 const SERVER_ERROR = -32_000;
 const STATUS_NAMES: Record<number, string> = {
   400: 'INVALID_ARGUMENT',
@@ -38,7 +38,7 @@ export function rpcErrorOf(error: A2AError): RpcError {
   return { code, message: error.message, data: [infoOf(error)] };
 }
 
-/** The body of a response of HTTP+JSON. */
+/** The status and the body of an error response of HTTP+JSON. */
 export function restErrorOf(error: A2AError): { status: number; body: object } {
   if (!(error instanceof EdgeError)) {
     const status = restStatusFor(error);
@@ -49,7 +49,7 @@ export function restErrorOf(error: A2AError): { status: number; body: object } {
   return { status: code, body: { error: { code, status, message, details: [infoOf(error)] } } };
 }
 
-/** Errors of A2A have status 200 in JSON-RPC; errors of the server before the method, such as 401, keep their status. */
+/** In JSON-RPC, errors of A2A have status 200. Errors for which A2A has no code, such as 401, keep their HTTP status. */
 export const rpcErrors: ErrorFormat = (error, problem) => {
   const known = toA2aError(error, problem);
   return {

@@ -1,8 +1,8 @@
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 
 /**
- * Reports the errors of the methods of a handler, because the transport of the SDK keeps only their messages. The errors of streams
- * reach the reader of the stream anyway.
+ * Passes each error of a handler to `keep`, because the transport of the SDK keeps only the message of an error. An error of a stream
+ * reaches the reader of the stream anyway.
  */
 export function keepErrors(handler: A2ARequestHandler, keep: (error: unknown) => void): A2ARequestHandler {
   return new Proxy(handler, {

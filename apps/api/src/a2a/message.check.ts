@@ -27,7 +27,7 @@ const MessageSchema = z.looseObject({
 const RequestSchema = z.looseObject({ message: MessageSchema });
 
 /**
- * Checks a message as the client sent it. The codec of the SDK accepts everything: it replaces what is missing by defaults, and drops
+ * Checks a message as the client sent it. The codec of the SDK accepts everything: it fills missing fields with defaults, and drops
  * the second content of a part. Unknown fields are ignored, as the specification requires.
  */
 export function checkMessage(request: unknown): void {

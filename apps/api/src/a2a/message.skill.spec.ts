@@ -3,7 +3,7 @@ import { permissionToSend, skillIn } from './message.skill.js';
 const sent = (parts: unknown, more: object = {}): object => ({ message: { messageId: 'm', parts, ...more } });
 
 describe('the skill that a message names', () => {
-  it('S3.12 is in a data part with its input', () => {
+  it('S3.12 reads the skill and its input from a data part', () => {
     expect(skillIn(sent([{ text: 'a' }, { data: { skill: 'query', input: { limit: 1 } } }]))).toEqual({
       skill: 'query',
       input: { limit: 1 },
@@ -11,7 +11,7 @@ describe('the skill that a message names', () => {
     expect(skillIn(sent([{ data: { skill: 'announce' } }]))).toEqual({ skill: 'announce', input: undefined });
   });
 
-  it('S3.12 is in the metadata, and the first data part is the input', () => {
+  it('S3.12 reads the skill from the metadata, and its input from the first data part', () => {
     const parts = [{ text: 'a' }, { data: { limit: 1 } }];
     expect(skillIn({ ...sent(parts), metadata: { skill: 'query' } })).toEqual({ skill: 'query', input: { limit: 1 } });
     expect(skillIn(sent(parts, { metadata: { skill: 'register' } }))).toMatchObject({ skill: 'register' });
@@ -27,12 +27,12 @@ describe('the skill that a message names', () => {
     [sent([{ data: { skill: 'fly' } }])],
     [sent([{ data: { skill: 'query' } }], { taskId: 't' })],
     [sent([{ data: { skill: 'constructor' } }])],
-  ])('S3.12 is absent in %j', (request) => {
+  ])('S3.12 finds no skill in %j', (request) => {
     expect(skillIn(request)).toBeUndefined();
     expect(permissionToSend({}, request)).toBe('runs:start');
   });
 
-  it('S3.12 decides the permission only at Rollcall itself', () => {
+  it('S3.12 a skill decides the permission only if the message addresses Rollcall itself', () => {
     const request = sent([{ data: { skill: 'register', input: {} } }]);
     expect(permissionToSend({}, request)).toBe('agents:register');
     expect(permissionToSend({ tenant: '' }, request)).toBe('agents:register');

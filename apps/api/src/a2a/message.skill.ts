@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
 import type { Address } from './a2a.address.js';
 
-/** The skills of Rollcall itself, and the permissions of the same operations of the REST API. */
+/** The skills of Rollcall itself, each with the permission that the same operation requires in the REST API. */
 const PERMISSIONS = {
   register: 'agents:register',
   query: 'agents:query',
@@ -18,7 +18,7 @@ export interface SkillCall {
   readonly input: unknown;
 }
 
-/** The skill that sends the message to an agent, like a message without a skill. */
+/** The skill that sends the message to an agent. A message that names no skill is treated the same way. */
 const ROUTE = 'route';
 const NAMES = Object.keys(PERMISSIONS);
 

@@ -8,7 +8,7 @@ import type { A2aAgent } from './a2a.agent.js';
 
 /** The fields of the metadata that apply to the start of a run, with the meaning that they have in POST /v1/runs. */
 const FIELDS = ['capabilities', 'prefer', 'budget', 'deadline'] as const;
-/** The input is set later. The rules of the body require one. */
+/** The validation of the body requires an input. The real input is set later. */
 const PLACEHOLDER = 'input';
 
 /** The target and the limits of a new run, from the agent that the client addresses and from the metadata of its request. */

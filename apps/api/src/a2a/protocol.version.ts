@@ -29,7 +29,7 @@ export function checkVersion(request: FastifyRequest, card: AgentCard, binding: 
   validateVersion(versionOf(request), card, binding);
 }
 
-/** Clients of version 0.3 need not name it, but it is offered only over JSON-RPC. */
+/** Clients of version 0.3 need not name their version, but this version is offered only over JSON-RPC. */
 function versionMissing(): VersionNotSupportedError {
   const message = `Send the header ${A2A_VERSION_HEADER}: ${A2A_PROTOCOL_VERSION}. A request without it uses version 0.3, which needs JSON-RPC.`;
   return new VersionNotSupportedError(message);

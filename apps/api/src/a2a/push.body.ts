@@ -25,8 +25,8 @@ export function isEnd({ type }: RegistryEvent): boolean {
 }
 
 /**
- * The notification of an event: the whole task at its end, otherwise the new status. `run` may have changed since the event: a
- * question that has been answered is then left out.
+ * The notification of an event: the whole task if the event ends the task, otherwise the new status. `run` may have changed since the
+ * event; a question that has already been answered is left out.
  */
 export function notificationOf(event: RegistryEvent, run: Run): StreamResponse | undefined {
   const after = stateAfter(event);
@@ -36,7 +36,7 @@ export function notificationOf(event: RegistryEvent, run: Run): StreamResponse |
   return statusUpdate({ ...run, ...after, stateAt: event.at.toISOString(), result: isCurrent ? run.result : null });
 }
 
-/** Version 0.3 sends the task or the update itself. */
+/** In version 0.3, the body is the task or the update itself, without a wrapper. */
 export function serialized(notification: StreamResponse, version: string): { contentType: string; body: string } {
   if (version === A2A_LEGACY_PROTOCOL_VERSION) return new V03PushNotificationSerializer().serialize(notification);
   return { contentType: A2A_CONTENT_TYPE, body: JSON.stringify(StreamResponse.toJSON(notification)) };

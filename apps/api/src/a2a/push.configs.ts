@@ -19,8 +19,8 @@ export interface PushSecrets {
 export type NewPush = CheckedPush & { readonly version: string };
 
 /**
- * The configurations of push notifications. Each has a sink, which delivers like a webhook and ends with the task. All changes are
- * made in the transaction of the caller.
+ * The configurations of push notifications. Each configuration has a sink, which delivers like a webhook and stops when the task ends.
+ * All changes are made in the transaction of the caller.
  */
 @Injectable()
 export class PushConfigs {
@@ -39,8 +39,8 @@ export class PushConfigs {
   }
 
   /**
-   * Adds a configuration, or replaces the one with the same id. `read` returns the run. It is called after the position in the log is
-   * read. So if the run ends at that time, either its state or a later event shows the end.
+   * Adds a configuration, or replaces the one with the same id. `read` returns the run. It is called after the position in the log was
+   * read, so the end of the run is never missed: either the state of the run or a later event shows it.
    */
   async save(push: NewPush, read: () => Promise<Run>): Promise<PushRow> {
     const after = await this.log.head();

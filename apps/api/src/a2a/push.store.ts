@@ -41,7 +41,7 @@ export class PushStore {
   }
 
   /**
-   * Deletes the configurations of tasks that do not exist, or that finished longer ago than `keepMs` and have nothing to send.
+   * Deletes the configurations of tasks that no longer exist, or that finished more than `keepMs` ago and have nothing left to send.
    * Returns how many it deleted.
    */
   async prune(keepMs: number, limit: number): Promise<number> {

@@ -2,7 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Address } from './a2a.address.js';
 
-/** The three places of each operation: Rollcall itself, one agent, and an agent as the tenant of Rollcall. */
+/** The three paths of each operation: for Rollcall itself, for one agent, and for an agent as the tenant of Rollcall. */
 export const REST_PATHS = ['a2a', 'a2a/agents/:agentId', 'a2a/:tenant'];
 
 /** The agent that a request of the HTTP+JSON binding addresses, as a parameter of a route. */

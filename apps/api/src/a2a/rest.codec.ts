@@ -20,7 +20,7 @@ export function readSendMessage(body: unknown): SendMessageRequest {
   return SendMessageRequest.fromJSON(body);
 }
 
-/** The fields of a list are parameters of the query. */
+/** The fields of a ListTasks request are query parameters. */
 export function readListTasks(query: Query): ListTasksRequest {
   const { pageSize, historyLength, includeArtifacts, ...texts } = query;
   return ListTasksRequest.fromJSON({

@@ -18,7 +18,7 @@ import { isLegacy } from './protocol.version.js';
 import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
 import { SseStreams } from './sse.streams.js';
 
-/** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. The method declares the permission. */
+/** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. The JSON-RPC method decides which permission is required. */
 @ApiExcludeController()
 @Controller(['a2a', 'a2a/agents/:agentId'])
 @Permit('agents:read')

@@ -83,6 +83,7 @@ export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolea
 export function readRpcRequest(body: unknown): RpcRequest {
   const read = RpcRequestSchema.safeParse(body);
   if (read.success) return read.data;
-  const message = 'This is not a JSON-RPC 2.0 request with `jsonrpc`, `method`, and `params` that are an object.';
+  const message =
+    'Send a JSON-RPC 2.0 request: an object with `jsonrpc` "2.0", a `method`, and, if needed, an object as `params`.';
   throw new JsonRpcRequestMalformedError({ message, envelopeCode: A2A_ERROR_CODE.INVALID_REQUEST });
 }

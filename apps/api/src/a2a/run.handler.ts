@@ -85,7 +85,7 @@ export class RunHandler implements A2ARequestHandler {
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {
     const run = await this.services.tasks.get(this.call, id);
     if (isFinal(run.state))
-      throw new UnsupportedOperationError('The task is finished, so nothing follows. Read it with GetTask.');
+      throw new UnsupportedOperationError('The task is finished, so no updates follow. Read it with GetTask.');
     yield* this.services.stream.of(this.call, run, false);
   }
 

@@ -12,7 +12,7 @@ export class TaskCanceller {
     private readonly audit: AuditService,
   ) {}
 
-  /** Cancels the run, and records that in the same transaction. */
+  /** Cancels the run, and records the action in the audit log in the same transaction. */
   async cancel(call: A2aCall, { id }: Run): Promise<Run> {
     return await this.db.transaction(async () => {
       const run = await this.runs.cancel(keyOf(call, id), actorIn(call));

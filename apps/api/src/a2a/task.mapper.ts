@@ -9,9 +9,9 @@ import { taskStateOf } from './task.state.js';
 const ARTIFACT = 'result';
 
 export interface TaskOptions {
-  /** How many of the newest messages the task contains. Absent: all. */
+  /** How many of the newest messages the task contains. Absent: all messages. */
   readonly historyLength?: number;
-  /** Without it, the task has no artifacts. Absent: yes. */
+  /** If false, the task has no artifacts. The default is true. */
   readonly includeArtifacts?: boolean;
 }
 
@@ -40,7 +40,7 @@ export function statusUpdate(run: Run, status: TaskStatus = toStatus(run)): Stre
   return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: factsOf(run) } } };
 }
 
-/** The answer, or what exists of it. While the run waits, its parts are a question and belong to the status. */
+/** The complete or partial answer of a finished run. While a run waits, the parts of its result are a question and belong to the status. */
 export function artifactsOf({ state, result }: Run): Artifact[] {
   if (!isFinal(state) || state === 'refused' || !result || result.parts.length === 0) return [];
   return [artifact(result.parts)];

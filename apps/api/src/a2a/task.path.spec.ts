@@ -1,7 +1,7 @@
 import type { Run, RunStatus, StoredStep } from '#rollcall/agent-runtime';
 import { TaskPath } from './task.path.js';
 
-/** Only these fields decide. */
+/** A run with only the fields that matter here. */
 const run = (state: RunStatus, attempts: number): Run =>
   ({
     id: 'r',
@@ -21,24 +21,28 @@ const states = (runs: readonly Run[]): string[] => runs.map(({ state }) => state
 
 describe('the states that subscribers receive', () => {
   it.each<[string, Run, Run, RunStatus[]]>([
-    ['the next one', run('queued', 0), run('running', 1), ['running']],
-    ['the same one on another replica', run('running', 1), run('running', 2), []],
+    ['the next state', run('queued', 0), run('running', 1), ['running']],
+    ['no state twice when another replica continues the run', run('running', 1), run('running', 2), []],
     ['the work before the end', run('queued', 0), run('completed', 1), ['running', 'completed']],
     ['the work before a question', run('queued', 0), run('waiting', 1), ['running', 'waiting']],
-    ['an end without work', run('queued', 0), run('cancelled', 0), ['cancelled']],
-    ['an end while it waits', run('waiting', 1), run('stopped', 1), ['stopped']],
-    ['the queue before the work', run('waiting', 1), run('running', 2), ['queued', 'running']],
-    ['all between two waits', run('waiting', 1), run('waiting', 2), ['queued', 'running', 'waiting']],
-    ['all between a wait and the end', run('waiting', 1), run('failed', 2), ['queued', 'running', 'failed']],
-    ['the end of the work', run('running', 1), run('completed', 3), ['completed']],
-  ])('S3.12 %s', (_name, before, now, expected) => {
+    ['only the end of a run that never worked', run('queued', 0), run('cancelled', 0), ['cancelled']],
+    ['only the end of a run that is stopped while it waits', run('waiting', 1), run('stopped', 1), ['stopped']],
+    ['the queue before the work that follows a wait', run('waiting', 1), run('running', 2), ['queued', 'running']],
+    ['all states between two waits', run('waiting', 1), run('waiting', 2), ['queued', 'running', 'waiting']],
+    ['all states between a wait and the end', run('waiting', 1), run('failed', 2), ['queued', 'running', 'failed']],
+    ['only the end of a run that works', run('running', 1), run('completed', 3), ['completed']],
+  ])('S3.12 subscribers receive %s', (_name, before, now, expected) => {
     expect(states(new TaskPath(before).afterState(now))).toEqual(expected);
   });
 
   it.each<[string, RunStatus, RunStatus[]]>([
-    ['that was seen', 'waiting', ['queued']],
-    ['that was not seen', 'running', ['waiting', 'queued']],
-    ['that was not seen, nor the work before it', 'queued', ['running', 'waiting', 'queued']],
+    ['that the subscriber received', 'waiting', ['queued']],
+    ['that the subscriber did not receive', 'running', ['waiting', 'queued']],
+    [
+      'when the subscriber received neither the wait nor the work before it',
+      'queued',
+      ['running', 'waiting', 'queued'],
+    ],
   ])('S3.12 a message ends a wait %s', (_name, before, expected) => {
     const path = new TaskPath(run(before, 1));
     const after = path.afterStep(step('message'));
@@ -48,7 +52,7 @@ describe('the states that subscribers receive', () => {
     expect(states(path.afterState(run('completed', 2)))).toEqual(['running', 'completed']);
   });
 
-  it('S3.12 a decision ends a wait, and a second decision before the work changes nothing', () => {
+  it('S3.12 a decision ends a wait, and a second decision before the run continues changes nothing', () => {
     const path = new TaskPath(run('running', 1));
     expect(path.afterStep(step('approval-decided'))).toMatchObject([
       { state: 'waiting', waitingFor: 'approval' },

@@ -22,7 +22,7 @@ export class TaskPath {
     return step.type === 'approval-decided' && state !== 'queued' ? this.waited('approval', at) : [];
   }
 
-  /** Empty if another replica continues the run in the same state, or if a step has already shown a later state. */
+  /** Returns an empty list if another replica continues the run in the same state, or if a step has already shown a later state. */
   afterState(now: Run): Run[] {
     const before = this.run;
     if (now.stateAt < before.stateAt) return [];

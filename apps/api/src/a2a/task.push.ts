@@ -58,7 +58,9 @@ export class TaskPush {
     const rows = await this.configs.list(await this.tasks.get(call, taskId));
     const start = pageToken ? rows.findIndex(({ id }) => id === pageToken) + 1 : 0;
     if (pageToken && start === 0)
-      throw new RequestMalformedError('Send a nextPageToken of this list as pageToken, unchanged, or leave it out.');
+      throw new RequestMalformedError(
+        'Send a nextPageToken of this list unchanged as pageToken, or leave pageToken out.',
+      );
     const page = rows.slice(start, start + (pageSize || MAX_PAGE));
     const last = start + page.length < rows.length ? page.at(-1) : undefined;
     return { configs: page.map(toConfig), nextPageToken: last?.id ?? '' };

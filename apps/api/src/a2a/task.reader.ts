@@ -11,7 +11,7 @@ import { runsIn, TASK_STATES } from './task.state.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
-/** Larger numbers of tasks are not counted exactly. */
+/** The tasks of a list are counted only up to this number. */
 const MAX_COUNTED = 10_000;
 
 /**

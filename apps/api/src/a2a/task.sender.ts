@@ -59,7 +59,7 @@ export class TaskSender {
     const input = fromA2aParts(parts);
     const about = { input, messageId, ...(contextId && { conversationId: contextId }) };
     const insert = await this.runs.prepare({ ...start, ...about }).catch((error: unknown) => {
-      throw error instanceof RunTargetUnknownError ? gone : error; // it has left since its card was read
+      throw error instanceof RunTargetUnknownError ? gone : error; // the agent has left since its card was read
     });
     return async () => {
       const run = await insert();
@@ -71,7 +71,9 @@ export class TaskSender {
     const { taskId, contextId, messageId } = message;
     const run = await this.tasks.get(call, taskId);
     if (contextId && contextId !== run.conversationId)
-      throw new RequestMalformedError('The task belongs to another contextId. Leave contextId out, or send its own.');
+      throw new RequestMalformedError(
+        'The task belongs to another contextId. Leave contextId out, or send that of the task.',
+      );
     const key = keyOf(call, taskId);
     const parts = fromA2aParts(message.parts);
     const decision = decisionIn(parts);

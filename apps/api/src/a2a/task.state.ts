@@ -10,7 +10,7 @@ const STATES: Record<Exclude<RunStatus, 'waiting'>, TaskState> = {
   failed: TaskState.TASK_STATE_FAILED,
   cancelled: TaskState.TASK_STATE_CANCELED,
 };
-/** The specification uses AUTH_REQUIRED also for an approval by a human (7.6). */
+/** The specification also uses AUTH_REQUIRED for an approval by a human (section 7.6). */
 const WAITING: Record<WaitingFor, TaskState> = {
   input: TaskState.TASK_STATE_INPUT_REQUIRED,
   approval: TaskState.TASK_STATE_AUTH_REQUIRED,

@@ -2,7 +2,7 @@ import { StreamResponse } from '@a2a-js/sdk';
 import type { Run, RunStatus, RunStreamEvent } from '#rollcall/agent-runtime';
 import { TaskUpdates } from './task.stream.js';
 
-/** Only these fields decide. */
+/** A run with only the fields that matter here. */
 const run = (state: RunStatus): Run =>
   ({
     id: 'r',

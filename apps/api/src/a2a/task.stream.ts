@@ -9,8 +9,8 @@ import { agentMessage, artifact, artifactsOf, statusUpdate, toStatus, toTask } f
 type LiveEvent = Exclude<RunStreamEvent, { type: 'step' | 'state' }>;
 
 /**
- * The events of a task, on any replica: first the task as it is, then each change once and in order. Pieces of the answer are chunks
- * of the artifact while they are generated; the last chunk replaces them all.
+ * The events of a task, on any replica: first the task as it is, then each change once and in order. While the answer is
+ * generated, each piece of it is sent as a chunk of the artifact; the last chunk replaces all earlier chunks.
  */
 @Injectable()
 export class TaskStream {
@@ -75,7 +75,7 @@ export class TaskUpdates {
     return [statusUpdate(current, { ...toStatus(current), message })];
   }
 
-  /** The text of a later turn replaces that of the turn before. */
+  /** The text of a turn replaces the text of the previous turn. */
   private piece(text: string, afterStep: number): StreamResponse {
     const append = this.pieceAfter === afterStep;
     this.pieceAfter = afterStep;

@@ -68,7 +68,7 @@ export class TasksController {
     await this.streams.send(reply, events, (error) => restErrorOf(error).body);
   }
 
-  /** The specification has both methods. */
+  /** The specification defines this operation for both GET and POST. */
   @Post(`${TASK}::subscribe`)
   @HttpCode(200)
   @Permit('runs:read')

@@ -41,6 +41,6 @@ function capabilitiesOf(skills: readonly z.infer<typeof Skill>[]): string[] {
     if (claimFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
   }
   if (claims.size > 0) return [...claims.values()].slice(0, MAX_CAPABILITIES);
-  const message = 'agentCard.skills: no id and no tag is a valid capability. Send capabilities';
+  const message = 'agentCard.skills: no skill has an id or a tag that is a valid capability. Send capabilities';
   throw validationFailed([{ field: 'agentCard.skills', message }]);
 }

@@ -8,7 +8,7 @@ export type KnownAgent =
   | { readonly record: AgentRecord; readonly definition: Definition | undefined }
   | { readonly record: undefined; readonly definition: Definition };
 
-/** Finds agents by id, for each protocol. */
+/** Finds agents by id, for all protocols. */
 @Injectable()
 export class AgentLookup {
   constructor(
@@ -34,7 +34,7 @@ export function definitionName(definition: string): string {
   return definition.split('@')[0] ?? '';
 }
 
-/** The description in the card of the owner, in the definition, or one made from the name. */
+/** The description in the agent card, or else in the definition, or else a text that contains the name. */
 export function descriptionOf({ name, agentCard }: AgentRecord, definition?: Definition): string {
   const declared = agentCard?.['description'];
   if (typeof declared === 'string' && declared.trim() !== '') return declared;

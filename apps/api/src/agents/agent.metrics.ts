@@ -80,7 +80,7 @@ function countQueries({ counts }: Ranker, registry: HttpMetrics['registry']): vo
   counter(registry, empty, () => single(counts.empty));
   const time = {
     name: 'rollcall_query_ranking_seconds_total',
-    help: 'The time that this replica spent on ranking. Divided by the number of queries, it is the average of a query.',
+    help: 'The time that this replica spent on ranking. Divide it by the number of queries to get the average.',
   };
   counter(registry, time, () => single(counts.milliseconds / 1_000));
 }

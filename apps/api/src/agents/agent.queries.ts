@@ -10,7 +10,7 @@ export interface QueryAnswer {
   readonly age?: number;
 }
 
-/** Answers queries for agents, for each protocol. */
+/** Answers queries for agents, for all protocols. */
 @Injectable()
 export class AgentQueries {
   constructor(

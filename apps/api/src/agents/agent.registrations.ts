@@ -9,7 +9,7 @@ import { LEASE_POLICY } from './agents.tokens.js';
 import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
 import { RegistrationReader } from './registration.reader.js';
 
-/** Registers agents, for each protocol. */
+/** Registers agents, for all protocols. */
 @Injectable()
 export class AgentRegistrations {
   constructor(
@@ -19,7 +19,7 @@ export class AgentRegistrations {
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
-  /** Reads the card and checks the endpoint. The returned effect registers the agent, so that the slow work is not in its transaction. */
+  /** Reads the card and checks the endpoint before the transaction, because both can be slow. The returned effect registers the agent. */
   async prepare(body: RegisterBody, caller: Principal): Promise<Effect<RegistrationView>> {
     const complete = await this.reader.complete(body);
     return new Effect(async () => await this.join(complete, caller));

@@ -18,7 +18,8 @@ import { SocketEvacuation } from './socket.evacuation.js';
 
 /**
  * The sockets of the agents that are connected to this replica. Actions of operators reach an agent through the event feed, from
- * any replica, so an agent needs no port of its own. So do invitations to bid, awards, and the news of lost auctions.
+ * any replica, so an agent needs no port of its own. Invitations to bid, awards and the results of lost auctions are also sent to
+ * these sockets.
  */
 @Injectable()
 export class AgentSockets implements OnApplicationBootstrap, Inviter {

@@ -30,10 +30,10 @@ class AgentProviderView implements AgentProviderFacts {
 }
 
 export class AgentBudgetView implements AgentBudget {
-  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'The limit. Null is unlimited.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'The limit. Null means unlimited.' })
   totalTokens: number | null;
   @ApiProperty({ type: 'integer', example: 123_456, description: 'Tokens used so far.' }) usedTokens: number;
-  @ApiProperty({ type: 'integer', nullable: true, example: 376_544, description: 'Tokens left. Null is unlimited.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: 376_544, description: 'Tokens left. Null means unlimited.' })
   remaining: number | null;
   @ApiProperty({ example: 'langfuse', description: 'The source of the count: `ledger`, `reported` or a usage source.' })
   source: string;
@@ -86,7 +86,7 @@ class AgentLatencyView implements AgentLatency {
     nullable: true,
     example: 1_200,
     description:
-      'Stated by the agent: the `latencyMs` of its last heartbeat that had one, or else the `declaredMs` of its registration.',
+      'What the agent states: `latencyMs` of its last heartbeat with this field, or else `declaredMs` of its registration.',
   })
   declaredMs: number | null;
   @ApiProperty({

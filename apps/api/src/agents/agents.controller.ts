@@ -36,7 +36,7 @@ const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider'
 const ETAG = {
   ETag: { description: 'The version of the agent, for `If-Match`.', schema: { type: 'string' } },
 } as const;
-/** Errors of writes for an agent. */
+/** The errors of requests that change an agent. */
 const AS_AGENT = [
   'REGISTER_AGAIN',
   'STALE_GENERATION',
@@ -89,7 +89,7 @@ export class AgentsController {
 
   @Get()
   @Permit('agents:read')
-  @ApiOperation({ operationId: 'agents.list', summary: 'List agents by agentId' })
+  @ApiOperation({ operationId: 'agents.list', summary: 'List agents in the order of their agentIds' })
   @ApiOkResponse({ type: AgentPage, description: 'A page of agents.' })
   @Problems('CURSOR_INVALID')
   async list(

@@ -42,7 +42,7 @@ export class ProviderBody {
   @IsString()
   @Length(1, 100)
   adapter: string;
-  @ApiProperty({ example: 'subscription', description: 'How usage is paid: for example api, local or subscription.' })
+  @ApiProperty({ example: 'subscription', description: 'How usage is paid for, such as api, local or subscription.' })
   @IsString()
   @Length(1, 50)
   type: string;
@@ -63,7 +63,7 @@ class BudgetBody {
     type: 'integer',
     nullable: true,
     example: 500_000,
-    description: 'The limit. Null or absent is unlimited.',
+    description: 'The limit. Null or absent means unlimited.',
   })
   @IsOptional()
   @IsInt()
@@ -144,7 +144,7 @@ export class RegisterBody {
     type: String,
     nullable: true,
     example: 'https://builder.example:5091',
-    description: 'The URL at which the agent is called. Null or absent: it has none.',
+    description: 'The URL at which the agent is called. Null or absent if the agent has no endpoint.',
   })
   @IsOptional()
   @IsEndpoint()
@@ -154,7 +154,7 @@ export class RegisterBody {
     type: 'object',
     additionalProperties: true,
     nullable: true,
-    description: 'The A2A agent card, which is stored unchanged. It replaces a missing name and missing capabilities.',
+    description: 'The A2A agent card, which is stored unchanged. It supplies a missing name and missing capabilities.',
     example: { name: 'swarm-builder' },
   })
   @IsOptional()

@@ -48,8 +48,8 @@ const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128)
 const BATCH_RULES: Record<'beats', Rule> = { beats: list(MAX_BEATS) };
 
 /**
- * Validates a heartbeat without class-validator, which would cost more than the rest of its processing: there are tens of
- * thousands each second. The error format is the same.
+ * Validates a heartbeat without class-validator, because class-validator would cost more than the rest of the processing, and tens of
+ * thousands of heartbeats arrive each second. The error format is the same.
  */
 export function readBeat(agentId: string, body: unknown, tokenHash: string | null): Heartbeat {
   const errors = errorsOf(body, BEAT_RULES, '');

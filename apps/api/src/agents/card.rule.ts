@@ -7,7 +7,7 @@ interface WithCard {
   readonly cardUrl?: string;
 }
 
-/** The field is required, unless the registration has a card, which then replaces it. */
+/** The field is required unless the registration has a card, which then supplies the value. */
 export function UnlessCard(field: 'name' | 'capabilities'): PropertyDecorator {
   return ValidateIf(({ [field]: value, agentCard, cardUrl }: WithCard) => {
     const hasCard = (agentCard !== undefined && agentCard !== null) || cardUrl !== undefined;

@@ -45,7 +45,7 @@ export class ContractQueries {
     if (!permissions.includes('contracts:announce'))
       throw new ApiError(
         'FORBIDDEN',
-        'A query with contract-net requires the permission contracts:announce. Use a credential whose roles include it.',
+        'A query with contract-net requires the permission contracts:announce. Use a credential whose roles include this permission.',
       );
     const { waitMs = DEFAULT_SELECTION_MS, limit = 10, capabilities = [] } = valid;
     const task =
@@ -61,8 +61,8 @@ export class ContractQueries {
 }
 
 /**
- * The winner, then the other bidders that had no award. Without a winner, there are no candidates: no agent has confirmed. Bidders that
- * are not routable any more are left out.
+ * The winner first, then the bidders that never had the award. Without a winner there are no candidates, because no agent has confirmed
+ * the award. Bidders that are no longer routable are left out.
  */
 function toRanking(
   { contract, participants }: ContractReading,

@@ -27,7 +27,7 @@ export class DiscoveryController {
     summary: 'Find agents by capability, health and cost',
     description:
       'Returns routable agents, best first, with the reasons for the order. The caller picks one. With `prefer: "contract-net"`, ' +
-      'the agents bid, and the response has the bidders; this requires the permission `contracts:announce`, too.',
+      'the agents bid, and the response lists the bidders; such a query also requires the permission `contracts:announce`.',
   })
   @ApiOkResponse({ type: RankingView, description: 'The ranking.' })
   @Problems('UNKNOWN_STRATEGY', 'INVALID_QUERY', 'DIRECTORY_STALE')

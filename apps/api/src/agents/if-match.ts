@@ -9,7 +9,7 @@ export const IfMatch = createParamDecorator((_: unknown, context: ExecutionConte
   versionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match']),
 );
 
-/** `*` accepts any version; a missing agent is 404 anyway. */
+/** `*` accepts any version; the response for a missing agent is 404 anyway. */
 function versionIn(header: string | undefined): string | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = ONE_VERSION.exec(header)?.[1];

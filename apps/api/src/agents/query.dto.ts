@@ -35,7 +35,7 @@ class ProviderFilter {
   adapter?: string;
   @ApiPropertyOptional({
     example: 'subscription',
-    description: 'How usage is paid: for example api, local or subscription.',
+    description: 'How usage is paid for, such as api, local or subscription.',
   })
   @IsOptional()
   @IsString()
@@ -64,12 +64,15 @@ class FilterBody {
   @IsOptional()
   @IsLevels()
   sandboxLevel?: number | { min?: number; max?: number };
-  @ApiPropertyOptional({ example: 0.1, description: 'Only agents that cost at most this for a task.' })
+  @ApiPropertyOptional({ example: 0.1, description: 'Only agents that cost at most this many US dollars for a task.' })
   @IsOptional()
   @IsNumber()
   @Min(0)
   maxUsdPerTask?: number;
-  @ApiPropertyOptional({ example: 0.01, description: 'Only agents that cost at most this for 1,000 tokens.' })
+  @ApiPropertyOptional({
+    example: 0.01,
+    description: 'Only agents that cost at most this many US dollars for 1,000 tokens.',
+  })
   @IsOptional()
   @IsNumber()
   @Min(0)
@@ -180,7 +183,7 @@ export class QueryBody {
   @ApiPropertyOptional({
     default: false,
     example: false,
-    description: 'Accept capabilities with a similar spelling where no agent claims the exact one.',
+    description: 'Accept capabilities with a similar spelling if no agent claims the exact capability.',
   })
   @IsOptional()
   @IsBoolean()

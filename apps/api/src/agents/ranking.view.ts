@@ -125,7 +125,7 @@ export class RankingView implements Ranking {
   retryAfterMs: number | null;
   @ApiPropertyOptional({
     type: [ExcludedAgentView],
-    description: 'With `explain`: agents that are not candidates, those with the fewest exclusions first.',
+    description: 'With `explain`: agents that are not candidates, sorted by the number of exclusions, fewest first.',
   })
   excluded?: ExcludedAgentView[];
   @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })

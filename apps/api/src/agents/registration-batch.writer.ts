@@ -20,7 +20,7 @@ export class RegistrationBatchWriter {
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
-  /** Returns a result for each item, in their order. */
+  /** Returns one result for each item, in the order of the items. */
   async register(items: readonly BatchItem[], caller: Principal, requestId: string): Promise<RegistrationResultView[]> {
     const requests = items.flatMap((item) => (item.ok ? [toJoinRequest(item.body, caller)] : []));
     const joined = (await this.agents.registerAll(requests)).values();

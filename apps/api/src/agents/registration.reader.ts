@@ -9,7 +9,7 @@ import { RemoteDocuments } from './remote.documents.js';
 /** The headers of a request for a card. */
 export const CARD_HEADERS = { [A2A_VERSION_HEADER]: A2A_PROTOCOL_VERSION };
 
-/** Completes registrations: what is missing comes from the A2A card (S3.2), and the endpoint is checked. */
+/** Completes registrations: takes missing fields from the A2A card (S3.2), and checks the endpoint. */
 @Injectable()
 export class RegistrationReader {
   constructor(
@@ -21,7 +21,7 @@ export class RegistrationReader {
     const { cardUrl } = body;
     if (cardUrl !== undefined) {
       body.agentCard = await this.fetchCard(cardUrl);
-      body.endpoint ??= cardUrl; // calls read the card again
+      body.endpoint ??= cardUrl; // calls to the agent read the card again
     }
     const complete = withCard(body);
     if (complete.endpoint) complete.endpoint = await this.checkEndpoint(complete.endpoint);
@@ -32,7 +32,7 @@ export class RegistrationReader {
     return await this.endpoints.check(endpoint);
   }
 
-  /** The URL of a card, or of an agent with a card at the well-known path. */
+  /** `cardUrl` is the URL of a card, or of an agent with a card at the well-known path. */
   private async fetchCard(cardUrl: string): Promise<Record<string, unknown>> {
     const given = new URL(await this.checkEndpoint(cardUrl));
     const { href: url } = given.pathname.endsWith('.json') ? given : new URL(AGENT_CARD_PATH, given);
@@ -40,7 +40,7 @@ export class RegistrationReader {
   }
 }
 
-/** Explicit fields take precedence over the card. With name and capabilities, the card is stored as it is. */
+/** Explicit fields take precedence over the card. If the body has a name and capabilities, the card is stored without validation. */
 export function withCard(body: RegisterBody): RegisterBody {
   const { agentCard } = body;
   const isComplete = body.name !== undefined && body.capabilities !== undefined;

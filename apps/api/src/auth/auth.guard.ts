@@ -40,7 +40,7 @@ export class AuthGuard implements CanActivate {
     return permit(principal, access);
   }
 
-  /** Returns the principal of a request, and throws if the principal lacks the permission. Synchronous when the credential is cached. */
+  /** Throws if the principal of the request lacks the permission. Returns no promise if the credential is cached. */
   authorize(request: RequestCredentials, access: Permission): Principal | Promise<Principal> {
     const principal = this.authenticator.authenticate(request);
     if (!(principal instanceof Promise)) return this.admit(principal, access);
@@ -87,5 +87,5 @@ export function permit(principal: Principal, access: Permission): true {
 function adviceFor({ kind }: Principal, access: Permission): string {
   if (kind === 'lease') return 'A lease token is only for writes of its agent: use an API key here.';
   if (access === 'agents:self') return 'Use the lease token of the agent, which its registration returned.';
-  return 'Use a credential whose roles include it; GET /v1/me lists the permissions of a credential.';
+  return 'Use a credential whose roles include this permission; GET /v1/me lists the permissions of a credential.';
 }

@@ -10,7 +10,7 @@ export interface Grant {
 
 /** Who a credential belongs to, and where it gives access. */
 export interface Identity {
-  /** Stable over requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
+  /** The same in all requests: `key:<id>`, `oidc:<subject>` or `lease:<hash>`. */
   readonly id: string;
   kind: 'key' | 'oidc' | 'lease';
   /** The owner of the agents and runs that this principal creates. Unlike `id`, it stays the same when an API key is rotated. */
@@ -28,7 +28,7 @@ export function grantOf(namespace: string, roles: readonly Role[]): Grant {
   return { namespace, roles, permissions: permissionsOf(roles) };
 }
 
-/** Joins the grants that apply in the namespace; undefined if there is none. A grant for `*` applies in every namespace. */
+/** Returns the union of the grants that apply in the namespace; undefined if there is none. A grant for `*` applies in every namespace. */
 export function grantIn({ grants }: Identity, namespace: string): Grant | undefined {
   const matching = grants.filter((grant) => grant.namespace === namespace || grant.namespace === ALL_NAMESPACES);
   if (matching.length === 0) return undefined;

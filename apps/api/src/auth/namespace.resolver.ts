@@ -27,7 +27,7 @@ export class NamespaceResolver {
     private readonly limiter: RateLimiter,
   ) {}
 
-  /** `wanted` is the value of the header `Rollcall-Namespace`. Synchronous when this replica knows the namespace. */
+  /** `wanted` is the value of the header `Rollcall-Namespace`. Returns no promise if this replica knows the namespace. */
   resolve(identity: Identity, wanted: string | undefined): Principal | Promise<Principal> {
     const known = this.resolved.get(identity)?.get(wanted);
     if (known && this.isKnown(known.namespace)) return known;

@@ -35,7 +35,7 @@ export type Permission = (typeof PERMISSIONS)[number];
 export const ROLES = ['admin', 'operator', 'agent', 'caller', 'viewer'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Every role may read these. */
+/** Every role has these permissions. */
 const READ: Permission[] = ['self:read', 'agents:read', 'budgets:read', 'namespaces:read'];
 const VIEWER: Permission[] = [
   ...READ,
@@ -51,8 +51,8 @@ const VIEWER: Permission[] = [
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /**
- * For services that use agents. With `runs:start` and `contracts:announce`, a principal starts runs and announces contracts, and
- * changes those that are its own.
+ * For services that use agents. With `runs:start` and `contracts:announce`, a principal may start runs and announce contracts,
+ * and change its own runs and contracts.
  */
 const CALLER: Permission[] = [
   ...READ,

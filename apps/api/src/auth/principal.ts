@@ -20,7 +20,7 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, 
   permissions: readonly Permission[];
 }
 
-/** Objects that belong to no single namespace, such as keys for all namespaces, are visible with access to all of them. */
+/** Objects that belong to no single namespace, such as keys for all namespaces, require access to all namespaces. */
 export function visibleTo({ namespace, hasAllNamespaces }: Principal): VisibleNamespaces {
   if (namespace === ALL_NAMESPACES) return null;
   return hasAllNamespaces ? [namespace, ALL_NAMESPACES] : [namespace];

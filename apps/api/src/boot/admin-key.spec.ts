@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The keys of a database that has the keys `valid`, or none. */
+/** The admin keys of a database that contains only the keys `valid`. */
 function keysOf(...valid: string[]): AdminKeys {
   const keys: Pick<AdminKeys, 'retireAdopted' | 'createFirst' | 'isValid'> = {
     retireAdopted: async () => {},
@@ -31,7 +31,7 @@ function keysOf(...valid: string[]): AdminKeys {
 const contentsOf = (name: string): string => readFileSync(join(folder, name), 'utf8').trim();
 
 describe('the file of the admin key', () => {
-  it('a start on a second database keeps the key of the first one (N4)', async () => {
+  it('a start with a second database keeps the key file of the first database (N4)', async () => {
     writeFileSync(join(folder, 'admin.key'), 'rk_embedded\n');
     const file = join(folder, 'admin-2.key');
     expect(await ensureAdminKey(keysOf(), config, false)).toMatchObject({ created: 'rk_new', file });

@@ -59,7 +59,7 @@ function savedKeys(folder: string): [file: string, key: string][] {
 
 /**
  * Returns the file that contains the key, or undefined when the folder is not writable. It never overwrites the key of another
- * database, because the file may be its only copy.
+ * database, because the file may be the only copy of that key.
  */
 function save(folder: string, key: string): string | undefined {
   try {

@@ -4,7 +4,7 @@ import { isPretty } from '../telemetry/logger.js';
 import { VERSION } from '../version.js';
 import type { Running } from './start.js';
 
-/** Logs the start. In the pretty format it prints the next steps and a new admin key instead, which is never logged. */
+/** Logs the start. In the pretty format, it prints the next steps instead, and a new admin key. The key is never logged. */
 export function announce(running: Running, { log }: Config, pino: Pino): void {
   const { url, embedded, adminKey } = running;
   if (isPretty(log.format)) return void process.stdout.write(announcement(running));

@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 
-/** How long requests on open connections are served after the port is closed. The proxy may have sent them before it noticed. */
+/** How long requests on open connections are served after the port is closed. A proxy may have sent them before it noticed the shutdown. */
 const LAST_REQUESTS_MS = 250;
 
 /**
  * Stops the application in this order:
  * 1. readiness reports 503, so that the proxy stops sending requests here;
  * 2. for `drainDelay`, the replica still serves requests, so that the proxy can notice the 503;
- * 3. the server accepts no new connections, so that a proxy connects to another replica, even for a request that it must not send twice;
- *    requests on open connections are served for `LAST_REQUESTS_MS`, then they are rejected;
+ * 3. the server accepts no new connections; a proxy whose connection is refused may try another replica, even with a request that must
+ *    not be sent twice; requests on open connections are served for `LAST_REQUESTS_MS`, then they are rejected;
  * 4. the shutdown hooks of Nest stop the parts in the order of `SHUTDOWN_ORDER` (libs/platform).
  * After `timeout` the process stops waiting for requests in progress.
  */

@@ -12,14 +12,14 @@ export const AMOUNT = { type: 'integer', minimum: 0, maximum: MAX_AMOUNT } as co
 export const LIMIT = { ...AMOUNT, nullable: true } as const;
 
 export class LimitBody {
-  @ApiPropertyOptional({ ...LIMIT, example: 500_000, description: 'Tokens. Null or absent is unlimited.' })
+  @ApiPropertyOptional({ ...LIMIT, example: 500_000, description: 'Tokens. Null or absent means unlimited.' })
   @IsOptional()
   @IsAmount()
   tokens?: number | null;
   @ApiPropertyOptional({
     ...LIMIT,
     example: 20_000_000,
-    description: 'Micro-dollars: 20 dollars is 20000000. Null or absent is unlimited.',
+    description: 'Micro-dollars: 20 dollars is 20000000. Null or absent means unlimited.',
   })
   @IsOptional()
   @IsAmount()

@@ -8,8 +8,8 @@ export class AmountView implements Amount {
 }
 
 export class LimitView implements Limit {
-  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'Tokens. Null is unlimited.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'Tokens. Null means unlimited.' })
   tokens: number | null;
-  @ApiProperty({ type: 'integer', nullable: true, example: null, description: 'Micro-dollars. Null is unlimited.' })
+  @ApiProperty({ type: 'integer', nullable: true, example: null, description: 'Micro-dollars. Null means unlimited.' })
   microUsd: number | null;
 }

@@ -29,7 +29,7 @@ class FreshnessView {
     format: 'date-time',
     nullable: true,
     example: '2026-02-24T10:29:00.000Z',
-    description: 'The last successful poll; null before the first.',
+    description: 'The last successful poll; null before the first poll.',
   })
   refreshedAt: string | null;
   @ApiProperty({
@@ -75,9 +75,9 @@ export class BudgetView {
   low: LimitView;
   @ApiProperty({ type: BudgetUsageView, description: 'What is spent in this window.' }) usage: BudgetUsageView;
   @ApiProperty({ type: AmountView, description: 'What calls in progress have reserved.' }) reserved: AmountView;
-  @ApiProperty({ type: LimitView, description: 'What can still be reserved. Null is unlimited.' })
+  @ApiProperty({ type: LimitView, description: 'What can still be reserved. Null means unlimited.' })
   available: LimitView;
-  @ApiProperty({ type: [String], example: [], description: 'The budgets of the runs above, the root first.' })
+  @ApiProperty({ type: [String], example: [], description: 'The budgets of the runs above, starting with the root.' })
   path: string[];
   @ApiProperty({ example: 'ledger', description: 'Who counts the usage: `ledger`, `reported` or a usage source.' })
   source: string;

@@ -75,7 +75,7 @@ export class BudgetsController {
     summary: 'Open the budget of a run',
     description:
       'For runtimes. What the run spends also counts against the limits of all runs above it. Without the permission ' +
-      '`budgets:spend-any`, the caller must own the parent.',
+      '`budgets:spend-any`, the caller must own the parent run.',
   })
   @ApiBody({ type: OpenRunBody, examples: OPEN_RUN_EXAMPLES })
   @ApiCreatedResponse({ type: BudgetView, description: 'The budget of the run.' })
@@ -213,7 +213,7 @@ export class BudgetsController {
   @ApiOperation({
     operationId: 'budgets.forecast',
     summary: 'Estimate when a budget runs out',
-    description: 'The estimate uses the rate of the last hours.',
+    description: 'The estimate uses the rate of spending in the last `hours` hours.',
   })
   @ApiOkResponse({ type: ForecastView, description: 'The estimate.' })
   @Problems('BUDGET_NOT_FOUND')
@@ -226,7 +226,7 @@ export class BudgetsController {
     return toForecastView(await this.budgets.forecast(id, hours * HOUR_MS));
   }
 
-  /** Throws the same error for a budget that the caller may not see as for a missing one. */
+  /** Throws the same error for a budget that the caller may not see as for a budget that does not exist. */
   private async visibleId({ id }: BudgetParams, caller: Principal): Promise<number> {
     return (await this.budgets.get(Number(id), visibleTo(caller))).budget.id;
   }

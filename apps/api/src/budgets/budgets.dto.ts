@@ -99,7 +99,7 @@ export class BudgetsQuery extends PageQuery {
   @IsString()
   @Length(1, 200)
   subject?: string;
-  @ApiPropertyOptional({ description: 'Only runs below the run with this budget id.' })
+  @ApiPropertyOptional({ description: 'Only budgets of runs below the run that has the budget with this id.' })
   @Optional()
   @Matches(/^\d{1,15}$/, { message: 'under must be the id of a budget, such as 42' })
   under?: string;

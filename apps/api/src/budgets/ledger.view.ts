@@ -75,7 +75,12 @@ const RUNS_OUT = {
 
 class UnitForecastView {
   @ApiProperty({ type: 'integer', example: 12_000, description: 'The average amount per hour.' }) perHour: number;
-  @ApiProperty({ type: 'integer', nullable: true, example: 372_544, description: 'What is left. Null is unlimited.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 372_544,
+    description: 'What is left. Null means unlimited.',
+  })
   available: number | null;
   @ApiProperty(RUNS_OUT) runsOutAt: string | null;
 }
@@ -99,7 +104,7 @@ const NULLABLE_COUNT = {
   ...COUNT,
   type: String,
   nullable: true,
-  description: 'A whole number as text. Null is unlimited.',
+  description: 'A whole number as text. Null means unlimited.',
 } as const;
 
 class BudgetNumbersView {

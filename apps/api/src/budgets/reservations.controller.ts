@@ -30,7 +30,7 @@ export class ReservationsController {
   @Mutation({ audit: null })
   @ApiOperation({
     operationId: 'budgets.reserve',
-    summary: 'Reserve before a call',
+    summary: 'Reserve an amount before a call',
     description:
       'Reserves on all these budgets, or on none: the budgets of the agent, the caller, the run and all runs above it, the ' +
       'namespace, and the fleet. Without the permission `budgets:spend-any`, the caller must own the agent and the run.',
@@ -69,7 +69,7 @@ export class ReservationsController {
     operationId: 'budgets.settle',
     summary: 'Charge what a call used',
     description:
-      'Charges the full amount, even above the reservation or after its expiry, and frees the rest. An amount far above ' +
+      'Charges the full amount, even above the reservation or after its expiry, and frees the rest of it. An amount far above ' +
       'the reservation requires the permission `budgets:write`.',
   })
   @ApiBody({ type: SettleBody, examples: SETTLE_EXAMPLES })
@@ -121,7 +121,7 @@ export class ReservationsController {
     return toReservationView(await this.ledger.renew(of, toTtlMs(ttlSeconds), spenderOf(caller)));
   }
 
-  /** Amounts that the caller states take precedence over those derived from `usage`. */
+  /** Amounts that the caller states take precedence over amounts that are derived from `usage`. */
   private usageIn({ tokens, microUsd, usage, model }: SettleBody): Usage {
     const derived = usage && priceUsage(usage, model, this.presets);
     return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };

@@ -90,7 +90,7 @@ export class SettleBody {
   @ApiPropertyOptional({
     ...LIMIT,
     example: 1_500,
-    description: 'The tokens used. Null or absent is unknown: the reserved amount is charged.',
+    description: 'The tokens used. Null or absent means unknown: then the reserved amount is charged.',
   })
   @IsOptional()
   @IsAmount()
@@ -98,7 +98,7 @@ export class SettleBody {
   @ApiPropertyOptional({
     ...LIMIT,
     example: 22_500,
-    description: 'The cost in micro-dollars. Null or absent is unknown.',
+    description: 'The cost in micro-dollars. Null or absent means unknown.',
   })
   @IsOptional()
   @IsAmount()

@@ -58,7 +58,7 @@ export class ImportedEntryView {
   identifier: string | null;
   @ApiProperty({
     enum: OUTCOMES,
-    description: '`skipped`: the entry is not an agent, but for example an MCP server.',
+    description: '`skipped`: the entry is not an agent, but another resource such as an MCP server.',
   })
   outcome: (typeof OUTCOMES)[number];
   @ApiPropertyOptional({
@@ -73,7 +73,7 @@ export class ImportedEntryView {
 export class AgentImportView {
   @ApiProperty({ type: 'integer', example: 1, description: 'The number of agents that were registered.' })
   registered: number;
-  @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries with a fault.' })
+  @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries that were rejected.' })
   rejected: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'The number of entries that are not agents.' })
   skipped: number;

@@ -35,7 +35,7 @@ export class ArdRegistry {
     return (await this.catalog.current()).byIdentifier.get(identifier);
   }
 
-  /** Orders the entries by relevance. Of equally relevant entries, the routable ones come first. */
+  /** Sorts the entries by relevance. Routable entries come before equally relevant entries that are not routable. */
   async search({ query, pageSize, pageToken }: SearchRequest): Promise<EntryPage<ScoredEntry>> {
     const found = (await this.matches(query)).map((value) => ({
       key: String(200 - value.score) + (value.entry.live['routable'] === false ? 'b' : 'a'),
@@ -62,7 +62,7 @@ export class ArdRegistry {
     const { filter, orderBy, pageSize, pageToken } = request;
     const [, field = '', direction] = ORDER.exec(orderBy.trim()) ?? [];
     const keyOf = Object.hasOwn(ORDERS, field) ? ORDERS[field] : undefined;
-    if (!keyOf) throw invalid(`orderBy: use ${Object.keys(ORDERS).join(', ')}, with ASC or DESC.`);
+    if (!keyOf) throw invalid(`orderBy must be one of ${Object.keys(ORDERS).join(', ')}, optionally with ASC or DESC.`);
     const matches = listFilter(filter);
     const found = (await this.entries()).filter((entry) => matches(entry));
     const ordered = found.map((value) => ({ key: keyOf(value), name: value.identifier, value }));

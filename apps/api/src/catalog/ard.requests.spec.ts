@@ -3,7 +3,7 @@ import { readExplore, readList, readSearch } from './ard.requests.js';
 const REJECTED = expect.objectContaining({ code: 'MALFORMED_REQUEST' }) as Error;
 
 describe('the requests of ARD', () => {
-  it('a search has defaults, and a single value of a filter is a list of one', () => {
+  it('absent fields get their defaults, and a single filter value becomes a list', () => {
     expect(readSearch({ query: { text: ' rain ', filter: { type: 'a', tags: ['b', 'c'] } } })).toEqual({
       query: { text: 'rain', filter: { type: ['a'], tags: ['b', 'c'] } },
       federation: 'auto',
@@ -22,13 +22,13 @@ describe('the requests of ARD', () => {
     ['no text', { query: { filter: { type: ['a'] } } }],
     ['an empty text', { query: { text: '  ' } }],
     ['a text that is too long', { query: { text: 'a'.repeat(2_049) } }],
-    ['a page of 0', { query: { text: 'a' }, pageSize: 0 }],
-    ['a page of 101', { query: { text: 'a' }, pageSize: 101 }],
-    ['a page that is not a number', { query: { text: 'a' }, pageSize: 'NaN' }],
+    ['a page size of 0', { query: { text: 'a' }, pageSize: 0 }],
+    ['a page size of 101', { query: { text: 'a' }, pageSize: 101 }],
+    ['a page size that is not a number', { query: { text: 'a' }, pageSize: 'NaN' }],
     ['an unknown federation', { query: { text: 'a' }, federation: 'all' }],
     ['an unknown field', { query: { text: 'a' }, limit: 1 }],
-    ['a filter for no value', { query: { text: 'a', filter: { type: [] } } }],
-    ['a filter for a number', { query: { text: 'a', filter: { type: [1] } } }],
+    ['a filter without values', { query: { text: 'a', filter: { type: [] } } }],
+    ['a filter with a number as value', { query: { text: 'a', filter: { type: [1] } } }],
   ])('a search with %s is rejected', (_name, body) => {
     expect(() => readSearch(body)).toThrow(REJECTED);
   });

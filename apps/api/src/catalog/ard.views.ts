@@ -16,7 +16,7 @@ export function toArdEntry(entry: CatalogEntry): Record<string, unknown> {
   };
 }
 
-/** A result of a search. The representative queries serve indexing, so they are left out, as ARD recommends. */
+/** A result of a search. The representative queries are only for indexing, so they are left out, as ARD recommends. */
 export function toArdResult(entry: CatalogEntry, score: number, source: string): Record<string, unknown> {
   const { representativeQueries: _, ...facts } = toArdEntry(entry);
   return { ...facts, score, source };

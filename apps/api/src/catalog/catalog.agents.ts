@@ -61,7 +61,7 @@ export class CatalogAgents {
     const { identifier, artifact } = entry;
     try {
       const agentCard = await this.cardOf(artifact, signal);
-      const endpoint = 'url' in artifact && isJsonFile(artifact.url) ? artifact.url : undefined; // calls read the card again
+      const endpoint = 'url' in artifact && isJsonFile(artifact.url) ? artifact.url : undefined; // calls to the agent read the card again
       const body = validated(
         plainToInstance(RegisterBody, { agentId: identifier, agentCard, endpoint, labels, takeover }),
       );

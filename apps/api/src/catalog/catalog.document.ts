@@ -30,7 +30,7 @@ export interface NestedCatalog {
   readonly identifier: string;
   readonly artifact: Artifact;
 }
-/** Not imported here, such as an MCP server. */
+/** An entry that is not imported, such as an MCP server. */
 export interface OtherEntry {
   readonly kind: 'other';
   readonly identifier: string;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { CatalogNames, isIdentifier, type NamedAgent, publisherAt, publisherOf } from './catalog.names.js';
 
-/** The pattern of the conformance tool of ARD, and that of the schema of server.json. */
+/** The pattern in the conformance tool of ARD, and the pattern in the schema of server.json. */
 const ARD = /^urn:air:([a-zA-Z0-9.-]+)(?::([a-zA-Z0-9._:-]+))?:([a-zA-Z0-9._-]+)$/;
 const SERVER = /^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/;
 
@@ -24,7 +24,7 @@ describe('the names of catalog entries', () => {
       'urn:air:example.com:agent:team-b:2c6d217cceeab8e6',
       'com.example.agent-ids/team-b.2c6d217cceeab8e6',
     ],
-  ])('%j', (agent, identifier, server) => {
+  ])('%j has the identifier %s and the server name %s', (agent, identifier, server) => {
     expect(names.agentIdentifier(agent)).toBe(identifier);
     expect(names.agentServerName(agent)).toBe(server);
   });
@@ -55,7 +55,7 @@ describe('the names of catalog entries', () => {
     ['urn:air:exa mple.com:a', false],
     ['URN:AIR:example.com:a', false],
     [`urn:air:example.com:${'a'.repeat(300)}`, false],
-  ])('%j is an identifier: %s', (text, expected) => {
+  ])('isIdentifier(%j) is %s', (text, expected) => {
     expect(isIdentifier(text)).toBe(expected);
   });
 

@@ -10,7 +10,7 @@ import { sendDocument } from './document.reply.js';
 import { ARD_BASE, ownFacts } from './own.entries.js';
 import { PublicCatalog } from './public.catalog.js';
 
-/** These documents have no pages, so further entries are only in the registry. */
+/** These documents have no pages. Entries beyond this number are only in the registry. */
 const MAX_ENTRIES = 1_000;
 
 /** The catalogs at their well-known paths, and the description of the registry. */
@@ -34,7 +34,7 @@ export class DocumentsController {
     sendDocument(reply, { body: toAiCatalog(names.publisher, await this.first()), type: AI_CATALOG });
   }
 
-  /** The base URL of the registry, which the catalogs contain. */
+  /** Describes the registry at its base URL, which is in the catalogs. */
   @Get('ard')
   async registry(@Res() reply: FastifyReply): Promise<void> {
     const { names } = await this.catalog.current();

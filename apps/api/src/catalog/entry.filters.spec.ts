@@ -36,7 +36,7 @@ describe('the terms of filters and facets', () => {
     ['urn:rollcall:catalog:v1:routable', ['true']],
     ['trustManifest.attestations.type', []],
     ['metadata.location', []],
-  ])('%s is %j', (path, values) => {
+  ])('the term %s has the values %j', (path, values) => {
     expect(new ArdTerms(CONTEXT).reader(path)(ENTRY)).toEqual(values);
   });
 
@@ -66,7 +66,7 @@ describe('the filter of a list', () => {
     ["publisherId='example.com' AND displayName = 'other'", false],
     ["updatedAfter > '2026-11-17'", true],
     ["createdAfter = '2026-11-17T10:00:00Z'", false],
-  ])('%s matches: %s', (filter, expected) => {
+  ])('the filter %j matches: %s', (filter, expected) => {
     expect(listFilter(filter)(ENTRY)).toBe(expected);
   });
 
@@ -77,7 +77,7 @@ describe('the filter of a list', () => {
     "updatedAfter > 'never'",
     "toString = 'a'",
     "type = 'a' AND",
-  ])('%s is rejected', (filter) => {
+  ])('the filter %j is rejected', (filter) => {
     expect(() => listFilter(filter)).toThrow(INVALID);
   });
 });

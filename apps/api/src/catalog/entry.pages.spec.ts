@@ -7,7 +7,7 @@ const INVALID = expect.objectContaining({ code: 'MALFORMED_REQUEST' }) as Error;
 const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 describe('pages of entries', () => {
-  it('are in the order of key and name, and the last page has no token', () => {
+  it('pages are in the order of key and name, and the last page has no token', () => {
     const first = page();
     expect(first.items).toEqual(['a', 'b']);
     expect(page({ pageToken: first.pageToken })).toEqual({ items: ['c', 'd'] });
@@ -16,7 +16,7 @@ describe('pages of entries', () => {
     expect(page({}, [])).toEqual({ items: [] });
   });
 
-  it('an element that is added or removed between two pages does not repeat or hide another one', () => {
+  it('an element that is added or removed between two pages does not repeat or hide another element', () => {
     const { pageToken } = page();
     const changed = [...all.filter(({ name }) => name !== 'b'), { key: '0', name: 'e', value: 'e' }];
     expect(page({ pageToken }, changed).items).toEqual(['c', 'd']);

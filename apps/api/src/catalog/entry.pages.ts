@@ -53,7 +53,7 @@ function positionIn(token: string, digest: string): Position {
   const parts = parsed(Buffer.from(token, 'base64url').toString('utf8'));
   const [of, key, name] = Array.isArray(parts) ? (parts as unknown[]) : [];
   if (of === digest && typeof key === 'string' && typeof name === 'string') return [key, name];
-  throw invalid('Send the token of the previous page of the same request, unchanged, or leave it out.');
+  throw invalid('Send the unchanged token of the previous page of the same request, or leave the token out.');
 }
 
 function parsed(text: string): unknown {

@@ -12,7 +12,7 @@ export interface CatalogSource {
   readonly catalog?: Record<string, unknown>;
 }
 
-/** An entry of a catalog or of a nested catalog that is not itself a catalog. */
+/** An entry that is not itself a catalog. It may come from a nested catalog. */
 export type FlatEntry = Exclude<ForeignEntry, NestedCatalog>;
 
 interface Walk {
@@ -27,7 +27,7 @@ interface Walk {
 export class ForeignCatalogs {
   constructor(private readonly documents: RemoteDocuments) {}
 
-  /** Rejects if the catalog itself cannot be used. A nested catalog that cannot be used is an entry with an error. */
+  /** Rejects if the catalog itself cannot be used. A nested catalog that cannot be used becomes an entry with an error. */
   async read({ catalogUrl, catalog }: CatalogSource, signal: AbortSignal): Promise<FlatEntry[]> {
     const walk: Walk = { found: [], seen: new Set(), signal };
     if (catalogUrl === undefined) await this.add(entriesOf(catalog, 'catalog'), walk, 1);

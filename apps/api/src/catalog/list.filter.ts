@@ -12,7 +12,7 @@ const EQUAL: Readonly<Record<string, (entry: CatalogEntry, value: string) => boo
   type: ({ type }, value) => type === value,
   publisherId: ({ identifier }, value) => publisherOf(identifier) === value,
 };
-/** Both fields compare with the time of the registration. */
+/** Both fields are compared with the time of the registration. */
 const AFTER: ReadonlySet<string> = new Set(['createdAfter', 'updatedAfter']);
 
 /** Reads the filter of a list: `type = 'application/json,text/plain' AND updatedAfter > '2026-01-01'`. Commas separate alternatives. */

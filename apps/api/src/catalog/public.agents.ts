@@ -3,7 +3,7 @@ import { Directory, DirectoryFollower, type LabelledAgent, RegistryClock } from 
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 
-/** Lists the public agents: the agents of all namespaces that have the label that the operator chose. */
+/** Lists the public agents: all agents, in any namespace, with the label that the operator chose. */
 @Injectable()
 export class PublicAgents {
   constructor(

@@ -36,7 +36,7 @@ const MAX_TEXTS = 20_000;
 export class PublicCatalog {
   private state?: { readonly at: number; readonly value: Promise<CatalogState> };
   private readonly words = new LRUCache<string, CatalogEntry['words']>({ max: MAX_TEXTS });
-  /** By definition, as `namespace/name@revision`: a revision never changes. */
+  /** The keys are definitions, as `namespace/name@revision`. A revision never changes. */
   private readonly descriptions = new LRUCache<string, string>({ max: MAX_TEXTS });
 
   constructor(

@@ -3,7 +3,7 @@ const MIN_QUERIES = 2;
 const MAX_LENGTH = 500;
 const MAX_CAPABILITIES = 3;
 
-/** The examples of the skills in the card of the owner. The card is not validated, so it can contain any values. */
+/** The examples of the skills in the agent card. The card is not validated, so it can contain any values. */
 export function examplesIn(card: Readonly<Record<string, unknown>> | null): string[] {
   const skills: unknown = card?.['skills'];
   if (!Array.isArray(skills)) return [];
@@ -13,7 +13,7 @@ export function examplesIn(card: Readonly<Record<string, unknown>> | null): stri
   );
 }
 
-/** Two to five questions that lead to the agent: the examples of its owner, or questions made from its capabilities and its name. */
+/** Two to five questions that lead to the agent: the examples in its card, or questions made from its capabilities and its name. */
 export function queriesFor(name: string, capabilities: readonly string[], examples: readonly string[]): string[] {
   const given = [...new Set(examples)].slice(0, MAX_QUERIES);
   if (given.length >= MIN_QUERIES) return given;

@@ -8,7 +8,7 @@ const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server
 const REGISTRY_META = 'io.modelcontextprotocol.registry/official';
 const LIVE_META = 'rollcall/live';
 const MAX_TEXT = 100;
-/** The version of agents that declare none or `latest`, which means the newest version in this API. */
+/** The version of an agent that declares no version or `latest`. In this API, `latest` means the newest version. */
 const NO_VERSION = '0.0.0';
 
 /** A `server.json` and what the registry adds to it. */

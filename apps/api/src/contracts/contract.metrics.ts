@@ -3,7 +3,7 @@ import { Counter, Gauge } from 'prom-client';
 import { ContractCounts, ContractsService } from '#rollcall/registry';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 
-/** The contracts, read when the metrics are scraped. */
+/** The metrics of contracts. Their values are read when the metrics are scraped. */
 @Injectable()
 export class ContractMetrics {
   private readonly log = new Logger('contracts');

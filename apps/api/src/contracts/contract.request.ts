@@ -13,7 +13,7 @@ export function toAnnouncement(body: AnnounceBody, caller: Principal): Announcem
   if (run && !permissions.includes('runs:start'))
     throw new ApiError(
       'FORBIDDEN',
-      'A contract with run requires the permission runs:start. Use a credential whose roles include it.',
+      'A contract with run requires the permission runs:start. Use a credential whose roles include this permission.',
     );
   return {
     namespace,

@@ -76,7 +76,7 @@ class BidView {
     enum: ['bid', 'refused'],
     nullable: true,
     example: 'bid',
-    description: 'Its answer; null if it did not answer.',
+    description: 'The answer of the agent; null if it did not answer.',
   })
   answer: 'bid' | 'refused' | null;
   @ApiProperty({ type: 'integer', nullable: true, example: 40_000, description: 'Micro-dollars.' })
@@ -89,13 +89,13 @@ class BidView {
   @ApiProperty({ ...COUNT, example: 0, description: 'How many late answers were recorded, up to 3.' })
   lateAnswers: number;
   @ApiProperty({ type: 'integer', nullable: true, example: 1, description: '1 is the best bid.' }) rank: number | null;
-  @ApiProperty({ type: Number, nullable: true, example: 0.91, description: 'From 0 to 1; more is better.' })
+  @ApiProperty({ type: Number, nullable: true, example: 0.91, description: 'From 0 to 1; higher is better.' })
   score: number | null;
   @ApiProperty({
     enum: ['completed', 'failed', 'lapsed', 'declined'],
     nullable: true,
     example: null,
-    description: 'How its award ended; null without an award or an outcome.',
+    description: 'How the award of the agent ended; null if it had no award, or before the outcome.',
   })
   result: Participant['result'];
 }
@@ -141,7 +141,7 @@ export class ContractView {
   endedAt: string | null;
   @ApiProperty({ enum: EXPIRY_REASONS, nullable: true, example: null, description: 'Why it expired.' })
   expiryReason: ExpiryReason | null;
-  @ApiProperty({ example: false, description: 'Whether a run with the winner starts when it has confirmed.' })
+  @ApiProperty({ example: false, description: 'Whether a run of the winner starts when the winner has confirmed.' })
   run: boolean;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The run of the winner.' })
   runId: string | null;
@@ -169,7 +169,7 @@ export class ContractPage extends PageView {
 export class BidReceiptView {
   @ApiProperty({ example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f', description: 'The contract.' }) contractId: string;
   @ApiProperty({ ...COUNT, example: 1, description: 'How many answers of the agent were accepted.' }) revision: number;
-  @ApiProperty({ ...TIME, description: 'Until when the agent may revise its answer.' }) deadline: string;
+  @ApiProperty({ ...TIME, description: 'The agent may revise its answer before this time.' }) deadline: string;
 }
 
 export function toContractView(contract: Contract): ContractView {

@@ -40,8 +40,8 @@ export class ContractsController {
     operationId: 'contracts.announce',
     summary: 'Announce a contract',
     description:
-      'Invites all routable agents with the capabilities to bid. The best bid gets the award, and its price is reserved. A ' +
-      'contract that no agent can do expires at once.',
+      'Invites all routable agents with the capabilities to bid. If there is no such agent, the contract expires immediately. ' +
+      'The best bid gets the award, and its price is reserved.',
   })
   @ApiBody({ type: AnnounceBody, examples: ANNOUNCE_EXAMPLES })
   @ApiCreatedResponse({ type: ContractView, description: 'The contract.' })
@@ -86,7 +86,7 @@ export class ContractsController {
     summary: 'Bid for a contract',
     description:
       'For an invited agent, with its lease token, the key that registered it, or the key of an operator. An agent has one bid: ' +
-      'the last answer before the deadline counts. A refusal is an answer, too.',
+      'the last answer before the deadline counts. A refusal is also an answer.',
   })
   @ApiParam(CONTRACT_ID)
   @ApiBody({ type: BidBody, examples: BID_EXAMPLES })
@@ -134,7 +134,8 @@ export class ContractsController {
   @ApiOperation({
     operationId: 'contracts.cancel',
     summary: 'Cancel a contract',
-    description: 'Only before the winner has confirmed. Without the role of an operator, only contracts of the caller.',
+    description:
+      'Possible until the winner has confirmed. Without the role of an operator, a caller can cancel only its own contracts.',
   })
   @ApiParam(CONTRACT_ID)
   @ApiOkResponse({ type: ContractView, description: 'The cancelled contract.' })
@@ -149,10 +150,10 @@ export class ContractsController {
   @Mutation({ audit: 'contract.completed', record: ['ok'] })
   @ApiOperation({
     operationId: 'contracts.reportOutcome',
-    summary: 'Report what the work really cost and took',
+    summary: 'Report the actual cost and time of the work',
     description:
-      'Settles the reservation of the award. The next bids of the agent are scored with it. The first outcome is final: a ' +
-      'repetition has no effect, and another one is rejected. With `run`, the run reports it.',
+      'Settles the reservation of the award. The outcome affects the scores of later bids of the agent. The first outcome is final: ' +
+      'repeating it has no effect, and another outcome is rejected. With `run`, the run reports the outcome.',
   })
   @ApiParam(CONTRACT_ID)
   @ApiOkResponse({ type: ContractView, description: 'The contract with its outcome.' })

@@ -43,7 +43,7 @@ const IsEta = (): PropertyDecorator => (target, key) =>
 const IsWeight = (): PropertyDecorator => (target, key) =>
   [IsNumber(), Min(0), Max(1_000)].forEach((check) => check(target, key));
 
-/** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
+/** Accepts `a,b` in a query string. Reads at most one value more than there are states; validation then rejects the list. */
 const States = (): PropertyDecorator =>
   Transform(({ value }: { value: unknown }) =>
     typeof value === 'string' ? value.split(',', CONTRACT_STATES.length + 1) : value,
@@ -101,7 +101,7 @@ export class AnnounceBody {
     minLength: 1,
     maxLength: MAX_TASK_LENGTH,
     example: 'Build the branch main.',
-    description: 'What the winner shall do. The invited agents read it.',
+    description: 'What the winner shall do. The invited agents can read it.',
   })
   @IsString()
   @Length(1, MAX_TASK_LENGTH)
@@ -121,7 +121,7 @@ export class AnnounceBody {
     ...WINDOW,
     example: DEFAULT_CONFIRM_MS,
     default: DEFAULT_CONFIRM_MS,
-    description: 'How long the winner may take to confirm. Then the award goes to the runner-up.',
+    description: 'How long the winner may take to confirm. After this time, the award goes to the runner-up.',
   })
   @Optional(DEFAULT_CONFIRM_MS)
   @IsWindow()
@@ -159,7 +159,7 @@ export class AnnounceBody {
   @ApiPropertyOptional({
     example: false,
     default: false,
-    description: 'Start a run with the winner when it has confirmed. Requires the permission `runs:start`, too.',
+    description: 'Start a run of the winner when the winner has confirmed. Also requires the permission `runs:start`.',
   })
   @Optional()
   @IsBoolean()
@@ -201,7 +201,7 @@ export class BidBody extends AgentAnswerBody {
     minimum: 0,
     maximum: 1,
     example: 0.9,
-    description: 'How sure the agent is that it succeeds.',
+    description: 'How sure the agent is that it will succeed.',
   })
   @Optional()
   @IsNumber()
@@ -209,7 +209,11 @@ export class BidBody extends AgentAnswerBody {
   @Max(1)
   confidence?: number;
 
-  @ApiPropertyOptional({ maxLength: 500, example: 'I have this branch checked out.', description: 'For a human.' })
+  @ApiPropertyOptional({
+    maxLength: 500,
+    example: 'I have this branch checked out.',
+    description: 'A note for people.',
+  })
   @Optional()
   @IsString()
   @MaxLength(500)
@@ -218,7 +222,7 @@ export class BidBody extends AgentAnswerBody {
   @ApiPropertyOptional({
     example: false,
     default: false,
-    description: 'Refuse instead of a bid. Without it, `price`, `etaMs` and `confidence` are required.',
+    description: 'Refuse instead of bidding. Otherwise, `price`, `etaMs` and `confidence` are required.',
   })
   @Optional()
   @IsBoolean()
@@ -229,7 +233,7 @@ export class ConfirmBody extends AgentAnswerBody {
   @ApiPropertyOptional({
     example: true,
     default: true,
-    description: 'With false, the agent declines the award, and the runner-up gets it at once.',
+    description: 'False: the agent declines the award, and the runner-up gets it immediately.',
   })
   @Optional()
   @IsBoolean()
