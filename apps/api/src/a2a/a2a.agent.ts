@@ -20,7 +20,7 @@ export interface A2aAgent {
 /** An agent of the registry. If Rollcall runs the agent, its definition may supply the description. */
 export function registeredAgent(record: AgentRecord, url: string, definition?: Definition): A2aAgent {
   const { agentId, name, version, capabilities } = record;
-  const description = descriptionOf(record, definition);
+  const description = descriptionOf(record, definition?.content.description);
   const live = liveFacts(record);
   const facts = { name, description, url, version: version ?? 'unversioned' };
   const skills = skillsOf(capabilities, { name, description });

@@ -34,9 +34,9 @@ export function definitionName(definition: string): string {
   return definition.split('@')[0] ?? '';
 }
 
-/** The description in the agent card, or else in the definition, or else a text that contains the name. */
-export function descriptionOf({ name, agentCard }: AgentRecord, definition?: Definition): string {
+/** The description in the card of the owner, `defined` in the definition of the agent, or a description made from the name. */
+export function descriptionOf({ name, agentCard }: AgentRecord, defined?: string): string {
   const declared = agentCard?.['description'];
   if (typeof declared === 'string' && declared.trim() !== '') return declared;
-  return definition?.content.description ?? `The agent ${name}, registered at Rollcall.`;
+  return defined ?? `The agent ${name}, registered at Rollcall.`;
 }

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
-import { type LabelledAgent, searchableWords } from '#rollcall/registry';
+import { type AgentRecord, type LabelledAgent, searchableWords } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/public.url.js';
 import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
@@ -27,6 +27,9 @@ export interface CatalogState {
   readonly byIdentifier: ReadonlyMap<string, CatalogEntry>;
 }
 
+/** The descriptions of definitions, by `definitionKey`. */
+type Descriptions = ReadonlyMap<string, string>;
+
 /** Requests within this time share one projection, so that many requests without a credential cost no more than one. */
 const KEPT_MS = 1_000;
 const MAX_TEXTS = 20_000;
@@ -36,8 +39,6 @@ const MAX_TEXTS = 20_000;
 export class PublicCatalog {
   private state?: { readonly at: number; readonly value: Promise<CatalogState> };
   private readonly words = new LRUCache<string, CatalogEntry['words']>({ max: MAX_TEXTS });
-  /** The keys are definitions, as `namespace/name@revision`. A revision never changes. */
-  private readonly descriptions = new LRUCache<string, string>({ max: MAX_TEXTS });
 
   constructor(
     private readonly publicAgents: PublicAgents,
@@ -57,31 +58,32 @@ export class PublicCatalog {
 
   private async project(): Promise<CatalogState> {
     const names = new CatalogNames(this.config.catalog.publisher ?? publisherAt(this.urls.of('/')));
-    const agents: PublicAgent[] = [];
-    for (const agent of await this.publicAgents.list()) {
-      agents.push({ agent, entry: await this.entryOf(agent, names) });
-    }
+    const listed = await this.publicAgents.list();
+    const descriptions = await this.descriptionsOf(listed);
+    const agents = listed.map((agent) => ({ agent, entry: this.entryOf(agent, names, descriptions) }));
     const own = this.publicAgents.isOn ? ownFacts(names, this.urls).map((facts) => this.indexed(facts)) : [];
     const all = [...own, ...agents.map(({ entry }) => entry)];
     return { names, own, agents, byIdentifier: new Map(all.map((entry) => [entry.identifier, entry])) };
   }
 
-  private async entryOf(agent: LabelledAgent, names: CatalogNames): Promise<CatalogEntry> {
-    const identifier = names.agentIdentifier(agent.record);
+  private entryOf(agent: LabelledAgent, names: CatalogNames, descriptions: Descriptions): CatalogEntry {
+    const { record } = agent;
+    const identifier = names.agentIdentifier(record);
     const url = this.urls.of(`/ard/agents/${encodeURIComponent(identifier)}/agent-card.json`);
-    return this.indexed(agentFacts(agent, { identifier, url, description: await this.descriptionOf(agent) }));
+    const description = descriptionOf(record, descriptions.get(definitionKey(record)));
+    return this.indexed(agentFacts(agent, { identifier, url, description }));
   }
 
-  private async descriptionOf({ record }: LabelledAgent): Promise<string> {
-    const { namespace, definition } = record;
-    if (definition === null) return descriptionOf(record);
-    const key = `${namespace}/${definition}`;
-    const known = this.descriptions.get(key);
-    if (known !== undefined) return known;
-    const name = definitionName(definition);
-    const description = descriptionOf(record, await this.definitions.find({ namespace, name }));
-    this.descriptions.set(key, description);
-    return description;
+  /** Reads the descriptions of the definitions of the agents, with one statement for each namespace. */
+  private async descriptionsOf(agents: readonly LabelledAgent[]): Promise<Descriptions> {
+    const defined = agents.map(({ record }) => record).filter(({ definition }) => definition !== null);
+    const byNamespace = Object.entries(Object.groupBy(defined, ({ namespace }) => namespace));
+    const read = byNamespace.map(async ([namespace, records = []]) => {
+      const names = new Set(records.map(({ definition }) => definitionName(definition ?? '')));
+      const summaries = await this.definitions.summaries(namespace, [...names]);
+      return summaries.map(({ name, description }) => [`${namespace}/${name}`, description] as const);
+    });
+    return new Map((await Promise.all(read)).flat());
   }
 
   /** Computes the searchable words of an entry, or takes them from the cache. */
@@ -92,4 +94,8 @@ export class PublicCatalog {
     this.words.set(key, words);
     return { ...facts, words };
   }
+}
+
+function definitionKey({ namespace, definition }: AgentRecord): string {
+  return `${namespace}/${definitionName(definition ?? '')}`;
 }

@@ -27,7 +27,7 @@ export class McpAgents {
 
 function registered(record: AgentRecord, definition: Definition | undefined): McpAgent {
   const { agentId, name } = record;
-  const description = descriptionOf(record, definition);
+  const description = descriptionOf(record, definition?.content.description);
   return { agentId, name, description, target: { agent: agentId }, facts: { description, ...record } };
 }
 

@@ -137,7 +137,8 @@ export class DefinitionsService {
 
   /** The names and descriptions of definitions, sorted by name: of those in `among`, if it is present, or else of the first ones. */
   async summaries(namespace: string, among?: readonly string[]): Promise<DefinitionSummary[]> {
-    return await this.store.summaries(namespace, MAX_SUMMARIES, among);
+    const names = among?.filter(isDefinitionName);
+    return await this.store.summaries(namespace, names?.length ?? MAX_SUMMARIES, names);
   }
 
   /** The capabilities of all definitions that claim some, sorted by name. */
