@@ -248,7 +248,7 @@ describe('replacement and removal', () => {
     expect(new Set(all.map(({ revision }) => revision))).toEqual(new Set([2, 3, 4, 5]));
   });
 
-  it('S0.6 a removed definition is not found, its revisions remain, and a new definition with its name continues the revision numbers', async () => {
+  it('S0.6 a removed definition is not found, its revisions remain, and a new definition continues the revision numbers', async () => {
     await here.definitions.register(draft());
     await there.definitions.unregister({ ...KEY, source: 'rest', by: 'key:test' });
     expect(await here.definitions.has(KEY)).toBe(false);
