@@ -43,7 +43,9 @@ export class DefinitionExistsError extends RuntimeError {
   readonly code = 'DEFINITION_EXISTS';
 
   constructor(name: string) {
-    super(`The definition ${show(name)} already exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`);
+    super(
+      `The definition ${show(name)} already exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`,
+    );
   }
 }
 

@@ -163,17 +163,20 @@ function tagsIn(text: string, tag: string): string[] {
 }
 
 describe.each(CARRIERS)('an injected order in $name', (carrier) => {
-  it.each(INJECTIONS)('S4.4 S2.5 has no effect outside the grant, although the model obeys: $name', async ({ text }) => {
-    await attack(carrier, text);
-    const read = textsOfModels().filter((one) => one.includes(MARK));
-    expect(read).not.toEqual([]);
-    expect(world.executedTools.filter((name) => !GRANTED.includes(name))).toEqual([]);
-    expect(world.executedTools).not.toContain('pay');
-    expect(spawned.length).toBeLessThanOrEqual(LIMITS.maxDelegatedRuns);
-    expect(Math.max(0, ...spawned.map(({ depth }) => depth))).toBeLessThanOrEqual(LIMITS.maxDelegationDepth);
-    expect(leakedSecrets()).toEqual([]);
-    expectClosedLabels(read, carrier.label);
-  });
+  it.each(INJECTIONS)(
+    'S4.4 S2.5 has no effect outside the grant, although the model obeys: $name',
+    async ({ text }) => {
+      await attack(carrier, text);
+      const read = textsOfModels().filter((one) => one.includes(MARK));
+      expect(read).not.toEqual([]);
+      expect(world.executedTools.filter((name) => !GRANTED.includes(name))).toEqual([]);
+      expect(world.executedTools).not.toContain('pay');
+      expect(spawned.length).toBeLessThanOrEqual(LIMITS.maxDelegatedRuns);
+      expect(Math.max(0, ...spawned.map(({ depth }) => depth))).toBeLessThanOrEqual(LIMITS.maxDelegationDepth);
+      expect(leakedSecrets()).toEqual([]);
+      expectClosedLabels(read, carrier.label);
+    },
+  );
 });
 
 function leakedSecrets(): string[] {

@@ -83,19 +83,22 @@ describe('concurrent spawns of one name', () => {
   it.each([
     [TAKEN, 'a live agent', async () => void (await spawn(there, 'ada'))],
     ['DATABASE_BUSY', 'no live agent', async () => await Promise.resolve()],
-  ])('S1.2 a spawn that cannot lock its name is rejected with %s if %s has the name', async (code, _state, meanwhile) => {
-    const impatient = await hosts.add({ operationTimeoutMs: 1_000 });
-    const spawned = codeOf(spawn(impatient, 'ada', { content: fakeContent({ builds: 'slow' }) }));
-    await until('it is under construction', () => impatient.fake.attempts === 1);
-    await meanwhile();
-    const { db } = hosts.database;
-    await db.transaction(async () => {
-      await db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.definition:default/ada', 0))`);
-      impatient.fake.proceed();
-      await spawned;
-    });
-    expect(await spawned).toBe(code);
-  });
+  ])(
+    'S1.2 a spawn that cannot lock its name is rejected with %s if %s has the name',
+    async (code, _state, meanwhile) => {
+      const impatient = await hosts.add({ operationTimeoutMs: 1_000 });
+      const spawned = codeOf(spawn(impatient, 'ada', { content: fakeContent({ builds: 'slow' }) }));
+      await until('it is under construction', () => impatient.fake.attempts === 1);
+      await meanwhile();
+      const { db } = hosts.database;
+      await db.transaction(async () => {
+        await db.query(`SELECT pg_advisory_xact_lock(hashtextextended('rollcall.definition:default/ada', 0))`);
+        impatient.fake.proceed();
+        await spawned;
+      });
+      expect(await spawned).toBe(code);
+    },
+  );
 
   it('S1.2 one succeeds and all others are rejected with AGENT_ALREADY_EXISTS, in each of 20 rounds', async () => {
     for (let round = 0; round < ROUNDS; round++) {
