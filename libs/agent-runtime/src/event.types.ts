@@ -21,7 +21,7 @@ interface RunFact {
 export interface RuntimeEventPayloads {
   'definition.registered': DefinitionFact;
   'definition.replaced': DefinitionFact;
-  /** `revision` is the last one. */
+  /** `revision` is the last revision of the definition. */
   'definition.unregistered': DefinitionFact;
   'run.queued': RunFact & { by: string };
   'run.started': RunFact;

@@ -57,7 +57,7 @@ beforeEach(async () => {
   before = openResources();
 });
 
-/** Opens all connections of both pools, which stay open, so that they do not count as left by a run. */
+/** Opens all connections of both pools in advance. A pool keeps them, so a connection that a run opens would look like a leak. */
 async function openConnections(): Promise<void> {
   const services = [replicas.here.budgets.budgets, replicas.there.budgets.budgets];
   const reads = services.flatMap((budgets) => Array.from({ length: 50 }, async () => await budgets.of('run', 'none')));
@@ -101,7 +101,7 @@ function factory(name: string, script: Script, options: ReactOptions = {}): void
 interface Ended {
   result: AgentResult;
   runId: string;
-  /** From the ledger. */
+  /** The tokens of the run itself, of its subtree, and of open reservations, according to the ledger. */
   own: number;
   subtree: number;
   held: number;
@@ -133,7 +133,7 @@ async function ledgerOf(runId: string): Promise<Pick<Ended, 'own' | 'subtree' | 
 
 const callsOf = (name: string): number => (models.get(name) ?? []).reduce((sum, { calls }) => sum + calls.length, 0);
 
-/** The exact usage of the tree, and nothing that is left. */
+/** Expects that the ledger has the exact usage of the tree, and that no reservation and no resource is left open. */
 async function expectExact({ subtree, held }: Ended): Promise<void> {
   expect([subtree, held]).toEqual([spent, 0]);
   expect(spent).toBeGreaterThan(0);
@@ -144,8 +144,8 @@ const delegateTo =
   (name: string): Script =>
   (_request, call) =>
     callTool('delegate_to_agent', { agent: name, task: 'Do it.' }, `${name}-${call}`);
-/** The texts of the failed tool results in the last request of an agent. */
-function failuresOf(name: string): string {
+/** The outputs of all tool results in the requests of an agent. */
+function toolOutputsOf(name: string): string {
   const requests = (models.get(name) ?? []).flatMap(({ calls }) => calls.map(({ request }) => request));
   const results = requests.flatMap(({ messages }) =>
     messages.flatMap((one) => (one.role === 'tool' ? one.content : [])),
@@ -154,25 +154,25 @@ function failuresOf(name: string): string {
 }
 
 describe('a tree of runs that would not end', () => {
-  it('S2.5 B2 two agents that delegate to each other: the cycle is refused, and both end at their iterations', async () => {
+  it('S2.5 B2 two agents cannot delegate to each other in a cycle, and both stop at their iteration limit', async () => {
     factory('a', delegateTo('b'));
     factory('b', delegateTo('a'));
     const ended = await run(agent('a', delegateTo('b')));
     expect(ended.result).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
-    expect(failuresOf('b')).toContain('cannot receive a part of it');
+    expect(toolOutputsOf('b')).toContain('cannot receive a part of it');
     expect([callsOf('a'), callsOf('b'), ended.own]).toEqual([4, 16, 4 * TOKENS]);
     await expectExact(ended);
   });
 
-  it('S2.5 B2 an agent that delegates to itself is refused, and ends at its iterations', async () => {
+  it('S2.5 B2 an agent cannot delegate to itself, and stops at its iteration limit', async () => {
     factory('a', delegateTo('a'));
     const ended = await run(agent('a', delegateTo('a')));
     expect(ended.result).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
-    expect([callsOf('a'), failuresOf('a').includes('yourself')]).toEqual([4, true]);
+    expect([callsOf('a'), toolOutputsOf('a').includes('yourself')]).toEqual([4, true]);
     await expectExact(ended);
   });
 
-  it('S4.6 B2 a chain of 50 agents ends at the depth of the tree', async () => {
+  it('S4.6 B2 a chain of 50 agents ends at the depth limit of the tree', async () => {
     for (let level = 1; level <= 50; level += 1)
       factory(`level-${level}`, (request, call) =>
         call === 1 ? delegateTo(`level-${level + 1}`)(request, call) : say(`level ${level} ended`),
@@ -182,7 +182,7 @@ describe('a tree of runs that would not end', () => {
     );
     const ended = await run(root);
     expect(ended.result).toMatchObject({ outcome: 'completed' });
-    expect([callsOf('level-3'), callsOf('level-4'), failuresOf('level-3').includes('no tool named')]).toEqual([
+    expect([callsOf('level-3'), callsOf('level-4'), toolOutputsOf('level-3').includes('no tool named')]).toEqual([
       2,
       0,
       true,
@@ -190,7 +190,7 @@ describe('a tree of runs that would not end', () => {
     await expectExact(ended);
   });
 
-  it('S2.5 B2 50 agents at once are refused, whether in one call or in many', async () => {
+  it('S2.5 B2 a run cannot start 50 agents at once, neither in one call nor in many', async () => {
     factory('leaf', () => say('leaf'));
     const task = { agent: 'leaf', task: 'x' };
     const script: Script = (_request, call) => {
@@ -203,11 +203,11 @@ describe('a tree of runs that would not end', () => {
     };
     const ended = await run(agent('wide', script));
     expect(ended.result).toMatchObject({ outcome: 'completed' });
-    expect([callsOf('leaf'), failuresOf('wide').includes('At most 4')]).toEqual([4, true]);
+    expect([callsOf('leaf'), toolOutputsOf('wide').includes('At most 4')]).toEqual([4, true]);
     await expectExact(ended);
   });
 
-  it('S2.5 B2 agents that fan out at every level end at the total of the tree', async () => {
+  it('S2.5 B2 agents that fan out at every level stop at the run limit of the tree', async () => {
     const fan: Script = (_request, call) =>
       call === 1
         ? callTool('spawn_agents', {
@@ -224,7 +224,7 @@ describe('a tree of runs that would not end', () => {
     await expectExact(ended);
   });
 
-  it('S2.1 B2 a model that always calls tools ends at its iterations', async () => {
+  it('S2.1 B2 an agent whose model always calls tools stops at its iteration limit', async () => {
     const root = agent('busy', (_request, call) => callTool('tick', {}, `t${call}`), { maxIterations: 10 });
     root.addToolBoxes(toolBox('test', [defineTool({ name: 'tick', description: 'Ticks.', execute: () => 'tock' })]));
     const ended = await run(root);
@@ -237,7 +237,7 @@ describe('a tree of runs that would not end', () => {
     const names = ['g1', 'g2', 'g3'];
     const tasks = names.map((name) => ({ agent: name, task: 'x' }));
     const ticking = toolBox('test', [defineTool({ name: 'tick', description: 'Ticks.', execute: () => 'tock' })]);
-    /** Uses all tokens that it may use. */
+    /** Uses all output tokens that the request allows. */
     const greedy: Script = ({ settings }, call) =>
       using({ inputTokens: 10, outputTokens: settings?.maxOutputTokens }, callTool('tick', {}, `t${call}`));
     beforeEach(() => {
@@ -250,7 +250,7 @@ describe('a tree of runs that would not end', () => {
       return calls.map(({ request }) => request.settings?.maxOutputTokens);
     };
 
-    it('B2 a parent with 500 tokens: the children share what is left, and each ends at the budget', async () => {
+    it('B2 the children of a parent with 500 tokens share its budget, and each child stops at it', async () => {
       const runId = `run-${(runs += 1)}`;
       const limit = { tokens: 500, microUsd: null };
       await spending.openRun({ namespace: 'default', runId, parentRunId: null, limit });
@@ -275,7 +275,7 @@ describe('a tree of runs that would not end', () => {
       const ended = await run(root, { tokens: 2_000 });
       expect(ended.result.parts).toMatchObject([{ text: 'What I know.' }]);
       expect(granted().length).toBeGreaterThan(0);
-      expect(failuresOf('thrifty').match(/outcome="stopped"/g)).toHaveLength(3);
+      expect(toolOutputsOf('thrifty').match(/outcome="stopped"/g)).toHaveLength(3);
       expect([ended.own, ended.subtree > ended.own, ended.subtree <= 2_000]).toEqual([2 * TOKENS, true, true]);
       await expectExact(ended);
     });
@@ -291,7 +291,7 @@ describe('a tree of runs that would not end', () => {
     root.addToolBoxes(toolBox('test', [hang]));
     const ended = await run(root);
     expect(ended.result).toMatchObject({ outcome: 'completed' });
-    expect(failuresOf('patient')).toContain('did not finish within 200 ms');
+    expect(toolOutputsOf('patient')).toContain('did not finish within 200 ms');
     await expectExact(ended);
   });
 

@@ -43,7 +43,7 @@ const SettingsSchema = z.strictObject({
   inheritTools: z
     .enum(INHERITANCE_MODES)
     .optional()
-    .describe('How the tools of an agent that delegates are combined with those of this agent.'),
+    .describe('How the tools of the delegating agent are combined with the tools of this agent.'),
   subagents: Names.optional().describe('The agents that the agent may delegate to. If absent, it may delegate to all.'),
   namespace: z.string().min(1).max(100).optional().describe('The namespace of runs whose caller specifies none.'),
   mayAsk: z.boolean().default(false).describe('Whether the agent may ask its caller a question.'),

@@ -83,7 +83,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     this.boxes = this.orderedBoxes();
   }
 
-  /** Adds what the parent gives to a delegated agent (S2.6). The own tools, registry and services of this agent come first. */
+  /** Adds what the parent gives to a delegated agent (S2.6). This agent's own tools, registry and services come first. */
   inherit(inherited: Inheritance): void {
     const mode = stricterMode(inherited.mode, this.options.inheritTools);
     this.own = withInherited(this.own, { ...inherited, mode });

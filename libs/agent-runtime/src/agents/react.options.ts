@@ -22,7 +22,7 @@ export interface ReactAgentOptions {
   /** From the outermost to the innermost. */
   readonly modelMiddleware?: readonly ModelMiddleware[];
   readonly executor?: ToolExecutor;
-  /** What the delegation tools of the agent use. It has these tools when it has a registry. */
+  /** The services that the delegation tools use. The agent has these tools only if it has a registry. */
   readonly delegation?: DelegationServices;
 }
 
@@ -37,7 +37,7 @@ export interface ReactOptions {
   readonly maxDelegatedRuns?: number;
   readonly skills?: readonly AgentSkill[];
   readonly toolFilter?: ToolFilter;
-  /** How the tools of a parent are combined with the own ones (S2.6). The stricter of this mode and that of the parent is used. */
+  /** How the tools of a parent are combined with the tools of this agent (S2.6). If the mode of the parent is stricter, it applies. */
   readonly inheritTools?: InheritanceMode;
   /** The only agents that the agent may delegate to. Absent: all. */
   readonly subagents?: readonly string[];

@@ -1,8 +1,8 @@
 import type { Agent, AgentEvent, AgentMessage, HandleOptions } from '#rollcall/providers';
 
 /**
- * Creates the agent with the first call. If that fails, the call fails, and a circuit around this agent counts the failure. The next
- * call tries again.
+ * Creates the agent with the first call. If the creation fails, the call fails, and a circuit around this agent counts the failure. The
+ * next call tries again.
  */
 export class LazyAgent implements Agent {
   private created?: Promise<Agent>;
@@ -35,7 +35,7 @@ export class LazyAgent implements Agent {
       throw error;
     });
     this.current = await this.created;
-    if (this.isClosed) await this.current.shutdown(); // its call then fails with AGENT_CLOSED
+    if (this.isClosed) await this.current.shutdown(); // the call then fails with AGENT_CLOSED
     return this.current;
   }
 }

@@ -7,7 +7,7 @@ import { RemoteAgents } from './remote.agents.js';
 import { RunnableAgents } from './runnable.agents.js';
 import { WinnerConnector } from './winner.connector.js';
 
-/** What the contract net needs of the runtime: delivery to agents, and runs of winners. */
+/** What the contract net needs from the runtime: delivery to agents, and runs of winners. */
 export const CONTRACTS: Provider[] = [
   HostedInviter,
   EndpointInviter,

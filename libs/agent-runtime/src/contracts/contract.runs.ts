@@ -16,8 +16,8 @@ const BATCH = 100;
 const START_WITHIN_MS = 10_000;
 
 /**
- * Starts the runs of confirmed contracts that want one, and records their cost and time as the outcome. Any replica may do so: the
- * run is added in the transaction that locks the contract, so each contract has one run.
+ * Starts a run for each confirmed contract that requests one, and records the cost and time of the run as the outcome. Any replica may
+ * start it: the run is added in the transaction that locks the contract, so each contract has exactly one run.
  */
 @Injectable()
 export class ContractRuns implements OnApplicationBootstrap {
@@ -27,7 +27,7 @@ export class ContractRuns implements OnApplicationBootstrap {
     onError: (error) => this.faults.report(NAME, error),
   });
 
-  /** Where the next pass continues. A pass checks only a batch, so that all runs are checked in turn. */
+  /** Where the next pass continues. Each pass checks one batch of the running contracts. */
   private position = 0;
 
   constructor(

@@ -35,7 +35,7 @@ export class ContractTargets implements DelegationTargets {
     return await Promise.resolve([]); // the other sources list all agents
   }
 
-  /** Undefined if the model wants no auction. */
+  /** Returns undefined if the model does not ask for an auction. */
   async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget | undefined> {
     if ('name' in wanted || wanted.prefer !== CONTRACT_NET) return undefined;
     const contract = await this.auction(wanted, run);

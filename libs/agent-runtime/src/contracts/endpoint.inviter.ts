@@ -10,7 +10,7 @@ import {
   toNoticeView,
 } from '#rollcall/registry';
 
-/** A type of its own: an endpoint that does not know contracts rejects it, instead of reading it as a message. */
+/** A separate media type, so that an endpoint without support for contracts rejects a notice and does not read it as a message. */
 export const NOTICE_TYPE = 'application/vnd.rollcall.contract+json';
 const LIMITS = { ...SHORT_CALL_LIMITS, headersMs: 3_000, idleMs: 3_000, totalMs: 3_000, bytes: 64 << 10 };
 /** These statuses mean that the endpoint does not accept notices, so a repetition does not help. */

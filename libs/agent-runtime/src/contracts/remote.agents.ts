@@ -44,7 +44,7 @@ export class RemoteAgents {
 
   private async *handle(name: string, message: AgentMessage, options: HandleOptions): AsyncGenerator<AgentEvent> {
     const { context, signal } = options;
-    if (!context) throw new Error('the call of an agent on another replica needs a context');
+    if (!context) throw new Error('a call to an agent on another replica needs a context');
     const key = await this.start(name, message, { ...options, context });
     let result: AgentResult | undefined;
     try {

@@ -13,7 +13,7 @@ function failing(...errors: Error[]): { work: () => Promise<void>; attempts: () 
 }
 
 describe('the bids and confirmations of hosted agents (S3.9)', () => {
-  it('S3.9 are repeated while the database is busy or unavailable, so that no award lapses because of it', async () => {
+  it('S3.9 are repeated while the database is busy or unavailable, so that an outage does not make an award lapse', async () => {
     const { work, attempts } = failing(new DatabaseBusyError('lock'), new DatabaseUnavailableError('restart'));
     await repeated(work, 1);
     expect(attempts()).toBe(3);

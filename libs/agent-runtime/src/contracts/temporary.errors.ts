@@ -9,7 +9,7 @@ export function isTemporary(error: unknown): boolean {
   return error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
 }
 
-/** Repeats work that failed with a temporary error. The work must have no effect when it is done twice. */
+/** Repeats work that failed with a temporary error. The work must be idempotent. */
 export async function repeated(work: () => Promise<unknown>, delayMs = DELAY_MS): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

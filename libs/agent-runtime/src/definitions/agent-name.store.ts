@@ -6,10 +6,10 @@ export interface AgentName {
   readonly name: string;
 }
 
-/** Held alone by a deployment or an import, and shared by each transaction that changes one definition or spawns one agent. */
+/** The lock of all names. A deployment or an import holds it alone. A change of one definition and a spawn of one agent share it. */
 const ALL_NAMES = 'rollcall.definitions';
 
-/** The locks of names, and who has them. A lock is held until the transaction ends. */
+/** Locks agent names, and reads whether agents or definitions use them. A lock is held until the transaction ends. */
 @Injectable()
 export class AgentNameStore {
   constructor(private readonly db: Database) {}
@@ -31,7 +31,7 @@ export class AgentNameStore {
     return rows[0]?.isHeld ?? false;
   }
 
-  /** Waits for all transactions that hold a name, and delays new ones. */
+  /** Waits until no other transaction holds a name. Transactions that lock a name later wait until this transaction ends. */
   async lockAll(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [ALL_NAMES]);
   }
@@ -40,7 +40,7 @@ export class AgentNameStore {
     await this.db.query('SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [ALL_NAMES]);
   }
 
-  /** Whether a live agent has the name, hosted by a replica or external. */
+  /** Whether a live agent has the name. It may be an in-process or an external agent. */
   async isLive({ namespace, name }: AgentName): Promise<boolean> {
     const sql = 'SELECT 1 FROM agent WHERE agent_id = $1 AND left_at IS NULL';
     return (await this.db.query(sql, [qualifiedId(namespace, name)])).length > 0;
@@ -51,7 +51,7 @@ export class AgentNameStore {
     return (await this.db.query(sql, [namespace, name])).length > 0;
   }
 
-  /** The qualified names that live spawned agents have which were not built from the definition of their name. */
+  /** The qualified ids of live spawned agents with these names, except agents that were built from the definition of their name. */
   async spawned(names: readonly AgentName[]): Promise<Set<string>> {
     if (names.length === 0) return new Set();
     const rows = await this.db.query<{ agentId: string }>(

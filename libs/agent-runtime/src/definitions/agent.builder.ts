@@ -10,7 +10,7 @@ export interface BuildOptions {
   readonly parentModel?: ModelProvider;
 }
 
-/** Builds agents from definitions with the provider that the definition names. Errors of the provider pass through unchanged. */
+/** Builds an agent from a definition, with the provider that the definition names. Errors of the provider are rethrown unchanged. */
 @Injectable()
 export class AgentBuilder {
   constructor(private readonly providers: AgentProviderRegistry) {}

@@ -10,7 +10,8 @@ const TRY_EVERY_MS = 50;
 
 /**
  * Definitions and spawned agents share their names: a spawned agent has the name of its own definition, or a name that no definition
- * has. Each transaction that adds one of them calls a method of this class first, which locks the name until the transaction ends.
+ * has. A transaction that adds a definition or a spawned agent calls a method of this class first. The method locks the name until the
+ * transaction ends.
  */
 @Injectable()
 export class AgentNames {
@@ -19,22 +20,25 @@ export class AgentNames {
     private readonly namespaces: NamespaceAdmission,
   ) {}
 
-  /** For a new definition. Rejects a name that a live agent of something else has with AGENT_ALREADY_EXISTS. */
+  /** For a new definition. Throws AGENT_ALREADY_EXISTS if a live spawned agent has the name, but was not built from that definition. */
   async claimForDefinition(key: AgentName): Promise<void> {
     const { namespace, name } = key;
     if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
-    // Sent together: the second statement sees what the transactions that held the lock before have written.
+    // Both statements are sent together. The second one runs when the lock is held, so it sees the changes of earlier holders.
     const [, spawned] = await Promise.all([this.store.lock(key), this.store.spawned([key])]);
     if (spawned.size > 0) throw new AgentExistsError(name);
   }
 
-  /** For a spawned agent. Rejects a name that a live agent gets meanwhile with AGENT_ALREADY_EXISTS, and the name of a definition that the agent was not built from with AGENT_NAME_RESERVED. */
+  /**
+   * For a spawned agent. Throws AGENT_ALREADY_EXISTS if another live agent gets the name during the wait for the lock. Throws
+   * AGENT_NAME_RESERVED if a definition has the name and the agent was not built from it.
+   */
   async claimForAgent(key: AgentName, definition: string | null): Promise<void> {
     await this.lockFree(key);
     if (definition !== key.name && (await this.store.isDefined(key))) throw new AgentNameReservedError(key.name);
   }
 
-  /** When one of many concurrent spawns is committed, all waiting spawns are rejected at once, and not one after the other. */
+  /** Polls for the lock. When one of many concurrent spawns is committed, all others are rejected at once, not one after the other. */
   private async lockFree(key: AgentName): Promise<void> {
     const end = performance.now() + TRY_MS;
     while (!(await this.store.tryLock(key))) {

@@ -6,7 +6,7 @@ import type { DefinitionContent, DefinitionSource } from './definition.js';
 export type ChangeType = 'definition.registered' | 'definition.replaced' | 'definition.unregistered';
 export type ChangeListener = (namespace: string, name: string) => void;
 
-/** What the events of a change contain. */
+/** A change of a definition, as its event reports it. */
 export interface DefinitionChange {
   readonly type: ChangeType;
   readonly namespace: string;
@@ -17,7 +17,7 @@ export interface DefinitionChange {
   readonly by: string;
 }
 
-/** Reports changes of definitions: events in the transaction of the change, and calls of listeners of this replica after it. */
+/** Reports changes of definitions: appends events in the transaction of the change, and calls the listeners of this replica after it. */
 @Injectable()
 export class DefinitionChanges {
   private readonly listeners: ChangeListener[] = [];

@@ -11,7 +11,7 @@ export interface DefinitionFault {
 
 const MAX_REPORTED = 20;
 
-/** `details.errors` has the first problems. */
+/** `details.errors` contains the first problems, and `details.moreErrors` is the number of the others. */
 export class DefinitionInvalidError extends RuntimeError {
   readonly code = 'DEFINITION_INVALID';
   override readonly details: { errors: DefinitionFault[]; moreErrors?: number };
@@ -43,7 +43,9 @@ export class DefinitionExistsError extends RuntimeError {
   readonly code = 'DEFINITION_EXISTS';
 
   constructor(name: string) {
-    super(`A definition ${show(name)} exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`);
+    super(
+      `The definition ${show(name)} already exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`,
+    );
   }
 }
 
@@ -70,7 +72,7 @@ export class DefinitionChangedError extends RuntimeError {
 
   constructor(name: string, expected: number, revision: number) {
     super(
-      `The definition ${show(name)} has revision ${revision}, and not ${expected}. Read it again, then repeat the change.`,
+      `The definition ${show(name)} has revision ${revision}, not ${expected}. Read it again, then repeat the change.`,
     );
     this.details = { revision };
   }

@@ -1,6 +1,6 @@
 import type { DefinitionContent } from './definition.js';
 
-/** How many runs may be queued or running at a time, if the agent rejects further ones; null: any number. */
+/** The maximum number of queued and running runs of an agent that rejects runs when it is busy. Null if there is no maximum. */
 export function maxRunsOf({ whenBusy, maxConcurrency }: DefinitionContent): number | null {
   return whenBusy === 'reject' ? (maxConcurrency ?? null) : null;
 }

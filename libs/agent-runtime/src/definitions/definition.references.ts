@@ -14,15 +14,15 @@ export interface KnownNames {
 }
 
 const INHERIT = 'inherit';
-/** A suggestion compares a name with all known names, so only the first ones get one. */
+/** To find a suggestion, a name is compared with all known names. So only the first unknown names get a suggestion. */
 const MAX_SUGGESTIONS = 20;
 
-/** All names in a definition that do not exist. */
+/** All references of a definition to names that do not exist. */
 export function unknownReferences(content: DefinitionContent, known: KnownNames): DefinitionFault[] {
   return [...unknownProvider(content, known), ...unknownModel(content, known), ...unknownParts(content, known)];
 }
 
-/** The problems that a spec file may have: `withoutUnknownParts` corrects them. */
+/** The unknown tools and skills. A spec file may contain them, because `withoutUnknown` removes them. */
 export function unknownParts(content: DefinitionContent, { tools, skills }: KnownNames): DefinitionFault[] {
   const wanted = (content.skills ?? []).map(({ name }) => name);
   return [
@@ -52,7 +52,7 @@ export function duplicatesIn({ tools, disallowedTools, skills, subagents }: Defi
   });
 }
 
-/** Removes unknown tools, skills and models. A list of tools that becomes empty allows no tool, as before. */
+/** Removes unknown tools, skills and models. If no known tool is left, `tools` stays an empty list, which allows no tools. */
 export function withoutUnknown(content: DefinitionContent, known: KnownNames): DefinitionContent {
   const { model, tools, disallowedTools, skills, ...rest } = content;
   const keepsModel = model !== undefined && unknownModel(content, known).length === 0;

@@ -48,11 +48,11 @@ const ContentSchema = z.strictObject({
 }) satisfies z.ZodType<DefinitionContent>;
 
 const KEYS = Object.keys(ContentSchema.shape);
-/** Stands for required fields that are not valid. */
+/** Replaces required fields that are not valid. */
 const NOTHING: DefinitionContent = { description: '', instructions: '', provider: '' };
 
 export interface ReadContent {
-  /** The valid fields and elements of lists, with the defaults. With faults, it serves only to find more of them. */
+  /** The valid fields and elements of lists, with the defaults. If there are faults, it is used only to find further faults. */
   readonly content: DefinitionContent;
   readonly faults: readonly DefinitionFault[];
 }
@@ -88,7 +88,7 @@ function validPart(value: unknown, schema: z.ZodType): unknown {
   return schema.safeParse(elements).data;
 }
 
-/** Splits the unknown keys from a definition. */
+/** Separates the unknown keys of a definition from the known ones. */
 export function withoutUnknownKeys(value: unknown): { value: unknown; unknown: string[] } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { value, unknown: [] };
   const entries = Object.entries(value);
@@ -106,7 +106,7 @@ export function unknownKey(key: string, path: readonly PropertyKey[] = []): Defi
   return { field, message: `${field} is not a known field${hint}` };
 }
 
-/** Postgres cannot store these characters. The depth of the value is limited. */
+/** Finds characters that Postgres cannot store. The recursion is safe, because `jsonProblem` limits the depth of the value. */
 function unstorable(value: unknown): string | undefined {
   if (typeof value === 'string')
     return value.includes('\0') || !value.isWellFormed()

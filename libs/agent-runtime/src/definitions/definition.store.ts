@@ -19,7 +19,7 @@ export class DefinitionStore {
     private readonly names: AgentNameStore,
   ) {}
 
-  /** Runs `work` in a transaction, or inside the one that is already open. */
+  /** Runs `work` in the transaction that is already open, or else in a new one. */
   async transaction<T>(work: () => Promise<T>): Promise<T> {
     return await this.db.transaction(work);
   }
@@ -59,7 +59,7 @@ export class DefinitionStore {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
     // Both statements are sent together, and run in this order.
     const [, held] = await Promise.all([this.names.lockShared(), this.db.query(sql, [namespace, name])]);
-    // Only a second statement sees the revision that the previous holder of the lock has written.
+    // Only a new statement sees the revision that the previous holder of the lock has written.
     return held.length === 0 ? undefined : await this.find(namespace, name);
   }
 

@@ -40,7 +40,7 @@ export class DefinitionValidator {
 
   /**
    * For files, which may come from other systems: unknown keys, tools and skills are dropped, and an unknown model becomes the
-   * default. Each is a warning. Other problems are errors as in `strict`.
+   * default. Each of these problems is a warning. All other problems are errors, as in `strict`.
    */
   lenient(value: unknown, namespace: string): { content: DefinitionContent; warnings: DefinitionFault[] } {
     const { value: cleaned, unknown } = withoutUnknownKeys(value);
@@ -77,7 +77,7 @@ export class DefinitionValidator {
     if (settings && provider === NATIVE)
       faults.push({
         field: 'settings',
-        message: `settings: the provider ${NATIVE} has none; use the other fields of the definition`,
+        message: `settings: the provider ${NATIVE} has no settings; use the other fields of the definition`,
       });
     const schema = this.providers.list().find(({ name }) => name === provider)?.settingsSchema;
     if (schema) faults.push(...settingsFaults(schema, settings ?? {}));
@@ -95,7 +95,7 @@ export class DefinitionValidator {
   }
 }
 
-/** Only the first problem of each field is reported: a field that is not valid has no further ones. */
+/** Throws if there are problems. Problems in `more` are not reported for a field that already has a fault. */
 function throwIfAny(faults: readonly DefinitionFault[], more: readonly DefinitionFault[]): void {
   const reported = new Set(faults.map(({ field }) => field));
   const all = [...faults, ...more.filter(({ field }) => !reported.has(field))];

@@ -62,7 +62,7 @@ describe('registration', () => {
     await expect(there.definitions.register(draft())).rejects.toMatchObject({ code: 'DEFINITION_EXISTS' });
   });
 
-  it('S0.1 if two replicas register one name at the same time, one of them succeeds', async () => {
+  it('S0.1 if two replicas register the same name at the same time, exactly one registration succeeds', async () => {
     const both = [here, there].flatMap((one) => [one, one, one]);
     const results = await Promise.allSettled(both.map(async (one) => await one.definitions.register(draft())));
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('registration', () => {
     expect(await loggedEvents()).toHaveLength(1);
   });
 
-  it('S4.4 an unknown name has a suggestion', async () => {
+  it('S4.4 the error for an unknown definition suggests a similar name', async () => {
     await here.definitions.register(draft({}, { name: 'release-notes' }));
     const get = async (name: string): Promise<unknown> => await here.definitions.get({ ...KEY, name });
     await expect(get('relase-notes')).rejects.toThrow(/relase-notes.* \(did you mean release-notes\?\)\. GET/);
@@ -155,7 +155,7 @@ describe('registration', () => {
     ]);
     expect(await messagesOf({ metadata: { note: 'x'.repeat(300_000) } })).toHaveLength(1);
     expect(await messagesOf({ settings: {}, outputSchema: { pattern: '(a+)+' } })).toEqual([
-      expect.stringContaining('settings: the provider native has none') as string,
+      expect.stringContaining('settings: the provider native has no settings') as string,
       expect.stringContaining('outputSchema: ') as string,
     ]);
   });
@@ -226,7 +226,7 @@ describe('replacement and removal', () => {
     await expect(here.definitions.diff(KEY, 1, 3)).rejects.toMatchObject({ code: 'DEFINITION_REVISION_NOT_FOUND' });
   });
 
-  it('S0.2 of two replacements that expect the same revision, one succeeds', async () => {
+  it('S0.2 if two replacements expect the same revision, only one succeeds', async () => {
     await here.definitions.register(draft());
     const results = await Promise.allSettled([
       here.definitions.replace(draft({ maxIterations: 1 }), 1),
@@ -248,7 +248,7 @@ describe('replacement and removal', () => {
     expect(new Set(all.map(({ revision }) => revision))).toEqual(new Set([2, 3, 4, 5]));
   });
 
-  it('S0.6 a removed definition is not found, its revisions remain, and a new one continues their numbers', async () => {
+  it('S0.6 a removed definition is not found, its revisions remain, and a new definition continues the revision numbers', async () => {
     await here.definitions.register(draft());
     await there.definitions.unregister({ ...KEY, source: 'rest', by: 'key:test' });
     expect(await here.definitions.has(KEY)).toBe(false);
@@ -298,7 +298,7 @@ describe('replacement and removal', () => {
 });
 
 describe('lists', () => {
-  it('S0.5 definitions are listed by name in pages, and only those of the namespace', async () => {
+  it('S0.5 a list contains the definitions of one namespace, sorted by name, in pages', async () => {
     await here.namespaces.create('team-a', { description: null, limits: {} }, 'test');
     for (const name of ['b', 'B', 'a', 'a-1']) await here.definitions.register(draft({}, { name }));
     await here.definitions.register(draft({}, { namespace: 'team-a', name: 'c' }));
@@ -308,14 +308,14 @@ describe('lists', () => {
     expect(await names(2, 'a')).toEqual(['a-1', 'b']);
   });
 
-  it('S0.5 capabilities are the valid ones, in their normal form, sorted', async () => {
+  it('S0.5 the capabilities of a definition are sorted and in normal form, without invalid ones', async () => {
     await here.definitions.register(
       draft({ capabilities: ['Test', 'code.build', 'a,b', '.x', 'test', 'BAD CAP!!', 'C++'] }),
     );
     expect(await here.definitions.capabilities(KEY)).toEqual(['c++', 'code.build', 'test']);
   });
 
-  it('S0.1 a namespace with definitions is not deleted, and a missing namespace is rejected', async () => {
+  it('S0.1 a namespace with definitions cannot be deleted, and a definition in a missing namespace is rejected', async () => {
     await here.namespaces.create('team-b', { description: null, limits: {} }, 'test');
     const key = { ...KEY, namespace: 'team-b' };
     await here.definitions.register(draft({}, key));

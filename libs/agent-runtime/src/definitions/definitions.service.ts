@@ -40,8 +40,8 @@ export interface DefinitionDraft extends DefinitionKey {
 const MAX_SUMMARIES = 1_000;
 
 /**
- * Registers definitions. Each change adds an immutable revision and its event in one transaction. Nothing here builds an agent:
- * `onChanged` reports the names whose agents must be built anew.
+ * Registers definitions. Each change adds an immutable revision and its event in one transaction. This class does not build agents:
+ * `onChanged` reports the names whose agents must be rebuilt.
  */
 @Injectable()
 export class DefinitionsService {
@@ -58,7 +58,7 @@ export class DefinitionsService {
     this.changes.onChanged(listener);
   }
 
-  /** Checks a name and a content, and returns the content with its defaults. */
+  /** Checks the name and the content, and returns the content with its defaults. */
   check({ namespace, name, content }: DefinitionKey & { content: unknown }): DefinitionContent {
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
     return this.validator.strict(content, namespace);
@@ -78,8 +78,8 @@ export class DefinitionsService {
   }
 
   /**
-   * Adds a revision. Content that does not differ adds none, and returns the current one. With `expected`, the definition must
-   * have this revision.
+   * Adds a revision. If content and source are unchanged, the current revision is returned instead. If `expected` is present, the
+   * current revision must have this number.
    */
   async replace(draft: DefinitionDraft, expected?: number): Promise<Definition> {
     const row = this.rowOf(draft);
@@ -103,7 +103,7 @@ export class DefinitionsService {
     });
   }
 
-  /** The definition that a run without a name uses (S0.8). It may not exist. */
+  /** The definition that a run without a name uses (S0.8). The definition does not have to exist. */
   defaultName(namespace: string): string {
     return namespace === DEFAULT_NAMESPACE ? defaultAgentOf(this.deployment.configured) : DEFAULT_AGENT;
   }
@@ -135,13 +135,13 @@ export class DefinitionsService {
     return (await this.store.page(namespace, limit, after)).map(toDefinition);
   }
 
-  /** The names and descriptions of definitions, sorted by name: of those in `among`, if it is present, or else of the first ones. */
+  /** The names and descriptions of the first definitions, sorted by name. If `among` is present, only definitions with these names. */
   async summaries(namespace: string, among?: readonly string[]): Promise<DefinitionSummary[]> {
     const names = among?.filter(isDefinitionName);
     return await this.store.summaries(namespace, names?.length ?? MAX_SUMMARIES, names);
   }
 
-  /** The capabilities of all definitions that claim some, sorted by name. */
+  /** The capabilities of all definitions that claim any, sorted by the name of the definition. */
   async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
     const rows = await this.store.claims(namespace);
     return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
@@ -152,8 +152,8 @@ export class DefinitionsService {
   }
 
   /**
-   * Newest first; `before` is the last revision of the previous page. The revisions of a definition that was removed are found by
-   * all methods.
+   * Newest first; `before` is the last revision of the previous page. This method, `revision` and `diff` also find the revisions of a
+   * definition that was removed.
    */
   async revisions(key: DefinitionKey, limit: number, before?: number): Promise<Definition[]> {
     const rows = await this.store.revisions(key.namespace, key.name, limit, before);
@@ -178,14 +178,14 @@ export class DefinitionsService {
     if (!newest) throw new DefinitionNotFoundError(name);
   }
 
-  /** A definition of the deployment cannot be replaced over REST, so its error does not propose that. */
+  /** A definition of the deployment cannot be replaced over REST, so the error does not propose a replacement. */
   private async nameTaken({ namespace, name, source }: DefinitionDraft): Promise<Error> {
     const current = await this.store.find(namespace, name);
     const isConfigured = source === 'rest' && current !== undefined && current.source !== 'rest';
     return isConfigured ? new DefinitionConfiguredError(name, current.source) : new DefinitionExistsError(name);
   }
 
-  /** Locks the definition. Only its source may change a definition of the deployment. */
+  /** Locks the definition. A definition of the deployment cannot be changed over REST. */
   private async changeable({ namespace, name }: DefinitionKey, source: DefinitionSource): Promise<RevisionRow> {
     const current = await this.store.lock(namespace, name);
     if (!current) throw new DefinitionNotFoundError(name);

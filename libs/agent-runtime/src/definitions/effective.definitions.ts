@@ -43,7 +43,7 @@ export interface EffectiveDefinition {
     maxConcurrency: number | null;
     whenBusy: 'queue' | 'reject';
   };
-  /** Every call is reserved on all of them. The budget of the fleet is not listed. */
+  /** Each call makes a reservation on all these budgets. The budget of the fleet is not listed. */
   budgets: EffectiveBudget[];
 }
 
@@ -110,7 +110,7 @@ export class EffectiveDefinitions {
   }
 }
 
-/** Without a permitted subagent or a level of delegation, the agent does not get these tools. */
+/** An agent that has no permitted subagents, or that may not delegate at all, does not get these tools. */
 function delegationTools({ maxDelegationDepth, subagents }: DefinitionContent): string[] {
   return maxDelegationDepth === 0 || subagents?.length === 0 ? [] : [...DELEGATION_TOOLS];
 }

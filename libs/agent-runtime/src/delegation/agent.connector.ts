@@ -13,7 +13,7 @@ export interface Connection {
 
 interface Entry {
   readonly agent: Agent;
-  /** Registration and address. With another version, the agent is another one. */
+  /** Identifies the generation and the address. If it changes, a new entry replaces this one. */
   readonly version: string;
   users: number;
   isReplaced: boolean;
@@ -22,9 +22,9 @@ interface Entry {
 const MAX_IDLE = 1_000;
 
 /**
- * Connects to agents of the live registry, through the circuit of each. A connection is kept for the next call. When the agent
- * registers again or moves, a new one replaces it; the old one is closed after its last call. A key is sent only to the origins
- * that the operator allows for it.
+ * Connects to agents of the live registry, each through its circuit. A connection is kept for the next call. When the agent registers
+ * again or changes its address, a new connection replaces the old one, which is closed after its last call. A key is sent only to the
+ * origins that the operator allows for it.
  */
 @Injectable()
 export class AgentConnector implements OnApplicationShutdown {
@@ -62,7 +62,7 @@ export class AgentConnector implements OnApplicationShutdown {
     const id = qualifiedId(record.namespace, record.agentId);
     const version = JSON.stringify([record.generation, address.provider, address.url]);
     const known = this.entries.get(id);
-    this.entries.delete(id); // the last position in the map is that of the most recent use
+    this.entries.delete(id); // the entry moves to the end of the map, which is ordered by last use
     const entry = known?.version === version ? known : this.open(id, address, version);
     if (known && known !== entry) replace(known);
     this.entries.set(id, entry);

@@ -17,7 +17,7 @@ describe('S2.3 a registry of factories', () => {
     ]);
   });
 
-  it('creates a fresh agent for each spawn, and passes the depth on', async () => {
+  it('creates a new agent for each spawn, and passes the depth to the factory', async () => {
     const depths: number[] = [];
     const registry = new AgentFactoryRegistry().register('writer', 'Writes.', async (depth) => {
       depths.push(depth);
@@ -27,7 +27,7 @@ describe('S2.3 a registry of factories', () => {
     expect(depths).toEqual([1, 2]);
   });
 
-  it('rejects empty, duplicate and unknown names with a code each, and a factory that returns an agent twice', async () => {
+  it('rejects empty, duplicate and unknown names, each with its own code, and a factory that returns the same agent twice', async () => {
     const agent = new FakeAgent('one');
     const registry = new AgentFactoryRegistry().register('one', 'One.', () => agent);
     expect(() => registry.register(' ', 'Empty.', () => agent)).toThrow(
@@ -42,7 +42,7 @@ describe('S2.3 a registry of factories', () => {
     await expect(registry.spawn('one', 1)).rejects.toMatchObject({ code: 'AGENT_FACTORY_INVALID' });
   });
 
-  it('passes the error of a factory on unchanged', async () => {
+  it('rethrows the error of a factory unchanged', async () => {
     const fault = new Error('no model');
     const registry = new AgentFactoryRegistry().register('one', 'One.', () => Promise.reject(fault));
     await expect(registry.spawn('one', 1)).rejects.toBe(fault);

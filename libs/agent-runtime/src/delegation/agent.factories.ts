@@ -1,7 +1,7 @@
 import type { Agent } from '#rollcall/providers';
 import { AgentFactoryInvalidError, AgentFactoryTakenError, AgentFactoryUnknownError } from './delegation.errors.js';
 
-/** Creates an agent at this depth of the tree of runs. It must return a new agent each time, because it is shut down after its run. */
+/** Creates an agent at this depth of the tree of runs. It must be a new agent each time, because each agent is shut down after its run. */
 export type AgentFactory = (depth: number) => Agent | Promise<Agent>;
 
 export interface ListedFactory {
@@ -22,7 +22,7 @@ interface Entry extends ListedFactory {
   readonly factory: AgentFactory;
 }
 
-/** Factories that code registers. Two registries share nothing. */
+/** Factories that are registered in code. Two registries share nothing. */
 export class AgentFactoryRegistry implements AgentFactories {
   private readonly entries = new Map<string, Entry>();
   private readonly spawned = new WeakSet<Agent>();
@@ -34,7 +34,7 @@ export class AgentFactoryRegistry implements AgentFactories {
     return this;
   }
 
-  /** Returns whether there was such a factory. Agents that it created continue. */
+  /** Returns whether the factory existed. Agents that the factory has created continue. */
   unregister(name: string): boolean {
     return this.entries.delete(name);
   }

@@ -9,13 +9,13 @@ import {
 } from '#rollcall/providers';
 import { GracePeriod } from './grace.period.js';
 
-/** How long an aborted agent may take to end. Then it is abandoned. */
+/** How long an aborted agent may take to end. After this time, it is abandoned. */
 const GRACE_MS = 500;
 
 type Observer = (event: Exclude<AgentEvent, { type: 'finished' }>) => void;
 
 /**
- * Calls an agent and returns its result. When the signal is aborted, the call rejects within the grace time, also if the agent
+ * Calls an agent and returns its result. When the signal is aborted, the call rejects within the grace time, even if the agent
  * ignores the signal: its events are closed, and what it does afterwards has no effect.
  */
 export async function callChild(

@@ -12,7 +12,7 @@ interface DelegatingCall {
 
 /**
  * The context of a delegated run. Its id follows from the parent run and the tool call, so a call that is repeated after a crash
- * gets the same run. The turn is part of it, because vendors may use the id of a call again in a later turn. `index` numbers the
+ * gets the same run. The id also depends on the turn, because vendors may reuse the id of a call in a later turn. `index` numbers the
  * agents of one call.
  */
 export function childContext(parent: RunContext, childName: string, call: DelegatingCall): RunContext {

@@ -7,7 +7,7 @@ export interface PaymentOptions {
   readonly spending: Spending;
   /** The limit of each delegated run, including its descendants. Without it, only the limits of its ancestors apply. */
   readonly childLimit?: SpendingLimit;
-  /** How many tokens are held for a call of an agent that has its own loop, if the budget has as many left. */
+  /** How many tokens are held for a call of an agent that has its own loop, if the budget has that many left. */
   readonly externalTokens?: number;
 }
 
@@ -34,7 +34,7 @@ export class ChildPayment {
     return toBudget(this.hold.amount);
   }
 
-  /** If the agent reports no cost, it follows from its record. */
+  /** If the agent reports no cost, the cost is calculated from the prices in its record. */
   async settle({ usage }: AgentResult): Promise<void> {
     const { inputTokens, outputTokens, costMicroUsd } = usage;
     const isPriced = costMicroUsd !== undefined || inputTokens === undefined || outputTokens === undefined;
@@ -42,7 +42,7 @@ export class ChildPayment {
     await this.hold.settle({ ...usage, costMicroUsd: priceOf(this.target, inputTokens + outputTokens) });
   }
 
-  /** Also for a call that was cancelled or abandoned: the agent may have worked, so its usage is unknown and not zero. */
+  /** Settles a call that failed, was cancelled or was abandoned. The agent may have worked, so its usage is unknown, not zero. */
   async settleFailure(error: unknown): Promise<void> {
     const { code } = (error ?? {}) as { code?: unknown };
     if (wasNeverSent(error) || NOT_ADMITTED.has(code)) await this.hold.release();
@@ -59,7 +59,7 @@ async function holdFor(target: DelegationTarget, context: CallContext, options: 
   return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
 }
 
-/** A limit of 0 is not sent to the agent, because it means that the price is unknown. */
+/** A limit of 0 is not sent to the agent, because 0 means that the price is unknown. */
 export function toBudget({ tokens, microUsd }: SpendingLimit = NO_LIMIT): CallBudget | undefined {
   if (!tokens && !microUsd) return undefined;
   return { ...(tokens && { tokens }), ...(microUsd && { microUsd }) };

@@ -5,13 +5,13 @@ import { type AgentResult, type ContentPart, ProviderError } from '#rollcall/pro
 export interface ChildResult {
   readonly agent: string;
   readonly outcome: AgentResult['outcome'] | 'failed' | 'cancelled' | 'not-started';
-  /** What the model can do now. A fixed text of Rollcall: it never contains a text of the agent. */
+  /** What the model can do now. A text of Rollcall, which never contains a text of the agent. */
   readonly advice?: string;
   /** Why there is no answer. It may contain a text of the agent, so it is data. */
   readonly reason?: string;
   /** The answer of the agent. It is also data. */
   readonly parts: readonly ContentPart[];
-  /** The names of its artifacts. */
+  /** The names of the agent's artifacts. */
   readonly artifacts: readonly string[];
 }
 

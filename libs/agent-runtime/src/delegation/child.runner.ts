@@ -27,7 +27,7 @@ export interface DelegatedTask {
   readonly data?: unknown;
 }
 
-/** One of the agents of a tool call. */
+/** One of the delegated tasks of a tool call. */
 export interface Child extends DelegatedTask {
   readonly index: number;
   /** Aborted when a sibling has failed. */
@@ -62,7 +62,7 @@ const BUDGET = 'The budget of this task is used up. Give your answer with what y
 const LATE = 'The agent did not finish in time. Give your answer without it, or delegate a smaller task.';
 const CANCELLED = 'The agent was cancelled, because another agent of the same call failed.';
 
-/** Runs one delegated task. It never rejects: every fault is a result. Everything that it started has then ended, or is abandoned. */
+/** Runs one delegated task. `run` never rejects: every fault is a result. When it resolves, all its work has ended or is abandoned. */
 export class ChildRunner {
   private readonly log: Pick<LoggerService, 'error'>;
 
@@ -102,7 +102,7 @@ export class ChildRunner {
         `There is no agent ${labelOf(wanted)}. Use list_agents to see all agents.`,
       );
     try {
-      checkPath(target.name, run); // the found agent can have another name than the wanted one
+      checkPath(target.name, run); // if the agent was found by capabilities, its name was not checked yet
       this.options.prepare?.(target);
       return target;
     } catch (error) {
@@ -164,7 +164,7 @@ export class ChildRunner {
     return withoutAnswer(name, 'failed', { advice: FAILED, reason: textOfError(error) });
   }
 
-  /** Errors with a code are part of the result. All others are bugs. */
+  /** Logs only errors without a code, because they are bugs. Errors with a code are part of the result. */
   private report({ runId, rootRunId, agentName }: RunContext, error: unknown): void {
     if (error instanceof ProviderError || error instanceof DomainError) return;
     this.log.error({ event: 'delegation.internal_error', runId, rootRunId, agentName, err: error });

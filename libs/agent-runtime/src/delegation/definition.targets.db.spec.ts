@@ -91,7 +91,7 @@ describe('definitions as targets of a delegation', () => {
     expect(opened.get('helper')).toHaveLength(2);
   });
 
-  it('S4.8 an agent of another provider is called, too, and each agent is shut down after its call', async () => {
+  it('S4.8 agents of other providers can be called, and each agent is shut down after its call', async () => {
     const made: FakeAgent[] = [];
     const createAgent = async ({ name, settings }: AgentConfig): Promise<FakeAgent> => {
       made.push(new FakeAgent(name, () => answers(JSON.stringify(settings))));
@@ -105,7 +105,7 @@ describe('definitions as targets of a delegation', () => {
     expect(made.map(({ isShutDown }) => isShutDown)).toEqual([true]);
   });
 
-  it('S2.4 list_agents lists the definitions of the namespace, except the own one', async () => {
+  it('S2.4 list_agents lists the definitions of the namespace, except the definition of the caller', async () => {
     await define('boss', {}, 'team-a');
     await define('helper', {}, 'team-a');
     await define('stranger');
@@ -123,7 +123,7 @@ describe('definitions as targets of a delegation', () => {
     expect(outputsOf('boss')).toEqual([expect.stringContaining('There is no agent')]);
   });
 
-  it('S2.4 finds a definition by its capabilities, also by a more general one, and skips ancestors', async () => {
+  it('S2.4 finds a definition by its capabilities or by more general ones, and skips ancestors', async () => {
     await define('boss', { capabilities: ['code.review'] });
     await define('helper', { capabilities: ['Code.Review', 'write'] });
     const wanted = (capabilities: string[]): Script =>
@@ -134,7 +134,7 @@ describe('definitions as targets of a delegation', () => {
     expect(outputsOf('boss')).toEqual([expect.stringContaining('No other agent with the capabilities write, paint')]);
   });
 
-  it('S2.3 a factory comes before a definition with the same name', async () => {
+  it('S2.3 a factory is preferred to a definition with the same name', async () => {
     await define('boss');
     await define('helper');
     const made = new FakeAgent('helper');
@@ -160,7 +160,7 @@ describe('definitions as targets of a delegation', () => {
     expect(outputsOf('boss')).toEqual([expect.stringContaining('401 for [secret]')]);
   });
 
-  it('S4.8 a definition that cannot be built is a failed call', async () => {
+  it('S4.8 a call fails if the definition cannot be built', async () => {
     await define('boss');
     await define('helper', { model: { vendor: 'scripted', model: 'no-such-script' } });
     await run('boss', once(spawn('helper')));
@@ -201,8 +201,8 @@ describe('an agent of a definition', () => {
   });
 });
 
-describe('subagents of a definition', () => {
-  it('S4.8 restricts list_agents, all tools and capabilities', async () => {
+describe('the field subagents of a definition', () => {
+  it('S4.8 restricts list_agents, delegation by name and delegation by capabilities', async () => {
     await define('boss', { subagents: ['helper', 'nobody'] });
     await define('helper', { capabilities: ['build'] });
     await define('denied', { capabilities: ['build', 'test'] });
@@ -227,7 +227,7 @@ describe('subagents of a definition', () => {
     expect(opened.has('denied')).toBe(false);
   });
 
-  it('S4.8 an empty list withholds the tools; without a list, all agents may be called', async () => {
+  it('S4.8 withholds the delegation tools if it is an empty list, and permits all agents if it is absent', async () => {
     await define('alone', { subagents: [] });
     await define('boss');
     await run('alone', () => say('Ended.'));
@@ -240,7 +240,7 @@ describe('subagents of a definition', () => {
 });
 
 describe('the target of a definition', () => {
-  it('B6 S2.4 has the wanted revision, or else the current one', async () => {
+  it('B6 S2.4 has the wanted revision, or the current revision if none is wanted', async () => {
     await define('helper', { description: 'The first helper.' });
     const content = { description: 'The second helper.', model: { vendor: 'test', model: 'helper' } };
     const key = { namespace: 'default', name: 'helper' };
@@ -265,14 +265,14 @@ describe('what an agent of a definition inherits', () => {
   it.each([
     ['union', ['clock', 'recall', 'remember']],
     ['intersection', ['clock']],
-  ])('S2.6 inheritTools of its definition: %s', async (inheritTools, expected) => {
+  ])('S2.6 depends on the mode inheritTools of its definition: %s', async (inheritTools, expected) => {
     await define('boss', { tools: ['clock', 'spawn_subagent'] });
     await define('helper', { tools: ['clock', 'recall', 'remember'], inheritTools });
     await run('boss', once(spawn('helper')));
     expect(toolsOf('helper').toSorted()).toEqual(expected);
   });
 
-  it('S4.7 the model inherit is that of the parent; without a parent, the default preset', async () => {
+  it('S4.7 the model inherit is the model of the parent, or the default preset if there is no parent', async () => {
     await define('boss');
     await define('middle', { model: 'inherit' });
     await define('helper', { model: 'inherit' });

@@ -16,8 +16,8 @@ import {
 type WantedCapabilities = Exclude<WantedAgent, { name: string }>;
 
 /**
- * The definitions in the namespace of the run. Each call gets a new agent, which is shut down after the call. Of several definitions
- * with the wanted capabilities, the first by name is used.
+ * The definitions in the namespace of the run. Each call gets a new agent, which is shut down after the call. If several definitions
+ * have the wanted capabilities, the first by name is used.
  */
 @Injectable()
 export class DefinitionTargets implements DelegationTargets {

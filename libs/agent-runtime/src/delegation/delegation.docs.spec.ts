@@ -38,7 +38,7 @@ describe('docs/runtime/delegation.md', () => {
     expect(model.calls[1]?.request.messages.at(-1)).toMatchObject({ content: [{ output: shown }] });
   });
 
-  it('S2.4 S4.8 describes exactly the tools that there are', () => {
+  it('S2.4 S4.8 describes exactly the delegation tools that exist', () => {
     const listed = [...PAGE.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
     expect(listed).toEqual([...DELEGATION_TOOLS]);
   });

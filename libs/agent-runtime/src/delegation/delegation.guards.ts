@@ -5,7 +5,7 @@ import type { TreeCounter } from './tree.counter.js';
 
 const ALONE = 'Do the task yourself, or give your answer with what you know.';
 
-/** Returns the limit at which a run cannot delegate at all; undefined if it can. A run at a limit does not get the tools. */
+/** Returns the reason why a run cannot delegate at all, or undefined if it can. A run at a limit does not get the delegation tools. */
 export function reachedLimit(run: RunContext, counter: TreeCounter, now: number): DelegationRefusedError | undefined {
   const { depth, deadline, limits } = run;
   if (depth >= limits.maxDepth)

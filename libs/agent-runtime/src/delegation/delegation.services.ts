@@ -5,8 +5,8 @@ import type { RunRecorder } from './run.recorder.js';
 import type { TreeCounter } from './tree.counter.js';
 
 /**
- * Which tools a delegated agent has (S2.6). `union`: its own, then those of its parent. `intersection`: its own that its parent
- * has, too. `off`: its own.
+ * Which tools a delegated agent has (S2.6). `union`: its own tools, then the tools of its parent. `intersection`: only those of its own
+ * tools that its parent also has. `off`: only its own tools.
  */
 export const INHERITANCE_MODES = ['union', 'intersection', 'off'] as const;
 export type InheritanceMode = (typeof INHERITANCE_MODES)[number];
@@ -22,7 +22,7 @@ export interface DelegationServices {
   readonly inheritance?: InheritanceMode;
   /** The longest time of a delegated run. The default is ten minutes. */
   readonly childTimeoutMs?: number;
-  /** The limit of the output of one call. It must be below that of the tool executor, which would cut off the end of the label. */
+  /** The limit of the output of one call. It must be below the limit of the tool executor, which could cut off the label. */
   readonly maxOutputChars?: number;
   readonly now?: () => number;
   readonly log?: Pick<LoggerService, 'error'>;

@@ -4,9 +4,9 @@ import type { RunContext } from '../loop/run.context.js';
 
 /** The agent that a model asks for: one by name, or the best one with all these capabilities. */
 export type WantedAgent =
-  /** `revision` of its definition; the current one by default. Agents without a definition ignore it. */
+  /** `revision` selects a revision of the definition; the default is the current one. Agents without a definition ignore it. */
   | { readonly name: string; readonly revision?: number }
-  /** `prefer` is the name of a strategy of the ranking. Only the agents in `among` are considered, if it is present. */
+  /** `prefer` is the name of a strategy of the ranking. If `among` is present, only these agents are considered. */
   | {
       readonly capabilities: readonly string[];
       readonly prefer?: string;
@@ -41,7 +41,7 @@ export interface DelegationTarget {
   readonly agent: Agent;
   /** The definition that the agent is built from; absent for other agents. */
   readonly definition?: { readonly name: string; readonly revision: number };
-  /** The agent in the registry that is charged for the call, too; absent if the agent is not registered. */
+  /** The agent in the registry that is also charged for the call; absent if the agent is not registered. */
   readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
   /** Called with the result of the call, before `close`. */
   ended?(result: DelegationResult): Promise<void>;
@@ -51,11 +51,11 @@ export interface DelegationTarget {
 
 /** The agents that a run can delegate to. */
 export interface DelegationTargets {
-  /** The agents that can receive work now: of those in `among`, if it is present. */
+  /** The agents that can receive work now. If `among` is present, only agents with these names are listed. */
   list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]>;
   /**
-   * Returns undefined if it knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if it knows the agent, but the agent cannot
-   * receive work. A search by capabilities skips the ancestors of the run.
+   * Returns undefined if this source knows no such agent. Throws DELEGATION_TARGET_UNKNOWN if no suitable agent can receive work now.
+   * A search by capabilities skips the ancestors of the run.
    */
   open(wanted: WantedAgent, context: RunContext, parent?: DelegatingParent): Promise<DelegationTarget | undefined>;
 }
@@ -65,7 +65,7 @@ export function isOnPath(name: string, { agentName, ancestry }: RunContext): boo
   return name === agentName || ancestry.includes(name);
 }
 
-/** Several sources of targets as one. If two have an agent with the same name, the first one wins. */
+/** Several sources of targets as one. If two sources have an agent with the same name, the agent of the first source is used. */
 export class CombinedTargets implements DelegationTargets {
   constructor(private readonly sources: readonly DelegationTargets[]) {}
 

@@ -30,7 +30,7 @@ const DEFAULT_OUTPUT_CHARS = 40_000;
 const COUNTER = new ProcessTreeCounter();
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
-/** The toolbox for delegation. An agent without subagents and a run that has reached a limit of its tree do not get its tools. */
+/** The toolbox for delegation. It is empty for an agent with an empty list of subagents, and for a run at a limit of its tree. */
 export function delegationToolBox(
   registry: AgentFactories,
   agent: DelegatingAgent,

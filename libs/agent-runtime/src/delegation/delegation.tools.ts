@@ -17,7 +17,7 @@ export const DELEGATION_TOOLS: ReadonlySet<string> = new Set([
   'spawn_subagent',
 ]);
 
-/** The deadline of the delegated run ends the call. */
+/** The tools need no time limit, because the deadline of the delegated run ends the call. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 const MAX_TASKS = 100;
 const MAX_LISTED = 100;

@@ -28,7 +28,7 @@ export interface DelegationLimits {
   readonly maxDelegatedRuns?: number;
 }
 
-/** The rest of the limit of a tool is for the labels and the notices around the answers of agents. */
+/** The share of the output limit of a tool that answers of agents may use. The rest is for the labels and notices around them. */
 const OUTPUT_SHARE = 0.8;
 
 /** Delegation in this installation: to the registered factories, definitions and agents of the live registry, paid from the ledger. */

@@ -15,8 +15,9 @@ export interface DelegatorOptions extends ChildRunnerOptions {
 export type SpawnMode = 'failFast' | 'collect';
 
 /**
- * Delegates tasks of a run to other agents. All limits come from the context of the run: cycles, depth, width, and the runs, the
- * deadline and the budget of the tree. A call that would exceed one is refused with DELEGATION_REFUSED before anything starts.
+ * Delegates tasks of a run to other agents. All limits come from the context of the run: the depth and width of delegation, and the
+ * number of runs and the deadline of the tree. A call that would exceed a limit is refused with DELEGATION_REFUSED before anything
+ * starts.
  */
 export class Delegator {
   private readonly slots = new RunSlots();

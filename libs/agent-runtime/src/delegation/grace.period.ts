@@ -1,4 +1,4 @@
-/** Waits for an agent: without a limit until the signal is aborted, and then for `graceMs`. */
+/** Waits for an agent: without a time limit before the signal is aborted, and for at most `graceMs` afterwards. */
 export class GracePeriod {
   private readonly over = Promise.withResolvers<undefined>();
   private timer?: NodeJS.Timeout;

@@ -4,7 +4,7 @@ import { DefinitionTargets } from './definition.targets.js';
 import { CombinedTargets } from './delegation.targets.js';
 import { RegistryTargets } from './registry.targets.js';
 
-/** The agents in the namespace of a run: the winner of an auction if the run wants one, then definitions, then the live registry. */
+/** The agents in the namespace of a run: the winner of an auction if the run asks for it, then definitions, then the live registry. */
 @Injectable()
 export class NamespaceTargets extends CombinedTargets {
   constructor(contracts: ContractTargets, definitions: DefinitionTargets, registry: RegistryTargets) {

@@ -17,8 +17,8 @@ const GRACE_MS = 400;
 
 /**
  * The agent of a target, with calls that are paid. An agent of this process pays each model call itself. Any other agent is paid with
- * one hold for each call: it is settled with the usage that the agent reports, or as unknown, before the result is delivered. So a
- * result that was recorded is paid, and a repeated call is a new payment.
+ * one hold for each call. The hold is settled with the usage that the agent reports, or as unknown, before the result is delivered. So
+ * a result that was recorded is paid, and a repeated call is a new payment.
  */
 export function paidAgent(target: DelegationTarget, options: PaymentOptions | undefined): Agent {
   return !options || target.agent.agentType === 'in-process' ? target.agent : new PaidAgent(target, options);
@@ -57,7 +57,7 @@ class PaidAgent extends WrappedAgent {
     }
   }
 
-  /** Ends within the grace time after an abort, also if the agent ignores the signal. */
+  /** Ends within the grace time after an abort, even if the agent ignores the signal. */
   private async *events(message: AgentMessage, options: HandleOptions): AsyncGenerator<AgentEvent> {
     const grace = new GracePeriod(options.signal ?? new AbortController().signal, GRACE_MS);
     const events = this.agent.handle(message, options)[Symbol.asyncIterator]();

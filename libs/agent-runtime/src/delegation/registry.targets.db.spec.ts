@@ -123,15 +123,15 @@ describe('delegation to agents of the live registry', () => {
 
   it('S2.5 an agent with a capability is chosen by the ranking, and an ancestor is skipped', async () => {
     await join('cheap', { costModel: { usdPerTask: 0, usdPer1kTokens: null } });
-    await join('dear', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
+    await join('expensive', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
     const chosen = async (run: object): Promise<string> =>
       (await delegate({ capabilities: ['build'], prefer: 'cheapest' }, ANSWER, run)).output;
     expect(await chosen({})).toContain('agent="cheap"');
-    expect(await chosen({ ancestry: ['cheap'], depth: 1 })).toContain('agent="dear"');
-    expect(await chosen({ ancestry: ['cheap'], depth: 1, agentName: 'dear' })).toContain('No other agent');
+    expect(await chosen({ ancestry: ['cheap'], depth: 1 })).toContain('agent="expensive"');
+    expect(await chosen({ ancestry: ['cheap'], depth: 1, agentName: 'expensive' })).toContain('No other agent');
   });
 
-  it('S2.4 an agent whose definition restricts its subagents gets only those', async () => {
+  it('S2.4 if a definition restricts the subagents, only these are listed and found by capability', async () => {
     const names = Array.from({ length: 101 }, (_, at) => `cheap-${at}`);
     const costModel = { usdPerTask: 0, usdPer1kTokens: null };
     await Promise.all(
@@ -150,7 +150,7 @@ describe('delegation to agents of the live registry', () => {
     await expect(none).rejects.toMatchObject({ code: 'DELEGATION_TARGET_UNKNOWN' });
   });
 
-  it('S3.8 B2 failures open the circuit, even if the card cannot be read; a call that was never sent costs nothing', async () => {
+  it('S3.8 B2 repeated failures to read the card open the circuit, and a call that was never sent costs nothing', async () => {
     await join('remote', { endpoint: `http://127.0.0.1:${await freePort()}`, agentCard: { name: 'remote' } });
     for (let failure = 0; failure < 5; failure += 1) {
       await spending.openRun({
@@ -170,7 +170,7 @@ describe('delegation to agents of the live registry', () => {
     expect((await spending.usageOf('default', 'r0')).subtree.tokens).toBe(0);
   });
 
-  it('B2 refuses when the budget of the tree is used up, and does not call the agent', async () => {
+  it('B2 refuses a delegation when the budget of the tree is used up, and does not call the agent', async () => {
     await join('builder');
     const hold = await spending.hold({
       namespace: 'default',
@@ -185,7 +185,7 @@ describe('delegation to agents of the live registry', () => {
     await hold.release();
   });
 
-  it('S2.4 keeps the connection of an agent until it registers again or moves, and then closes it', async () => {
+  it('S2.4 keeps a connection until its agent registers again or changes its address, and then closes it', async () => {
     await join('builder');
     const record = (): NonNullable<ReturnType<typeof here.directory.find>>['record'] =>
       here.directory.find('builder')!.record;

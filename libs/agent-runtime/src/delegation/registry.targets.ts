@@ -48,7 +48,7 @@ export class RegistryTargets implements DelegationTargets {
     return 'name' in wanted ? this.byName(wanted.name, run) : this.byCapabilities(wanted, run);
   }
 
-  /** The agent of a record that has an address. */
+  /** Opens the agent of a record. Throws DELEGATION_TARGET_UNKNOWN if the record has no address. */
   connect(record: AgentRecord): DelegationTarget {
     const { agentId, costModel } = record;
     const connection = this.connector.connect(record);
@@ -81,7 +81,7 @@ export class RegistryTargets implements DelegationTargets {
     const isAllowed = ({ agentId }: AgentRecord): boolean => !isOnPath(agentId, run) && (!among || among.has(agentId));
     const record = [...ranked, ...others].find(isAllowed);
     if (record) return this.connect(record);
-    const later = retryAfterMs === null ? '' : ` One may be available in ${Math.ceil(retryAfterMs / 1_000)} s.`;
+    const later = retryAfterMs === null ? '' : ` An agent may be available in ${Math.ceil(retryAfterMs / 1_000)} s.`;
     throw new DelegationTargetUnknownError(
       `No other agent with the capabilities ${capabilities.join(', ')} can receive work now.${later} Use list_agents, or do the task yourself.`,
     );

@@ -3,7 +3,7 @@ import { DelegationRefusedError } from './delegation.errors.js';
 
 interface Slots {
   active: number;
-  /** Ends with the last of the delegations that run one after the other. */
+  /** Resolves when the last of the sequential delegations has ended. */
   tail: Promise<unknown>;
   waiting: number;
 }
@@ -28,7 +28,7 @@ export class RunSlots {
     }
   }
 
-  /** Executes the work when all earlier work of the run that was given to this method has ended. */
+  /** Executes the work after all work that this method has received earlier for the run. */
   async inOrder<Value>(run: RunContext, work: () => Promise<Value>): Promise<Value> {
     const slots = this.slotsOf(run);
     slots.waiting += 1;

@@ -23,20 +23,20 @@ function toolsWith(mode: InheritanceMode, toolboxes: ToolBox[] = [parent]): Tool
 }
 
 describe('S2.6 inheritance of toolboxes', () => {
-  it('union: the own tools come first and win; a tool that the parent may not use is not inherited', () => {
+  it('union: the tools of the child come first and win; a tool that the parent may not use is not inherited', () => {
     const set = toolsWith('union');
     expect(set.names).toEqual(['read', 'own', 'write']);
     expect(set.find('read')?.tool.description).toBe('child');
     expect(set.find('write')?.tool.needsApproval).toBe(true);
   });
 
-  it('intersection: the own tools that the parent has, too, with the approval of either', () => {
+  it('intersection: the tools of the child that the parent also has; they need an approval if either tool needs it', () => {
     const set = toolsWith('intersection');
     expect(set.names).toEqual(['read']);
     expect(set.find('read')?.tool).toMatchObject({ description: 'child', needsApproval: true });
   });
 
-  it('off: only the own tools', () => {
+  it('off: only the tools of the child', () => {
     expect(toolsWith('off').names).toEqual(['read', 'own']);
   });
 
@@ -55,13 +55,13 @@ describe('S2.6 inheritance of toolboxes', () => {
     ['off', 'intersection', 'intersection'],
     ['intersection', 'off', 'intersection'],
   ] as const)(
-    'of the mode %s of the parent and %s of the agent, the stricter one is used: %s',
+    'if the mode of the parent is %s and that of the agent is %s, the stricter mode is used: %s',
     (parents, own, used) => {
       expect(stricterMode(parents, own)).toBe(used);
     },
   );
 
-  it('returns the same tools as long as its sources do', () => {
+  it('returns the same tools as long as the combined toolboxes return the same tools', () => {
     const inherited = {
       mode: 'union',
       toolboxes: [parent],
@@ -111,11 +111,11 @@ describe('S2.6 a ReactAgent that another one delegates to', () => {
     expect(names.slice(4)).toEqual(['list_agents', 'delegate_to_agent', 'spawn_agents', 'spawn_subagent']);
   });
 
-  it('has only its own tools if it does not want those of its parent', async () => {
+  it('has only its own tools if its option inheritTools is off', async () => {
     expect(await toolsOfBob({}, {}, { inheritTools: 'off', subagents: [] })).toEqual(['read', 'own']);
   });
 
-  it('S4.6 does not get the delegation tools at the limit of the depth', async () => {
+  it('S4.6 does not get the delegation tools at the depth limit', async () => {
     expect(await toolsOfBob({ inheritance: 'off' }, { options: { maxDelegationDepth: 1 } })).toEqual(['read', 'own']);
   });
 });

@@ -70,7 +70,7 @@ function withApprovalOf(tool: Tool, { needsApproval }: Tool): Tool {
 
 type Lists = readonly (readonly Tool[])[];
 
-/** A toolbox that follows from others. It returns the same array as long as they do, because `ToolSet` caches by it. */
+/** A toolbox that is derived from others. It returns the same array as long as they do, because `ToolSet` uses it as a cache key. */
 function derived(name: string, sources: readonly ToolBox[], combine: (lists: Lists) => readonly Tool[]): ToolBox {
   let last: { lists: Lists; tools: readonly Tool[] } | undefined;
   const tools = (context: RunContext): readonly Tool[] => {

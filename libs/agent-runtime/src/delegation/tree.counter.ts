@@ -3,7 +3,7 @@ import type { RunContext } from '../loop/run.context.js';
 /** Identifies a tree of runs. */
 export type TreeId = Pick<RunContext, 'namespace' | 'rootRunId'>;
 
-/** Counts the delegated runs of each tree, also of siblings that delegate at the same time. */
+/** Counts the delegated runs of each tree, including the runs of siblings that delegate at the same time. */
 export interface TreeCounter {
   /** How many runs the tree has started, as far as this process knows. */
   count(tree: TreeId): number;
@@ -38,7 +38,7 @@ export class ProcessTreeCounter implements TreeCounter {
 
   private store(tree: TreeId, total: number): void {
     const key = keyOf(tree);
-    this.runs.delete(key); // the last position in the map is that of the most recent tree
+    this.runs.delete(key); // the tree moves to the end of the map, which is ordered by last use
     if (total > 0) this.runs.set(key, total);
     if (this.runs.size <= this.maxTrees) return;
     const [oldest] = this.runs.keys();

@@ -11,7 +11,7 @@ export class DefinitionExplorer {
   constructor(private readonly discovery: DiscoveryService) {}
 
   explore(): CodeDefinition[] {
-    // A provider with several injection tokens has one class.
+    // The same class can be provided with several injection tokens.
     const classes = new Set(this.discovery.getProviders().map(classOf));
     return [...classes].flatMap((one) => (one && definitionOf(one)) ?? []);
   }
@@ -22,7 +22,7 @@ function classOf({ instance, metatype }: ProviderWrapper): object | undefined {
   return constructor === Object ? (metatype ?? undefined) : constructor;
 }
 
-/** A subclass does not inherit the definition, because the name would be registered twice. */
+/** A subclass does not inherit the definition, because otherwise the name would be registered twice. */
 function definitionOf(target: object): CodeDefinition | undefined {
   return Reflect.getOwnMetadata(AGENT_DEFINITION, target) as CodeDefinition | undefined;
 }

@@ -1,6 +1,6 @@
 import type { DefinitionContent, DefinitionSource } from '../definitions/definition.js';
 
-/** The sources that a start reads. */
+/** The sources that are read at the start of the application. */
 export type DeploymentSource = Exclude<DefinitionSource, 'rest'>;
 
 /** A definition in code. Fields without a default are required. */

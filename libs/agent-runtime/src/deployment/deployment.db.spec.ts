@@ -11,7 +11,7 @@ let database: TestDatabase;
 let folder: string;
 const started: TestRuntime[] = [];
 const warnings: string[] = [];
-/** The summary of the last start. */
+/** The number of files with warnings, rejected files and skipped files that the last start logged. */
 let loadedFiles: object = {};
 beforeAll(async () => {
   database = await testDatabase();
@@ -85,7 +85,7 @@ describe('definitions of the deployment', () => {
     expect(warnings.join('\n')).toContain('reviewer.md:4: These tools do not exist');
   });
 
-  it('S0.7 a start writes a revision only when the content differs, and removes what disappeared', async () => {
+  it('S0.7 a start writes a revision only when the content differs, and removes definitions that are no longer configured', async () => {
     await start(configured({ a: CONTENT, b: CONTENT }));
     const same = await start(configured({ b: { instructions: 'Review.', description: 'Reviews code.' }, a: CONTENT }));
     expect(await listed(same)).toEqual(['a 1 config', 'b 1 config']);
@@ -105,7 +105,7 @@ describe('definitions of the deployment', () => {
     expect(await listed(await start(configured({ a: CONTENT, b: CONTENT })))).toEqual(['a 3 config', 'b 2 config']);
   });
 
-  it('S0.7 replicas that start together write one revision, and a name that REST registers at that moment has one owner', async () => {
+  it('S0.7 replicas that start together write one revision, and a name that REST registers at the same moment has one owner', async () => {
     const other = await database.connectAgain();
     const agents = Object.fromEntries(['a', 'b', 'c', 'd'].map((name) => [name, CONTENT]));
     const replicas = await Promise.all(
@@ -121,7 +121,7 @@ describe('definitions of the deployment', () => {
       expect(await listed(one)).toEqual(['a 1 config', 'b 1 config', 'c 1 config', `d 1 ${owner}`]);
   });
 
-  it('S0.7 versions that start at the same time leave the definitions of one of them', async () => {
+  it('S0.7 if two versions of the deployment start at the same time, the definitions of only one version remain', async () => {
     const version = (iterations: number): object =>
       Object.fromEntries(['a', 'b', 'c'].map((name) => [name, { ...CONTENT, maxIterations: iterations }]));
     const replicas = await Promise.all([1, 2, 1, 2].map(async (number) => await runtime(configured(version(number)))));
@@ -131,7 +131,7 @@ describe('definitions of the deployment', () => {
     expect(new Set(all.map(({ content }) => content.maxIterations)).size).toBe(1);
   });
 
-  it('S0.7 a name of REST stays with a warning, and a missing namespace is a warning', async () => {
+  it('S0.7 a definition of REST keeps its name, and a start warns about taken names and missing namespaces', async () => {
     const first = await start();
     await first.definitions.register({
       namespace: 'default',
@@ -152,7 +152,7 @@ describe('definitions of the deployment', () => {
     expect(await listed(here, 'team-a')).toEqual([]);
   });
 
-  it('S0.7 a wrong definition of code or configuration stops the start, with all problems and their keys', async () => {
+  it('S0.7 a wrong definition of code or configuration stops the start, and the error names all problems with their keys', async () => {
     const wrong = await runtime({
       ...configured({ reviewer: { ...CONTENT, tools: ['clok'] }, 'My Agent': CONTENT, empty: null, 'A/b': CONTENT }),
       definitions: [
@@ -162,7 +162,7 @@ describe('definitions of the deployment', () => {
     });
     const error: unknown = await wrong.sources.onApplicationBootstrap().catch((reason: unknown) => reason);
     expect((error as { problems: string[] }).problems).toEqual([
-      expect.stringMatching(/^the definition "twice" in code: the name is used/),
+      expect.stringMatching(/^the definition "twice" in code: the name is already used/),
       'agents.reviewer: tools: there is no tool "clok" (did you mean clock?)',
       expect.stringMatching(/^agents\.My Agent: The name of a definition .* my-agent/),
       expect.stringMatching(/^agents\.empty: /),
@@ -171,7 +171,7 @@ describe('definitions of the deployment', () => {
     expect(await listed(wrong)).toEqual([]);
   });
 
-  it('S0.8 a single agent is the default agent, with the name default unless it has one', async () => {
+  it('S0.8 the agent of the setting agent is the default agent, and has the name default if it sets no name', async () => {
     const here = await start({ configured: { agent: CONTENT } });
     expect(here.definitions.defaultName('default')).toBe('default');
     expect(await listed(here)).toEqual(['default 1 config']);
@@ -180,7 +180,7 @@ describe('definitions of the deployment', () => {
     expect(named.definitions.defaultName('team-a')).toBe('default');
     expect(await listed(named)).toEqual(['helper 1 config', 'other 1 config']);
     const twice = await runtime({ configured: { agent: { name: 'a', ...CONTENT }, agents: { a: CONTENT } } });
-    await expect(twice.sources.onApplicationBootstrap()).rejects.toThrow('agent: the name is used by agents.a, too');
+    await expect(twice.sources.onApplicationBootstrap()).rejects.toThrow('agent: the name is already used by agents.a');
   });
 
   it('S0.9 two applications in one process share no definitions', async () => {
@@ -215,7 +215,7 @@ describe('definitions of files', () => {
     expect(await listed(await start({ files: { folder, strict: true } }))).toEqual([]);
   });
 
-  it('S4.2 watched files are registered when they change, and names of the configuration stay', async () => {
+  it('S4.2 watched files are registered when they change, and do not replace definitions of the configuration', async () => {
     await write('reviewer.md', FILE('one'));
     const here = await start({ files: { folder, watch: true }, ...configured({ fixed: CONTENT }) });
     await write('three.md', FILE('three'));

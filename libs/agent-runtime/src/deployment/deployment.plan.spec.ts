@@ -46,7 +46,7 @@ describe('the plan of a deployment', () => {
     expect(plan).toMatchObject({ added: [], replaced: [], removed: [], taken: [{ by: 'rest' }] });
   });
 
-  it('S0.7 a name in several sources belongs to the configuration before code before files', () => {
+  it('S0.7 a name in several sources belongs to the configuration, or else to the code, or else to a file', () => {
     const plan = planOf(
       [wanted('a', 'config'), wanted('a', 'file'), wanted('a', 'code'), wanted('b', 'file')],
       current(),

@@ -9,7 +9,7 @@ export interface ManagedSource {
   readonly removes: boolean;
 }
 
-/** A name that a definition of another source has, or a live agent that was not built from it. */
+/** A wanted name that belongs to a definition of another source, or to a live agent that was not built from a definition of this name. */
 export interface TakenName {
   readonly wanted: DeployedDefinition;
   readonly by: DefinitionSource | 'agent';
@@ -28,11 +28,11 @@ export interface DeploymentPlan {
   readonly unchanged: readonly DeployedDefinition[];
   readonly taken: readonly TakenName[];
   readonly removed: readonly RegisteredDefinition[];
-  /** Definitions that their source does not contain, but may not remove. */
+  /** Registered definitions that their source does not contain any more, but may not remove. */
   readonly kept: readonly RegisteredDefinition[];
 }
 
-/** If several sources contain a name, the first of these has it: the operator decides last. */
+/** If several sources contain a name, it belongs to the first of these, so the operator can override the code and the files. */
 const PRECEDENCE: readonly DefinitionSource[] = ['config', 'code', 'file'];
 
 /**

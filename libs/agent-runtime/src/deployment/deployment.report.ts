@@ -55,8 +55,8 @@ export class DeploymentReport {
 
 function holderOf(by: TakenName['by']): string {
   return by === 'agent'
-    ? 'a live agent that was not built from it has the name. Shut it down'
-    : `the name belongs to a definition of source ${by}. Remove that one`;
+    ? 'a live agent that was not built from this definition has the name. Shut the agent down'
+    : `the name belongs to a definition of source ${by}. Remove that definition`;
 }
 
 function idOf({ namespace, name }: Key): string {

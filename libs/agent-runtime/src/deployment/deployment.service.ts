@@ -15,8 +15,8 @@ export interface DeploymentResult extends DeploymentPlan {
 }
 
 /**
- * Writes many definitions at once: those of the deployment, or of an import. If nothing differs, nothing is written or locked. All changes
- * are one transaction, and the transactions wait for one another, so that replicas that start together write each revision once.
+ * Writes many definitions at once, for the deployment or for an import. If nothing differs, nothing is written or locked. All changes
+ * are made in one transaction. Such transactions wait for one another, so replicas that start together write each revision once.
  */
 @Injectable()
 export class DeploymentService {
@@ -30,7 +30,7 @@ export class DeploymentService {
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
-    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // these are never removed
+    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // definitions of REST are never removed
     const registered = await this.store.registered(wanted, sources);
     return planOf(wanted, { registered, spawned: await this.names.spawned(wanted) }, managed);
   }

@@ -14,7 +14,7 @@ const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'
 export class DeploymentStore {
   constructor(private readonly db: Database) {}
 
-  /** The registered definitions with these names, and all of these sources. */
+  /** The registered definitions with these names, and all registered definitions of these sources. */
   async registered(keys: readonly Key[], sources: readonly DefinitionSource[]): Promise<RegisteredDefinition[]> {
     const named = this.db.query<RegisteredRow>(
       `SELECT ${COLUMNS} FROM unnest($1::text[], $2::text[]) AS k(namespace, name)
@@ -31,7 +31,7 @@ export class DeploymentStore {
     return [...new Map(rows.map((row) => [`${row.namespace}/${row.name}`, row])).values()];
   }
 
-  /** Adds a revision to each of the definitions, and the definition itself if it does not exist. Returns the new numbers in the same order. */
+  /** Adds a revision to each definition, and creates definitions that do not exist. Returns the new revision numbers in the same order. */
   async write(definitions: readonly DeployedDefinition[], by: string): Promise<number[]> {
     const numbers: number[] = [];
     for (let start = 0; start < definitions.length; start += ROWS_PER_STATEMENT)

@@ -54,7 +54,7 @@ async function ask({ host }: TestRuntime, name: string): Promise<string> {
 const spawn = (subagent: string): Step => callTool('spawn_subagent', { subagent, prompt: 'Do it.' });
 
 describe('examples/agents', () => {
-  it('S4.9 S4.1 code first: an agent of code delegates to an agent with a tool of its class', async () => {
+  it('S4.9 S4.1 code first: an agent that is defined in code delegates to an agent with a tool of its own class', async () => {
     const here = await started(
       {
         'You plan trips.': [spawn('weather-reporter'), say('Take no umbrella to Rome.')],

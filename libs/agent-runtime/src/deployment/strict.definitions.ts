@@ -16,7 +16,7 @@ import {
 
 /** A definition that is not checked yet. */
 interface Candidate {
-  /** Where it is, for error messages. */
+  /** Where the definition is, for error messages. */
   readonly place: string;
   readonly source: DeploymentSource;
   readonly namespace: string;
@@ -33,7 +33,7 @@ export class StrictDefinitions {
     private readonly validator: DefinitionValidator,
   ) {}
 
-  /** Throws with all problems of all definitions. */
+  /** Throws one error that contains the problems of all definitions. */
   read(): DeployedDefinition[] {
     const { definitions = [], configured } = this.options;
     const code = codeCandidates([...definitions, ...this.explorer.explore()]);
@@ -47,7 +47,7 @@ export class StrictDefinitions {
   private check(one: Candidate, earlier: readonly Candidate[]): DeployedDefinition | { problems: string[] } {
     const { place, source, namespace, name, content } = one;
     const same = earlier.find((other) => isSame(one, other));
-    const found = same ? [`the name is used by ${same.place}, too`] : problemsOf(one);
+    const found = same ? [`the name is already used by ${same.place}`] : problemsOf(one);
     if (found.length > 0) return { problems: found.map((problem) => `${place}: ${problem}`) };
     try {
       const valid = this.validator.strict(content, namespace);

@@ -37,7 +37,7 @@ describe('a tool that needs an approval', () => {
   const decided = async (loop: TestLoop, { state }: Reported, ...steps: Step[]): Promise<Reported> =>
     await loop.read({ state: steps.reduce(applyStep, state) });
 
-  it('S2.2 is executed with the approved input only, also if the model repeats the call with the same id', async () => {
+  it('S2.2 is executed with the approved input only, even if the model repeats the call with the same id', async () => {
     const loop = loopOf(callTool('pay', SMALL, 'p'), callTool('pay', LARGE, 'p'), callTool('pay', SMALL, 'p'));
     const first = await loop.read();
     expect([first.outcome.type, paid]).toEqual(['waiting', []]);
@@ -48,7 +48,7 @@ describe('a tool that needs an approval', () => {
     expect([third.outcome.type, paid]).toEqual(['waiting', [SMALL]]);
   });
 
-  it('S2.2 needs one approval for each call of a reply, also if the calls have the same id', async () => {
+  it('S2.2 needs one approval for each call of a reply, even if the calls have the same id', async () => {
     const loop = loopOf(callTools(['pay', SMALL, 'p'], ['pay', LARGE, 'p'], ['pay', SMALL, 'p']), say('done'));
     const waiting = await loop.read();
     const after = await decided(loop, waiting, approval('p', SMALL), approval('p', LARGE));
@@ -74,7 +74,7 @@ describe('a tool that needs an approval', () => {
     expect(paid).toEqual([]);
   });
 
-  it('S2.2 is not executed with an input that is malformed, invalid or has other members', async () => {
+  it('S2.2 is not executed with an input that is malformed, is invalid or has unknown fields', async () => {
     const malformed: ScriptStep = {
       content: [{ type: 'tool-call', id: 'm', name: 'pay', input: SMALL, malformed: '{"amount":' }],
       finish: 'tool-calls',
@@ -103,7 +103,7 @@ describe('inherited tools', () => {
   beforeEach(async () => void (world = await HostileWorld.start()));
   afterEach(async () => await world.close());
 
-  /** Ada gives the orders to a child, which gives them to a grandchild. All obey. */
+  /** Ada passes the orders to a child, which passes them to a grandchild. All three obey the orders. */
   async function chain(
     mode: InheritanceMode,
     options: ReactOptions = {},
@@ -125,14 +125,14 @@ describe('inherited tools', () => {
     ['intersection', ['read']],
     ['off', ['read']],
   ] as const)(
-    'S2.6 %s: no descendant gets a tool that its ancestor may not use, or pays without an approval',
+    'S2.6 %s: no descendant gets a tool that its ancestor may not use, and none pays without an approval',
     async (mode, executed) => {
       await chain(mode);
       expect(world.executedTools).toEqual(executed);
     },
   );
 
-  it('S2.6 intersection: a tool of the child keeps the approval and the filter of the parent', async () => {
+  it('S2.6 intersection: the approvals and the filter of the parent also apply to the tools of the child', async () => {
     const own = toolBox('own', [
       { ...pay, needsApproval: false },
       defineTool({ name: 'delete_all', description: 'Deletes.', execute: () => void paid.push('deleted') }),

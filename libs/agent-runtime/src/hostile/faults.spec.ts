@@ -41,14 +41,14 @@ function malformed(text: string): Step {
   };
 }
 
-/** The lines "Bad input and faults" of the issue, for a whole agent. The specs of loop and tools test the details. */
+/** Bad input and faults, tested with a whole agent. The specs of the loop and of the tools test the details. */
 describe('a model', () => {
   it.each([
     ['always calls tools', callTool('read', {})],
     ['always sends malformed arguments', malformed('{')],
     ['always sends 10 MB of arguments', callTool('read', { x: 'x'.repeat(10 << 20) })],
     ['always calls unknown tools', callTool('nope', {})],
-  ])('S2.1 that %s stops at its iterations', async (_name, step) => {
+  ])('S2.1 that %s stops at the iteration limit', async (_name, step) => {
     expect(await run([step])).toMatchObject({ outcome: 'stopped', reason: 'iterations' });
   });
 
@@ -56,7 +56,7 @@ describe('a model', () => {
     expect(await run([say('')])).toMatchObject({ outcome: 'stopped', reason: 'empty-answer' });
   });
 
-  it('S2.1 that mixes text and calls: the calls are executed, and the run is completed', async () => {
+  it('S2.1 that mixes text and calls gets its calls executed, and the run is completed', async () => {
     const { content, finish } = callTools(['read', {}], ['nope', {}]);
     const mixed: Step = { content: [{ type: 'text', text: 'First I read.' }, ...content], finish };
     const result = await run([mixed, say('done')]);
@@ -67,11 +67,11 @@ describe('a model', () => {
     expect([world.executedTools, failed]).toEqual([['read'], ['nope']]);
   });
 
-  it('S2.1 whose stream breaks: the run fails with a code, and its partial answer is not repeated', async () => {
+  it('S2.1 whose stream breaks makes the run fail with the code MODEL_STREAM_BROKEN', async () => {
     await expect(run([breakAfter('The ans')])).rejects.toMatchObject({ code: 'MODEL_STREAM_BROKEN' });
   });
 
-  it('S2.1 that hangs ends when the caller cancels', async () => {
+  it('S2.1 that hangs is aborted when the caller cancels', async () => {
     const caller = new AbortController();
     const agent = world.agent('ada', new ScriptedModel(() => hangAfter('The ans')));
     const events = agent.handle({ parts: [{ type: 'text', text: 'hi' }] }, { signal: caller.signal });
@@ -104,7 +104,7 @@ describe('a tool', () => {
     ],
     ['returns 100 MB of text', () => 'x'.repeat(100 << 20), false],
     ['returns 100 MB of JSON', () => Array.from({ length: 100 }, () => 'x'.repeat(1 << 20)), true],
-  ])('S2.2 that %s: the model gets a short text, and the run is completed', async (_name, onRead, fails) => {
+  ])('S2.2 that %s gives the model a short text, and the run is completed', async (_name, onRead, fails) => {
     world.onRead = onRead;
     expect(await run([callTool('read', {}), say('done')])).toMatchObject({ outcome: 'completed' });
     const [{ output, failed = false } = { output: '' }] = outputs();

@@ -122,7 +122,7 @@ const CARRIERS: readonly Carrier[] = [
   { name: 'data of the caller', label: 'data', data: (text) => ({ text }) },
 ];
 
-/** A helper that obeys, too. It has the tools of its parent, as far as they are granted. */
+/** A helper that also obeys. It gets the tools that are granted to its parent. */
 function registerHelper(): void {
   world.registry.register('helper', 'A helper.', (depth) => {
     spawned.push({ name: 'helper', depth });
@@ -162,18 +162,21 @@ function tagsIn(text: string, tag: string): string[] {
   );
 }
 
-describe.each(CARRIERS)('an order in $name', (carrier) => {
-  it.each(INJECTIONS)('S4.4 S2.5 $name: the model obeys, and nothing outside the grant happens', async ({ text }) => {
-    await attack(carrier, text);
-    const read = textsOfModels().filter((one) => one.includes(MARK));
-    expect(read).not.toEqual([]);
-    expect(world.executedTools.filter((name) => !GRANTED.includes(name))).toEqual([]);
-    expect(world.executedTools).not.toContain('pay');
-    expect(spawned.length).toBeLessThanOrEqual(LIMITS.maxDelegatedRuns);
-    expect(Math.max(0, ...spawned.map(({ depth }) => depth))).toBeLessThanOrEqual(LIMITS.maxDelegationDepth);
-    expect(leakedSecrets()).toEqual([]);
-    expectClosedLabels(read, carrier.label);
-  });
+describe.each(CARRIERS)('an injected order in $name', (carrier) => {
+  it.each(INJECTIONS)(
+    'S4.4 S2.5 has no effect outside the grant, although the model obeys: $name',
+    async ({ text }) => {
+      await attack(carrier, text);
+      const read = textsOfModels().filter((one) => one.includes(MARK));
+      expect(read).not.toEqual([]);
+      expect(world.executedTools.filter((name) => !GRANTED.includes(name))).toEqual([]);
+      expect(world.executedTools).not.toContain('pay');
+      expect(spawned.length).toBeLessThanOrEqual(LIMITS.maxDelegatedRuns);
+      expect(Math.max(0, ...spawned.map(({ depth }) => depth))).toBeLessThanOrEqual(LIMITS.maxDelegationDepth);
+      expect(leakedSecrets()).toEqual([]);
+      expectClosedLabels(read, carrier.label);
+    },
+  );
 });
 
 function leakedSecrets(): string[] {
@@ -181,7 +184,7 @@ function leakedSecrets(): string[] {
   return Object.values(SECRETS).filter((secret) => outside.includes(secret));
 }
 
-/** The text is inside one label, and neither ends it nor begins another one. */
+/** Expects that the text is inside one label, and neither ends this label nor begins another one. */
 function expectClosedLabels(read: readonly string[], label: string | undefined): void {
   if (label === undefined) return;
   const labelled = read.filter((one) => tagsIn(one, label).length > 0);
@@ -220,7 +223,7 @@ describe('the corpus', () => {
     expect(world.executedTools).not.toContain('delete_all');
   });
 
-  it('S4.4 without a filter the orders would be executed', async () => {
+  it('S4.4 makes the model execute the orders if there is no filter', async () => {
     world.onRead = () => INJECTIONS[0]?.text;
     await world.call(world.agent('ada', obedientModel(READ), { toolFilter: {} }));
     expect(world.executedTools).toContain('delete_all');

@@ -25,10 +25,10 @@ export interface PreparedImport extends Omit<DefinitionImport, 'strict'> {
   readonly definitions: readonly DeployedDefinition[];
 }
 
-/** Imported definitions belong to REST: other requests can change them, and an import removes none. */
+/** Imported definitions belong to REST: other requests can change them, and an import removes no definitions. */
 const REST: readonly ManagedSource[] = [{ source: 'rest', removes: false }];
 
-/** Imports definitions from the texts of spec files. A wrong file does not stop the others. */
+/** Imports definitions from the texts of spec files. A wrong file does not stop the import of the others. */
 @Injectable()
 export class DefinitionImports {
   constructor(

@@ -1,13 +1,13 @@
 /** The tags with which the runtime labels texts of third parties, without separators. */
 const TAGS = ['untrusteddata', 'agentoutput', 'agentlist', 'skillcontent', 'skillfile'];
-/** A character that reads like `<`, and what follows it as far as it can be the name of a tag. */
+/** A character that looks like `<`, and the text after it that can be the name of a tag. */
 const CANDIDATE = /([<＜﹤])([\s\p{Cf}\p{Mn}/\\／⁄∕]*[\p{L}\p{N}\p{Pc}\p{Pd}\p{Cf}\p{Mn}. ]{0,80})/gu;
 const BRACKET = /[<＜﹤]/;
 
 /**
  * The text without tags that a model could read as a label of the runtime, so a text can neither end its own label nor begin
- * another one. Spellings with spaces, invisible characters and letters of other alphabets count, too. `‹` replaces the bracket, which
- * keeps the length of the text; everything else stays as it is.
+ * another one. Spellings with spaces, invisible characters and letters of other alphabets are recognised, too. `‹` replaces the
+ * bracket, so the text keeps its length; everything else stays as it is.
  */
 export function inert(text: string, tag?: string): string {
   if (!BRACKET.test(text)) return text;
@@ -30,7 +30,7 @@ function simplified(name: string): string {
     .toLowerCase();
 }
 
-/** Tags of HTML and XML have ASCII names. A name with letters of two alphabets imitates another one. */
+/** Tags of HTML and XML have ASCII names. A name that mixes alphabets is treated as an imitation of a label. */
 function isMixed(name: string): boolean {
   return /[a-z]/.test(name) && /[^a-z0-9]/.test(name);
 }

@@ -15,8 +15,8 @@ const PASS_EVERY_MS = 1_000;
 const PRUNE_EVERY_MS = 60_000;
 
 /**
- * Sends the heartbeats of the agents of this replica, one batch for all of them, and publishes their state. An agent whose
- * registration was ended by an operator or by another replica is closed. An evicted agent registers again.
+ * Sends the heartbeats of all agents of this replica in one batch, and publishes their state. An agent whose registration was ended by
+ * an operator or by another replica is closed. An evicted agent is registered again.
  */
 @Injectable()
 export class AgentBeats {
@@ -39,7 +39,7 @@ export class AgentBeats {
     await this.beat(agents);
   }
 
-  /** Deletes what agents of dead replicas have left behind. */
+  /** Deletes the rows of agents that are not live any more, such as agents of dead replicas. */
   @Periodic('runtime.prune', PRUNE_EVERY_MS)
   async prune(): Promise<void> {
     await this.store.prune();
@@ -83,7 +83,7 @@ export class AgentBeats {
     else this.faults.report('runtime.beats', error);
   }
 
-  /** If another agent or a definition has got the name meanwhile, this agent is closed. */
+  /** If another agent or a definition has taken the name in the meantime, this agent is closed. */
   private async rejoin(agent: SpawnedAgent): Promise<void> {
     try {
       const { blueprint } = await agent.hosted.instance();

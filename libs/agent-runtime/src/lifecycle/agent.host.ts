@@ -14,8 +14,8 @@ import type { ShutdownDetail } from './shutdown.report.js';
 import type { SpawnedAgent } from './spawned.agent.js';
 
 /**
- * The agents of this replica. A spawned agent is a member of the registry. Any other definition gets an agent on first use, which is
- * only a cache of this replica: other replicas may have their own.
+ * The agents of this replica. A spawned agent is a member of the registry. For any other definition, an agent is built on first use. It
+ * is cached on this replica and not registered, so other replicas may have their own.
  */
 @Injectable()
 export class AgentHost {
@@ -49,7 +49,7 @@ export class AgentHost {
     return canBuild ? await this.useRevision(key, pinned, waits) : await this.useCurrent(key, waits);
   }
 
-  /** A name on this replica, without an instance. */
+  /** Creates the hosted agent of a name. Its instance is not built yet. */
   create(key: DefinitionKey, blueprint: () => Promise<Blueprint>): HostedAgent {
     const { namespace, name } = key;
     const { drainMs, shutdownMs: closeMs } = this.options;
@@ -62,7 +62,7 @@ export class AgentHost {
     });
   }
 
-  /** Calls now use the spawned agent. Calls of an agent that was built on first use finish on that one. */
+  /** From now on, calls use the spawned agent. Calls in progress on a cached agent of this name finish there. */
   admit(agent: SpawnedAgent): void {
     this.members.set(agent.agentId, agent);
     this.cached.get(agent.agentId)?.renew();
@@ -74,7 +74,7 @@ export class AgentHost {
     return await agent.closing;
   }
 
-  /** Forgets the agent, and closes it when its calls have ended. */
+  /** Removes the agent from this replica and from the registry, and closes it when its calls have ended. */
   async dismiss(agent: SpawnedAgent): Promise<void> {
     this.remove(agent);
     this.leaving.add(agent.hosted);
@@ -82,7 +82,7 @@ export class AgentHost {
     await this.registrar.leave(agent);
   }
 
-  /** The definition has changed: the next call uses the new revision (S0.2), or fails if it was removed (S0.6). */
+  /** The definition has changed: the next call uses the new revision (S0.2), or fails if the definition was removed (S0.6). */
   renew({ namespace, name }: DefinitionKey, isOutdated?: (revision: number) => boolean): void {
     this.cached.get(qualifiedId(namespace, name))?.renew(isOutdated);
     for (const agent of this.members.values()) {
@@ -114,7 +114,7 @@ export class AgentHost {
     }
   }
 
-  /** Closes instances that had no call for this time. The next call builds a new one. */
+  /** Closes instances that have had no call for this time. The next call builds a new instance. */
   reap(idleMs: number): void {
     for (const { hosted } of this.members.values()) if (hosted.idleMs >= idleMs) hosted.renew();
     for (const [id, agent] of this.cached) {
@@ -183,7 +183,7 @@ export class AgentHost {
   }
 }
 
-/** Begins the ids of agents that were built from an earlier revision. No name contains a space. */
+/** How the cache ids of agents with a pinned revision begin. No agentId contains a space, so these ids are unique. */
 function pinnedPrefix(agentId: string): string {
   return `${agentId} `;
 }

@@ -30,7 +30,7 @@ export class AgentInstance {
     return this.slots.active;
   }
 
-  /** Read from the agent. A call that the agent itself does not count makes it busy, too. */
+  /** Read from the agent. A call that the agent itself does not count also makes it busy. */
   get state(): AgentState {
     const { state } = this.agent;
     return state === 'idle' && this.inFlight > 0 ? 'busy' : state;
@@ -41,7 +41,7 @@ export class AgentInstance {
     return { agent: this.agent, revision: this.blueprint.revision, signal: this.ending.signal, release };
   }
 
-  /** Accepts no more calls, and closes the agent when its calls have ended, or when the time is over. */
+  /** Accepts no more calls, and closes the agent when its calls have ended, or after `drainMs`. */
   async retire(drainMs: number, closeMs: number): Promise<ShutdownDetail> {
     this.slots.close();
     await within(drainMs, this.slots.empty());
@@ -49,8 +49,8 @@ export class AgentInstance {
   }
 
   /**
-   * Accepts no more calls, aborts those in progress, waits until they have ended and the agent has released its resources, and
-   * abandons the agent when the time is over.
+   * Accepts no more calls, aborts the calls in progress, and waits until they have ended and the agent has released its resources. After
+   * `limitMs`, the agent is abandoned.
    */
   async close(limitMs: number): Promise<ShutdownDetail> {
     const started = performance.now();
@@ -79,7 +79,7 @@ export class AgentInstance {
   }
 }
 
-/** The result of the work, or `TIMED_OUT`. The work continues after the time. */
+/** The result of the work, or `TIMED_OUT`. After a timeout, the work continues. */
 export async function within<Value>(limitMs: number, work: Promise<Value>): Promise<Value | typeof TIMED_OUT> {
   const late = Promise.withResolvers<typeof TIMED_OUT>();
   const timer = setTimeout(() => late.resolve(TIMED_OUT), Math.max(0, limitMs)).unref();

@@ -71,18 +71,18 @@ export class AgentLifecycle extends HostedAgents {
     return (await this.store.page(namespace, limit, after, filter)).map(toInfo);
   }
 
-  /** Removes the agent even if it fails to close; then the failure is thrown (S1.5). */
+  /** Removes the agent even if it fails to close. In that case, the failure is thrown after the removal (S1.5). */
   async shutdown(key: DefinitionKey, limitMs?: number): Promise<void> {
     const { error } = await this.stop(key, limitMs);
     if (error !== null) throw new AgentShutdownFailedError(key.name, error);
   }
 
-  /** Like `shutdown`, but returns how it ended. */
+  /** Like `shutdown`, but returns how the shutdown ended. */
   async stop(key: DefinitionKey, limitMs = this.host.options.shutdownMs): Promise<AgentShutdown> {
     return await this.shutdowns.one(key, limitMs);
   }
 
-  /** Shuts down all agents of the namespace, on all replicas. It never stops at a failure (S1.6). */
+  /** Shuts down all agents of the namespace, on all replicas. If one shutdown fails, the others continue (S1.6). */
   async shutdownAll(namespace: string, limitMs = this.host.options.shutdownMs): Promise<ShutdownReport> {
     return await this.shutdowns.all(namespace, limitMs);
   }

@@ -24,7 +24,7 @@ const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
 
 type Joining = Omit<SpawnedFacts, 'spawnedAt'>;
 
-/** Keeps the registrations of spawned agents. The registry decides which of two agents gets a name (S1.2). */
+/** Maintains the registrations of spawned agents. The registry decides which of two agents gets a name (S1.2). */
 @Injectable()
 export class AgentRegistrar {
   constructor(
@@ -35,19 +35,19 @@ export class AgentRegistrar {
     private readonly names: AgentNames,
   ) {}
 
-  /** Rejects a name that a live agent has, on any replica, with AGENT_ALREADY_EXISTS. */
+  /** Registers a new agent. Throws AGENT_ALREADY_EXISTS if a live agent has the name, on any replica. */
   async join(facts: Joining, content: DefinitionContent): Promise<Membership & { spawnedAt: Date }> {
     return await this.register(facts, content, null);
   }
 
-  /** Registers an agent again that was evicted, for example because the database was not available. */
+  /** Registers an evicted agent again. The eviction may have happened, for example, because the database was not available. */
   async rejoin(agent: SpawnedAgent, { content, revision }: Blueprint): Promise<void> {
     const { generation, leaseToken } = await this.register(agent.facts, content, agent.membership.leaseToken);
     agent.membership = { generation, leaseToken };
     agent.facts.revision = revision;
   }
 
-  /** Changes the registration to that of a new revision. */
+  /** Updates the registration to a new revision of the definition. */
   async redeclare(agent: SpawnedAgent, { content, revision }: Blueprint): Promise<void> {
     const { definition } = agent.facts;
     const { capabilities, capacity, provider } = registrationOf({ ...agent.facts, revision }, content);
@@ -84,7 +84,7 @@ export class AgentRegistrar {
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }
-      await this.store.remove(claim.agentId, claim.generation); // after the agent, which a spawn of this name locks first, too
+      await this.store.remove(claim.agentId, claim.generation); // lock order: the agent first, as in a spawn of this name
     });
   }
 

@@ -12,12 +12,12 @@ import { RuntimeCommands } from './runtime.commands.js';
 import { type AgentShutdown, reportOf, type ShutdownReport, toAgentShutdown } from './shutdown.report.js';
 import type { SpawnedAgent } from './spawned.agent.js';
 
-/** The share of the time in which other replicas must answer. The rest is for removing the agents of those that do not. */
+/** The share of the time limit in which other replicas must answer. In the rest, the agents of replicas that did not answer are removed. */
 const ANSWER_SHARE = 0.9;
 
 /**
- * Shuts down agents on all replicas. An agent of this replica is closed here. For an agent of another replica, this one sends a
- * command. If the other replica does not answer in time, the agent is removed from the registry; its replica closes it when its next
+ * Shuts down agents on all replicas. An agent of this replica is closed here. For an agent of another replica, that replica gets a
+ * command. If it does not answer in time, the agent is removed from the registry. The other replica then closes the agent when its next
  * heartbeat is rejected.
  */
 @Injectable()
@@ -45,7 +45,7 @@ export class AgentShutdowns {
     return ended[key.name];
   }
 
-  /** Agents that are spawned meanwhile are rejected where the shutdown runs, and otherwise included in the next round (S1.6). */
+  /** A spawn during the shutdown is rejected on replicas where the shutdown runs, and included in the next round on others (S1.6). */
   async all(namespace: string, limitMs: number): Promise<ShutdownReport> {
     const deadline = performance.now() + limitMs;
     const ended = new Map<string, AgentShutdown>();
@@ -70,7 +70,7 @@ export class AgentShutdowns {
     this.spawner.gate.stop();
   }
 
-  /** The process stops. It runs after the HTTP server has closed and the runs were handed over. */
+  /** Closes all agents, because the process stops. It runs after the HTTP server has closed and the runs were handed over. */
   @StopsIn('writes')
   async stop(): Promise<void> {
     const { stopMs } = this.host.options;

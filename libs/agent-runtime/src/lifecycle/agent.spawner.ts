@@ -23,7 +23,8 @@ const DISCARD_MS = 10_000;
 
 /**
  * Spawns agents. The agent is built before it is registered, so that an agent in the registry can be called, and errors of its provider
- * reach the caller unchanged (S1.1). Of two spawns of one name, the registry accepts one, and the agent of the other is closed (S1.2).
+ * reach the caller unchanged (S1.1). If two spawns have the same name, the registry accepts one, and the agent of the other is closed
+ * (S1.2).
  */
 @Injectable()
 export class AgentSpawner {

@@ -25,7 +25,7 @@ export class CallSlots {
     return this.inUse;
   }
 
-  /** Returns the function that ends the call. With `waits`, a call beyond the limit waits, also if others are rejected. */
+  /** Returns the function that ends the call. With `waits`, a call beyond the limit waits even if `whenBusy` is `reject`. */
   async acquire(waits = false): Promise<() => void> {
     const { name, limit = Infinity, whenBusy = 'queue' } = this.options;
     if (this.isClosed) throw new SlotsClosed();

@@ -41,7 +41,7 @@ export class DefinitionFollower implements OnApplicationBootstrap {
     this.subscription?.close();
   }
 
-  /** Events were missed. */
+  /** Events were missed, so all agents are compared with the current definitions. */
   private async restart(): Promise<void> {
     await this.start();
     await this.host.renewOutdated();

@@ -44,7 +44,7 @@ describe('first use', () => {
     expect(new Set([...uses, await agent.use()].map((use) => use.agent))).toEqual(new Set(built));
   });
 
-  it('S0.4 a failed construction fails all callers that waited for it with the same error, and the next call tries again', async () => {
+  it('S0.4 all callers that wait for a construction get its error if it fails, and the next call tries again', async () => {
     const error = new Error('the provider failed');
     let attempts = 0;
     const build = async (): Promise<FakeAgent> => {
@@ -60,7 +60,7 @@ describe('first use', () => {
 });
 
 describe('a new revision', () => {
-  it('S0.2 the call in progress finishes on the old revision, the next uses the new one, then the old agent is closed', async () => {
+  it('S0.2 the call in progress finishes on the old revision, the next call uses the new one, and the old agent is closed', async () => {
     const agent = hosted();
     const old = await agent.use();
     blueprint = { ...blueprint, revision: 2 };
@@ -100,7 +100,7 @@ describe('a new revision', () => {
     expect(await waiting).toMatchObject({ revision: 2 });
   });
 
-  it('keeps an agent that has the revision of the event already', async () => {
+  it('keeps an agent that is not older than the announced revision', async () => {
     const agent = hosted();
     const { agent: first } = await agent.use();
     agent.renew((revision) => revision < 1);
@@ -111,7 +111,7 @@ describe('a new revision', () => {
 });
 
 describe('maxConcurrency', () => {
-  it('a call beyond it waits until another call has ended', async () => {
+  it('a call beyond the limit waits until another call has ended', async () => {
     limitedTo(2);
     const agent = hosted();
     const first = await agent.use();
@@ -124,7 +124,7 @@ describe('maxConcurrency', () => {
     expect(agent.inFlight).toBe(2);
   });
 
-  it('a call beyond it is rejected with AGENT_BUSY if whenBusy is reject', async () => {
+  it('a call beyond the limit is rejected with AGENT_BUSY if whenBusy is reject', async () => {
     limitedTo(1, 'reject');
     const agent = hosted();
     const { release } = await agent.use();
@@ -135,7 +135,7 @@ describe('maxConcurrency', () => {
 });
 
 describe('close', () => {
-  it('aborts the calls in progress and reports how far it went', async () => {
+  it('aborts the calls in progress and reports the phase that it reached', async () => {
     const agent = hosted();
     const { signal, release } = await agent.use();
     signal.addEventListener('abort', release);

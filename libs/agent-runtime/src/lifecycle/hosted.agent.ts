@@ -13,14 +13,14 @@ export interface HostedAgentOptions {
   drainMs: number;
   /** How long an instance may take to close. */
   closeMs: number;
-  /** An old instance was closed in the background. */
+  /** Called when a replaced instance was closed in the background. */
   onRetired(detail: ShutdownDetail): void;
 }
 
 const NOTHING: ShutdownDetail = { phase: 'stop', durationMs: 0, forced: false, error: null };
 
 /**
- * One name on this replica. Its instance is built on first use, once for any number of concurrent callers (S0.3), and a failed
+ * The agent of one name on this replica. Its instance is built on first use, once for any number of concurrent callers (S0.3), and a failed
  * attempt is not kept (S0.4). `renew` lets the calls in progress finish on the old instance, and the next call builds a new one.
  */
 export class HostedAgent {
@@ -43,7 +43,7 @@ export class HostedAgent {
     return this.built?.inFlight ?? 0;
   }
 
-  /** Whether it has no instance, not even one whose calls have not ended. */
+  /** Whether it has neither a current instance nor a replaced one whose calls have not ended. */
   get isEmpty(): boolean {
     return this.current === undefined && this.retiring.size === 0;
   }
@@ -75,7 +75,7 @@ export class HostedAgent {
     }
   }
 
-  /** The next call builds a new instance. With a condition, only if it holds for the revision of the current one. */
+  /** Makes the next call build a new instance. With `isOutdated`, only if it returns true for the revision of the current instance. */
   renew(isOutdated?: (revision: number) => boolean): void {
     const { current, built } = this;
     if (!current) return;
@@ -143,7 +143,7 @@ export class HostedAgent {
 
 const ignore = (): undefined => undefined;
 
-/** Closes an instance that may still be under construction. One that is not ready in time is closed as soon as it is. */
+/** Closes an instance that may still be under construction. If it is not ready in time, it is closed as soon as it is built. */
 async function closed(attempt: Promise<AgentInstance>, limitMs: number): Promise<ShutdownDetail> {
   const started = performance.now();
   const instance = await within(limitMs, attempt.catch(ignore));

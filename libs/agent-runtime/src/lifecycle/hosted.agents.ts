@@ -7,7 +7,7 @@ export interface AgentUse {
   readonly agent: Agent;
   /** The revision of its definition; null if the agent was spawned without one. */
   readonly revision: number | null;
-  /** Aborted when the agent is shut down. `Agent.handle` ends by itself; a caller of `ReactAgent.run` passes this signal on. */
+  /** Aborted when the agent is shut down. `Agent.handle` ends by itself; a caller of `ReactAgent.run` must pass this signal to it. */
   readonly signal: AbortSignal;
   /** Must be called when the call has ended. A second call has no effect. */
   release(): void;
@@ -22,18 +22,18 @@ export interface PinnedRevision {
 export interface UseOptions {
   /** The call uses this revision, even if the definition was replaced or removed. */
   readonly pinned?: PinnedRevision;
-  /** The call waits at `maxConcurrency`, also if `whenBusy` is `reject`: somebody has already checked that there is room. */
+  /** The call waits at `maxConcurrency` even if `whenBusy` is `reject`, because the limit was checked when the run was accepted. */
   readonly waits?: boolean;
 }
 
-/** Where a spawned agent lives, and what it was built from. */
+/** Which replica hosts a spawned agent, and what the agent was built from. */
 export interface AgentHosting {
   readonly replicaId: string;
   readonly definition: string | null;
   readonly revision: number | null;
   /** What each run may use, for an agent without a definition. */
   readonly runLimit: SpendingLimit | null;
-  /** How many runs it accepts at a time, for an agent without a definition; null: any number. */
+  /** How many runs the agent accepts at a time, for an agent without a definition; null: no limit. */
   readonly maxRuns: number | null;
 }
 
@@ -44,8 +44,8 @@ export abstract class HostedAgents {
 
   /**
    * The agent of this name on this replica, for one call. It is built from its definition on first use (S0.3). At its
-   * `maxConcurrency`, the call waits, or is rejected with AGENT_BUSY if `whenBusy` is `reject`. An agent that another replica
-   * hosts, and that has no definition of its name, is rejected with AGENT_HOSTED_ELSEWHERE.
+   * `maxConcurrency`, the call waits, or is rejected with AGENT_BUSY if `whenBusy` is `reject`. Throws
+   * AGENT_HOSTED_ELSEWHERE if another replica hosts the agent, and no definition has its name.
    */
   abstract use(key: DefinitionKey, options?: UseOptions): Promise<AgentUse>;
 

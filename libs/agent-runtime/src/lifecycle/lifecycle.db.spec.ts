@@ -51,7 +51,7 @@ describe('spawn', () => {
     expect(await codeOf(here.agents.get('ada'))).toBe('AGENT_NOT_FOUND');
   });
 
-  it('S1.1 an unknown provider, an unknown definition and an unclear request are errors of their own', async () => {
+  it('S1.1 an unknown provider, an unknown definition and an unclear request each have their own error code', async () => {
     const spawned = async (request: Partial<SpawnRequest>): Promise<unknown> =>
       await codeOf(spawn(here, 'ada', request));
     expect(await spawned({ content: { ...fakeContent(), provider: 'fale' } })).toBe('DEFINITION_INVALID');
@@ -72,7 +72,7 @@ describe('spawn', () => {
     expect([here.fake.attempts, there.fake.attempts]).toEqual([1, 1]);
   });
 
-  it('S1.2 of concurrent spawns of one name on two replicas one wins, and the others leave no agent behind', async () => {
+  it('S1.2 if two replicas spawn one name at the same time, one spawn succeeds, and the others leave no agent behind', async () => {
     const slow = { content: fakeContent({ builds: 'slow' }) };
     const spawns = [here, there, here, there].map(async (on) => await codeOf(spawn(on, 'ada', slow)));
     await until('all agents are under construction', () => here.fake.attempts + there.fake.attempts === 4);
@@ -112,7 +112,7 @@ describe('use', () => {
     expect((await waiting).agent.name).toBe('slow');
   });
 
-  it('S0.4 an unknown name is not kept: after its registration, the next use succeeds', async () => {
+  it('S0.4 the error for an unknown name is not cached: when its definition is registered, the next use succeeds', async () => {
     expect(await codeOf(here.lifecycle.use(ADA))).toBe('DEFINITION_NOT_FOUND');
     await define(here, 'ada');
     expect(await codeOf(here.lifecycle.use(ADA))).toBe('succeeded');
@@ -134,7 +134,7 @@ describe('use', () => {
 });
 
 describe('a changed definition', () => {
-  it('S0.2 the call in progress finishes on the old revision, the next uses the new one, and the registry has it', async () => {
+  it('S0.2 the call in progress finishes on the old revision, and the next call and the registry use the new revision', async () => {
     await define(here, 'ada');
     await here.lifecycle.spawn({ namespace: NAMESPACE, definition: 'ada', by: BY });
     const old = await here.lifecycle.use(ADA);
@@ -163,7 +163,7 @@ describe('a changed definition', () => {
 });
 
 describe('get and list', () => {
-  it('S1.3 an agent is found on every replica; an unknown name is AGENT_NOT_FOUND', async () => {
+  it('S1.3 an agent is found on every replica; an unknown name is rejected with AGENT_NOT_FOUND', async () => {
     const info = await spawn(here, 'ada');
     expect(await here.lifecycle.get(ADA)).toEqual(info);
     expect(await there.lifecycle.get(ADA)).toEqual(info);
@@ -172,7 +172,7 @@ describe('get and list', () => {
     expect(await there.lifecycle.has({ ...ADA, namespace: 'other' })).toBe(false);
   });
 
-  it('S1.4 lists agents by name, with filters; the state comes from the agent', async () => {
+  it('S1.4 lists agents sorted by name, with filters and with the state that each agent reports', async () => {
     await spawn(there, 'bob');
     await spawn(here, 'ada');
     const names = async (on: TestHost, filter = {}): Promise<string[]> =>
@@ -249,7 +249,7 @@ describe('heartbeats', () => {
     expect(here.fake.open).toHaveLength(1);
   });
 
-  it('an evicted agent is closed if another one has its name', async () => {
+  it('an evicted agent is closed if another agent has its name', async () => {
     await spawn(here, 'ada');
     await there.agents.remove('ada', 'evicted');
     await spawn(there, 'ada');
@@ -258,7 +258,7 @@ describe('heartbeats', () => {
     expect(await here.lifecycle.find(ADA)).toMatchObject({ replicaId: there.lifecycle.replicaId });
   });
 
-  it('an idle instance is closed, stays registered, and is built again by the next call', async () => {
+  it('an idle instance is closed, but its agent stays registered, and the next call builds a new instance', async () => {
     await spawn(here, 'ada');
     here.host.reap(0);
     await until('it is closed', () => here.fake.open.length === 0);

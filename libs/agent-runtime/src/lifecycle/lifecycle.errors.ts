@@ -15,7 +15,7 @@ export class AgentBusyError extends RuntimeError {
   }
 }
 
-/** A live agent has the name, on this replica or another, or outside of Rollcall (S1.2). */
+/** A live agent has the name. It may be hosted by any replica, or be external (S1.2). */
 export class AgentExistsError extends RuntimeError {
   readonly code = 'AGENT_ALREADY_EXISTS';
 
@@ -24,7 +24,7 @@ export class AgentExistsError extends RuntimeError {
   }
 }
 
-/** The name of another definition would mean two different agents. */
+/** The name belongs to a definition that the agent is not built from, so it would name two different agents. */
 export class AgentNameReservedError extends RuntimeError {
   readonly code = 'AGENT_NAME_RESERVED';
 
@@ -33,7 +33,7 @@ export class AgentNameReservedError extends RuntimeError {
   }
 }
 
-/** The agent has no definition, so that only its host can call it. */
+/** The agent has no definition, so only the replica that hosts it can call it. */
 export class AgentHostedElsewhereError extends RuntimeError {
   readonly code = 'AGENT_HOSTED_ELSEWHERE';
 
@@ -47,12 +47,12 @@ export class AgentHostedElsewhereError extends RuntimeError {
   }
 }
 
-/** No replica hosts a live agent of this name. An agent outside of Rollcall may have it. */
+/** No replica hosts a live agent of this name. An external agent may have the name. */
 export class AgentNotHostedError extends AgentNotFoundError {
   constructor(name: string) {
     super(
       name,
-      `No replica hosts an agent ${show(name)}. GET /v1/runtime/agents lists the hosted agents; GET /v1/agents also lists agents outside of Rollcall.`,
+      `No replica hosts an agent ${show(name)}. GET /v1/runtime/agents lists the hosted agents; GET /v1/agents also lists external agents.`,
     );
   }
 }

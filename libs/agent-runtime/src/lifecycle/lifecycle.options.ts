@@ -1,8 +1,8 @@
-/** The times of the agents that a replica hosts. */
+/** The intervals and time limits for the agents that a replica hosts. */
 export interface LifecycleOptions {
   /** How often a hosted agent sends a heartbeat. It must be shorter than the lease of the registry. */
   beatEveryMs: number;
-  /** The agents of a replica leave when none of them has sent a heartbeat for this time. It must be longer than the lease of the registry. */
+  /** The agents of a replica are evicted if none of them has sent a heartbeat for this time. It must be longer than a lease. */
   hostLostMs: number;
   /** The instance of an agent without calls is closed after this time; the next call builds a new one. */
   idleMs: number;

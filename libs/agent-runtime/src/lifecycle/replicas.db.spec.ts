@@ -25,7 +25,7 @@ afterAll(async () => await hosts.stop());
 const ADA = { namespace: NAMESPACE, name: 'ada' };
 
 describe('all replicas', () => {
-  it('S0.2 S0.6 a replica renews its agents when another one changes their definition', async () => {
+  it('S0.2 S0.6 a replica renews its agents when another replica changes their definition', async () => {
     await define(here, 'ada');
     const lazy = await there.lifecycle.use(ADA);
     await spawn(there, 'bob', { definition: 'ada', content: undefined });
@@ -38,7 +38,7 @@ describe('all replicas', () => {
     expect(await codeOf(there.lifecycle.use(ADA))).toBe('DEFINITION_NOT_FOUND');
   });
 
-  it('S0.2 S0.6 a call on an earlier revision uses it after a change or a removal, and ends when the agent is shut down', async () => {
+  it('S0.2 S0.6 a call can use an earlier revision after a change or a removal, and is aborted when the agent is shut down', async () => {
     const pinned = { name: 'ada', revision: 1 };
     const bob = { ...ADA, name: 'bob' };
     await define(here, 'ada');
@@ -68,7 +68,7 @@ describe('all replicas', () => {
     expect(await here.lifecycle.has(ADA)).toBe(false);
   });
 
-  it.each(['constructor', 'toString'])('S1.5 an agent with the name %s is like any other', async (name) => {
+  it.each(['constructor', 'toString'])('S1.5 an agent with the name %s is shut down like any other', async (name) => {
     const key = { ...ADA, name };
     expect(await codeOf(here.lifecycle.stop(key, 5_000))).toBe('AGENT_NOT_FOUND');
     await spawn(there, name);
@@ -132,7 +132,7 @@ describe('a replica without heartbeats', () => {
     expect(there.fake.open.map(({ name }) => name)).toEqual(['bob']);
   });
 
-  it('keeps its agents if the heartbeats of all replicas are missing, or if nobody has watched it meanwhile', async () => {
+  it('keeps its agents if the heartbeats of all replicas are missing, or if the observing replica was paused', async () => {
     const survivor = await hosts.add();
     await spawn(there, 'ada');
     await sweepForLong(survivor, [], LONG);
@@ -146,9 +146,9 @@ describe('a replica without heartbeats', () => {
 });
 
 describe('shutdownAll', () => {
-  beforeAll(async () => void (there = await hosts.add())); // the listener of the other one is stopped
+  beforeAll(async () => void (there = await hosts.add())); // an earlier test has stopped the listener of the previous one
 
-  it('S1.6 a hanging, a failing and a healthy agent on two replicas: one report, and nothing stops at a failure', async () => {
+  it('S1.6 reports the hanging, failing and healthy agents of two replicas together, and continues after a failure', async () => {
     await spawn(here, 'hangs', { content: fakeContent({ closes: 'hangs' }) });
     await spawn(there, 'fails', { content: fakeContent({ closes: 'fails' }) });
     await spawn(there, 'healthy');
@@ -169,7 +169,7 @@ describe('shutdownAll', () => {
     expect(hosts.logged.at(-1)).toEqual({ event: 'registry.shutdown_all', count: 4, succeeded: 2, failed: 2 });
   });
 
-  it('S1.6 an agent that is spawned meanwhile is rejected or included', async () => {
+  it('S1.6 an agent that is spawned during the shutdown is rejected or included', async () => {
     await spawn(here, 'hangs', { content: fakeContent({ closes: 'hangs' }) });
     const slow = codeOf(spawn(here, 'slow', { content: fakeContent({ builds: 'slow' }) }));
     await until('it is under construction', () => here.fake.attempts === 2);

@@ -18,7 +18,7 @@ export class RuntimeAgentEntity {
   @Column({ type: 'integer', nullable: true }) revision: number | null;
   /** What each run may use, for an agent without a definition. */
   @Column({ name: 'run_limit', type: 'json', nullable: true }) runLimit: SpendingLimit | null;
-  /** How many runs it accepts at a time, for an agent without a definition; null: any number. */
+  /** How many runs the agent accepts at a time, for an agent without a definition; null: no limit. */
   @Column({ name: 'max_runs', type: 'integer', nullable: true }) maxRuns: number | null;
   /** Read from the agent with each beat. */
   @Column({ type: 'text' }) state: AgentState;

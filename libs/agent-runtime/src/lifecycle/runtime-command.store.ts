@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { AgentShutdown } from './shutdown.report.js';
 
-/** What one replica asks another to do. Without a name, it shuts down all its agents of the namespace. */
+/** Asks another replica to shut down its agent with this name or, without a name, all its agents of the namespace. */
 export interface RuntimeCommand {
   namespace: string;
   name?: string;

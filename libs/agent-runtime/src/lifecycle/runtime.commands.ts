@@ -18,7 +18,7 @@ const PASS_EVERY_MS = 1_000;
 /** The share of the remaining time that the other replica uses. The rest is for its answer. */
 const USABLE_SHARE = 0.8;
 
-/** Sends commands to other replicas through Postgres, and executes those for this one. */
+/** Sends commands to other replicas through Postgres, and executes the commands for this replica. */
 @Injectable()
 export class RuntimeCommands {
   private readonly waiting = new Map<string, (result: CommandResult) => void>();

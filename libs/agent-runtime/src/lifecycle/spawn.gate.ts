@@ -1,8 +1,8 @@
 import { AgentsStoppingError } from './lifecycle.errors.js';
 
 /**
- * Lets a shutdown of all agents include every agent that is spawned meanwhile, or reject it (S1.6). A spawn enters before it registers
- * the agent, and leaves when the agent is hosted. A shutdown closes the gate, and waits until no spawn is inside.
+ * Makes sure that a shutdown of all agents either includes or rejects an agent that is spawned at the same time (S1.6). A spawn enters
+ * before it registers the agent, and leaves when the agent is hosted. A shutdown closes the gate, and waits until no spawn is inside.
  */
 export class SpawnGate {
   private readonly inside = new Map<string, Set<Promise<void>>>();
@@ -14,7 +14,7 @@ export class SpawnGate {
     if (this.isStopping || this.closed.has(namespace)) throw new AgentsStoppingError();
   }
 
-  /** Returns the function to leave. */
+  /** Returns the function that leaves the gate. */
   enter(namespace: string): () => void {
     this.check(namespace);
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -38,7 +38,7 @@ export class SpawnPlans {
 
   async of({ namespace, name, definition, content, by }: SpawnRequest): Promise<SpawnPlan> {
     if ((definition === undefined) === (content === undefined))
-      throw new SpawnInvalidError('Send either the name of a definition or a content, and not both.');
+      throw new SpawnInvalidError('Send either the name of a definition or a content, not both.');
     const chosen = name ?? definition;
     if (chosen === undefined) throw new SpawnInvalidError('An agent without a definition needs a name.');
     if (!isDefinitionName(chosen)) throw new DefinitionNameInvalidError(chosen, 'an agent');

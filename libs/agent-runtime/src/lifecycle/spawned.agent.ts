@@ -25,11 +25,11 @@ export interface SpawnedFacts extends DefinitionKey {
 
 /** An agent that was spawned on this replica: a member of the registry, with a heartbeat. */
 export class SpawnedAgent {
-  /** Its id in the registry, among all namespaces. */
+  /** Its qualified id in the registry. */
   readonly agentId: string;
   /** Set when its shutdown has started, which happens once. */
   closing?: Promise<ShutdownDetail>;
-  /** The registration does not match the definition yet. */
+  /** Whether the registration may not match the current revision of the definition. */
   isOutdated = false;
 
   constructor(
