@@ -67,7 +67,7 @@ export class LedgerSpending implements Spending {
   async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
     const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
     if (unit)
-      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher one.`, { kind: 'run', unit });
+      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher budget.`, { kind: 'run', unit });
     const scopes: Scope[] = [
       { kind: 'namespace', subject: namespace },
       { kind: 'fleet', subject: FLEET },
