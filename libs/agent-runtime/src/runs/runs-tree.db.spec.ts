@@ -105,7 +105,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });
 
-  it('B6 is repeated after an interruption only if an operator approves it, and is charged the held amount for the interrupted call', async () => {
+  it('B6 is repeated after an interruption only with an approval, and the interrupted call costs the held amount', async () => {
     const made: FakeAgent[] = [];
     world.agents.foreign.set('remote', () => {
       const isFirst = made.length === 0;
