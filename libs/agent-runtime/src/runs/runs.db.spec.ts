@@ -241,27 +241,30 @@ describe('a cancelled run', () => {
     ['a model call', 'thinker', () => world.agents.callsOf('thinker') === 2],
     ['a tool call', 'payer', () => world.executed.length === 1],
     ["a child's tool call", 'manager', () => world.executed.length === 1],
-  ])('B6 gets no later step, holds no budget and stays cancelled if it is cancelled during %s', async (_name, agent, isReached) => {
-    if (agent === 'thinker') world.gate.resolve();
-    const [one, other] = [await world.replica({ maxRunning: 0 }), await world.replica()];
-    const run = await other.run(agent);
-    await until('the call is in progress', isReached);
-    const cancelled = await one.runs.cancel(keyOf(run), ACTOR);
-    expect(cancelled).toMatchObject({ state: 'cancelled' });
-    const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
-    expect(tree.map(({ state }) => state)).toEqual(tree.map(() => 'cancelled'));
-    expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
-    const steps = await stepsOf(one, run);
-    await until('the execution has ended', () => other.workers.held.length === 0, 5_000);
-    world.gate.resolve();
-    await until('nothing is held', async () => (await budgetOf(one, run)).held === 0, 5_000);
-    expect(await stepsOf(one, run)).toEqual(steps);
-    expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
-    expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
-    const charged = await chargesOf(one, run);
-    expect(charged.usage).toBe(charged.ledger);
-    expect(cancelled.usage).toMatchObject(USED); // only the replies: an aborted call is charged afterwards
-  });
+  ])(
+    'B6 gets no later step, holds no budget and stays cancelled if it is cancelled during %s',
+    async (_name, agent, isReached) => {
+      if (agent === 'thinker') world.gate.resolve();
+      const [one, other] = [await world.replica({ maxRunning: 0 }), await world.replica()];
+      const run = await other.run(agent);
+      await until('the call is in progress', isReached);
+      const cancelled = await one.runs.cancel(keyOf(run), ACTOR);
+      expect(cancelled).toMatchObject({ state: 'cancelled' });
+      const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+      expect(tree.map(({ state }) => state)).toEqual(tree.map(() => 'cancelled'));
+      expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
+      const steps = await stepsOf(one, run);
+      await until('the execution has ended', () => other.workers.held.length === 0, 5_000);
+      world.gate.resolve();
+      await until('nothing is held', async () => (await budgetOf(one, run)).held === 0, 5_000);
+      expect(await stepsOf(one, run)).toEqual(steps);
+      expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
+      expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
+      const charged = await chargesOf(one, run);
+      expect(charged.usage).toBe(charged.ledger);
+      expect(cancelled.usage).toMatchObject(USED); // only the replies: an aborted call is charged afterwards
+    },
+  );
 
   it('B6 can be cancelled only by its owner or an operator, and only before it is finished', async () => {
     world.gate.resolve();

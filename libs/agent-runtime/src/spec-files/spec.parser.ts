@@ -81,7 +81,8 @@ function readJson(text: string, scanner: JsonScanner): Fields {
 
 function oneSpec(fields: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
   const problems = new SpecProblems((key) => scanner.lineOf(key), options.strict ?? false);
-  for (const key of scanner.duplicates) problems.warn(key, `The key ${shown(key)} occurs twice. The last value is used.`);
+  for (const key of scanner.duplicates)
+    problems.warn(key, `The key ${shown(key)} occurs twice. The last value is used.`);
   return fileOf(parseOne(fields, '', { problems, options }));
 }
 

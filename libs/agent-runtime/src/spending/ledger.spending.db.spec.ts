@@ -124,7 +124,7 @@ describe('LedgerSpending', () => {
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
   });
 
-  it('B2 B6 wherever a replica dies, another replica charges each recorded reply and failed attempt once, and holds nothing at the end', async () => {
+  it('B2 B6 charges each recorded reply and each failed attempt once, and holds nothing at the end, wherever a replica dies', async () => {
     const points = Array.from({ length: 50 }, (_, at) => at);
     const work = points.map(async (at) => {
       const runId = `run-${at}`;

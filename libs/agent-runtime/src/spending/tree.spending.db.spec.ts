@@ -44,7 +44,7 @@ async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOu
 }
 
 describe('the budget of a tree of runs', () => {
-  it('B2 children on two replicas together spend at most the 2,000 tokens of their parent, and are charged to the exact token', async () => {
+  it('B2 children on two replicas together spend at most the 2,000 tokens of their parent, and all charges are exact', async () => {
     const [here, there] = [replicas.here, replicas.there].map(
       ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger),
     ) as [LedgerSpending, LedgerSpending];

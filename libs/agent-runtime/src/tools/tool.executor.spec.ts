@@ -244,7 +244,11 @@ describe('the input of a tool', () => {
     ['has very many members', { text: Array.from({ length: 1_000_000 }, () => 1) }, 'is larger than the limit'],
     ['is nested too deeply', deep(100_000), 'nested deeper than 64 levels'],
     ['contains __proto__', JSON.parse('{"text":"x","__proto__":{"isAdmin":true}}'), 'the reserved name __proto__'],
-    ['contains a nested __proto__', JSON.parse('{"text":[{"__proto__":{"isAdmin":true}}]}'), 'the reserved name __proto__'],
+    [
+      'contains a nested __proto__',
+      JSON.parse('{"text":[{"__proto__":{"isAdmin":true}}]}'),
+      'the reserved name __proto__',
+    ],
     [
       'contains constructor.prototype',
       JSON.parse('{"constructor":{"prototype":{"isAdmin":true}}}'),

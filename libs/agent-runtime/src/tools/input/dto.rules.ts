@@ -42,6 +42,7 @@ export const rulesOf: Readonly<Record<string, Convert | undefined>> = {
 /** Rejects a pattern with flags, such as `i`, because JSON Schema has no equivalent. */
 function sourceOf(pattern: unknown): string {
   const { source, flags } = pattern instanceof RegExp ? pattern : new RegExp(String(pattern));
-  if (flags.replace('u', '') !== '') throw new Error(`the pattern /${source}/${flags} has flags; rewrite it without flags`);
+  if (flags.replace('u', '') !== '')
+    throw new Error(`the pattern /${source}/${flags} has flags; rewrite it without flags`);
   return source;
 }
