@@ -154,7 +154,7 @@ interface Setting {
 }
 
 describe('the budget of a run', () => {
-  it('B2 charges exactly all attempts, holds nothing at the end and stays within the limit, for any replies, failures, retries and aborts', async () => {
+  it('B2 charges all attempts exactly, holds nothing at the end and stays within the limit, whatever the vendor and the caller do', async () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
         tokens: fc.option(fc.integer({ min: 1, max: 20_000 })),

@@ -220,7 +220,7 @@ export class RunStore {
     return rows.map(toRun);
   }
 
-  /** Until the transaction ends, starts of this agent in other transactions wait here. Rejects with `DatabaseBusyError` after a while. */
+  /** Other starts of this agent's runs wait here until the transaction ends. Rejects with `DatabaseBusyError` after LOCK_TIMEOUT. */
   async lockStarts(namespace: string, agentId: string): Promise<void> {
     const key = `rollcall.runs:${namespace}/${agentId}`;
     await Promise.all([
