@@ -131,7 +131,7 @@ describe('the deadline', () => {
     expect(model.inFlight).toBe(0);
   });
 
-  it('S2.1 allows no call after it has passed', async () => {
+  it('S2.1 allows no model call after the deadline has passed', async () => {
     const model = scripted();
     const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
     const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };

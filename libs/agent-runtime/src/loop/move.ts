@@ -2,7 +2,7 @@ import type { ToolCallPart } from '#rollcall/providers';
 import type { RunOutcome } from './run.outcome.js';
 import type { Step } from './step.js';
 
-/** What a run does next. `end` ends it; with every other move it continues. */
+/** What a run does next. The run continues after every move except `end`. */
 export type Move =
   | { readonly type: 'call-model' }
   /** A summary replaces this number of messages. */

@@ -134,7 +134,7 @@ describe('the loop', () => {
     expect(endless.calls).toHaveLength(4);
   });
 
-  it('S2.1 a limit of output tokens is an explicit outcome with the partial text', async () => {
+  it('S2.1 a reply that reaches the limit of output tokens ends the run with the partial text', async () => {
     const { outcome } = await new TestLoop(scripted(runOutOfTokens('The answer is'))).read();
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'output-limit', parts: [textPart('The answer is')] });
   });
@@ -260,7 +260,7 @@ describe('a question to the caller', () => {
     expect(lastMessage(model)).toEqual(userMessage('Rome'));
   });
 
-  it('S2.1 does not exist unless the option is on', async () => {
+  it('S2.1 is possible only if the option mayAsk is on', async () => {
     const model = scripted(callTool('ask_caller', { question: 'Which city?' }), say('I guess.'));
     const { outcome } = await new TestLoop(model).read();
     expect(outcome.type).toBe('completed');

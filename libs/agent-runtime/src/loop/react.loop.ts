@@ -48,14 +48,15 @@ class ReactRun {
 
   async *events(): RunEvents {
     const { context, signal } = this.call;
-    // It has a timer, so it begins here: the body of a generator that is closed before its first event is not executed.
+    // The activity has a timer, which `finally` stops. A generator that is closed before its first event never reaches `finally`,
+    // so the constructor must not create the activity.
     this.activity = new RunActivity(signal, context.deadline === null ? null : context.deadline - this.parts.now());
     try {
       const review = reviewNeeded(this.state);
       if (review) return review;
       for (;;) {
         const next = this.nextMove();
-        const move = next instanceof Promise ? await next : next; // usually not a promise; an unnecessary await costs time
+        const move = next instanceof Promise ? await next : next; // the result is rarely a promise, and an await costs time
         if (move.type === 'end') return move.outcome;
         if (move.type === 'record') for (const step of move.steps) yield this.recorded(step);
         else this.start(move);
@@ -177,7 +178,7 @@ class ReactRun {
     if (result.ok)
       return { type: 'end', outcome: { type: 'completed', parts: [{ type: 'data', data: result.value }] } };
     const problem = `The answer does not match the output schema: ${result.problems}`;
-    const request = `${problem}\nAnswer again, with JSON only, that matches the schema.`;
+    const request = `${problem}\nAnswer again, only with JSON that matches the schema.`;
     return correctOrStop(this.state, 'invalid-output', problem, request);
   }
 

@@ -5,7 +5,7 @@ import type { LoopEvent } from './loop.event.js';
 const GRACE_MS = 500;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The deadline of the run has passed. The loop turns it into an outcome. Delegated runs are aborted with it. */
+/** Thrown when the deadline of the run has passed. The loop turns this error into an outcome, and aborts delegated runs with it. */
 export class DeadlineReached extends ProviderError {
   constructor() {
     super('CALL_ABORTED', 'The deadline of the run has passed.');
@@ -37,7 +37,7 @@ export class RunActivity {
     else if (remainingMs <= MAX_TIMER_MS) this.timer = setTimeout(() => this.expire(), remainingMs);
   }
 
-  /** Aborted when the run ends before its work. */
+  /** Aborted when the run ends while calls are still in progress. */
   get signal(): AbortSignal {
     return this.controller.signal;
   }

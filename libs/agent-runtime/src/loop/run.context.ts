@@ -6,7 +6,7 @@ export interface TreeLimits {
   readonly maxDepth: number;
   /** How many delegated runs one run may have in progress at a time. */
   readonly maxWidth: number;
-  /** How many runs the tree may start in total, without the root. */
+  /** How many runs the tree may start in total, not counting the root. */
   readonly maxRuns: number;
 }
 

@@ -108,7 +108,7 @@ describe('a resumed run', () => {
     expect(executed).toEqual([]);
   });
 
-  it('B6 continues after a review with the recorded result, or repeats the call if that was approved', async () => {
+  it('B6 continues after a review with the recorded result, or repeats the call if an operator approved the repetition', async () => {
     const tools = [tool('pay', { idempotent: false })];
     const { steps } = await new TestLoop(scripted(callTool('pay', { eur: 5 }), say('paid')), { tools }).read();
     const interrupted = [START, ...steps.slice(0, 2)];
@@ -129,7 +129,7 @@ describe('a resumed run', () => {
     });
   });
 
-  it('S2.1 adds a result to each call without one when the caller continues the conversation', () => {
+  it('S2.1 adds a failed result to each call that has no result when the caller continues the conversation', () => {
     const reply: Step = { type: 'model-replied', turn: 1, reply: replyOf(['a'], 0) };
     const { messages } = resume([START, reply, { type: 'message-received', messages: [userMessage('Stop that.')] }]);
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);

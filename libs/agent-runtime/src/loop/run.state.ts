@@ -11,7 +11,7 @@ export interface RunState {
   readonly messages: readonly ModelMessage[];
   /** The number of model replies so far, including summaries. */
   readonly turn: number;
-  /** The steps of the last turn, beginning with the reply of the model. Empty when its tool calls have results or the caller continues. */
+  /** The steps of the open turn, beginning with the reply of the model. Empty when all calls have results or a message follows. */
   readonly openSteps: readonly Step[];
   /** How often the loop has asked the model to correct its answer since the last useful reply. */
   readonly corrections: number;
@@ -19,7 +19,7 @@ export interface RunState {
   readonly contextTokens: number;
   /** The last change of each key in the memory of the run; absent if there is none. */
   readonly memory?: readonly MemoryChange[];
-  /** The charges of all replies so far; absent if the run is not paid. A resumed run makes the charges that are missing. */
+  /** The charges of all replies so far; absent if the run is not charged. A resumed run makes the charges that are missing. */
   readonly charges?: readonly Charge[];
 }
 

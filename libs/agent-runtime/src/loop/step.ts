@@ -14,7 +14,7 @@ export type Step =
   | { readonly type: 'message-received'; readonly messages: readonly ModelMessage[]; readonly isCorrection?: true }
   /**
    * A reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget, and `shortage` states what was
-   * missing. `charges` is what the reply costs; the budget middleware adds it, and makes the charges when the step is stored.
+   * missing. `charges` lists what the reply costs; the budget middleware adds the list, and makes the charges when the step is stored.
    */
   | {
       readonly type: 'model-replied';
@@ -24,7 +24,7 @@ export type Step =
       readonly shortage?: string;
       readonly charges?: readonly Charge[];
     }
-  /** A tool call begins. Without a `tool-finished` step, it was in progress when the run ended. */
+  /** A tool call begins. If no `tool-finished` step follows, the call was in progress when the run was interrupted. */
   | { readonly type: 'tool-called'; readonly turn: number; readonly call: ToolCallPart; readonly idempotent: boolean }
   /** `memory` contains what the call changed in the memory of the run. */
   | {

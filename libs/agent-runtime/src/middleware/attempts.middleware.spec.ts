@@ -88,7 +88,7 @@ describe('retry', () => {
     expect(delayAfter(error, 1, { ...rules, random: () => 0 })).toBe(0);
   });
 
-  it('S2.8 waits as long as the vendor requests, and does not repeat a call if that is longer than the maximum', async () => {
+  it('S2.8 waits as long as the vendor requests, but does not repeat a call if the requested time is longer than the maximum', async () => {
     const limited = (retryAfterMs: number): Error => new ProviderError('MODEL_RATE_LIMITED', 'slow', { retryAfterMs });
     expect(delayAfter(limited(40), 1, { firstDelayMs: 1, maxDelayMs: 40, random: () => 0 })).toBe(40);
     expect((await make([retry(FAST)], [limited(2), 'reply'])).made.attempts).toEqual([1, 2]);
@@ -147,7 +147,7 @@ describe('fallback', () => {
     expect((await make([fallback(others)], ['MODEL_OVERLOADED'], { signal })).made.attempts).toEqual([1]);
   });
 
-  it('S2.8 gives the attempts of retry and fallback different numbers, whichever of the two is outside', async () => {
+  it('S2.8 gives the attempts of retry and fallback different numbers, whichever of the two wraps the other', async () => {
     const down = (count: number): Behaviour[] => Array.from({ length: count }, () => 'MODEL_OVERLOADED');
     const twice = retry({ ...FAST, maxAttempts: 2 });
     const outside = await make([fallback(others), twice], down(9));
@@ -180,7 +180,7 @@ describe('the circuit of a model', () => {
     ]);
   });
 
-  it('S2.8 after the cool-down, admits one probe, whose success closes it', async () => {
+  it('S2.8 admits one probe after the cool-down, and closes when the probe succeeds', async () => {
     await fail();
     now = coolDownMs;
     const probe = Promise.withResolvers<ModelReply>();
@@ -191,7 +191,7 @@ describe('the circuit of a model', () => {
     expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
   });
 
-  it('S2.8 lets another call probe if the call with the probe was aborted', async () => {
+  it('S2.8 admits another probe if the first probe was aborted', async () => {
     await fail();
     now = coolDownMs;
     await fail(1, 'CALL_ABORTED');
@@ -206,7 +206,7 @@ describe('the circuit of a model', () => {
     },
   );
 
-  it('S2.8 a success resets the count', async () => {
+  it('S2.8 a success resets the count of failures', async () => {
     await fail(failuresToOpen - 1);
     await make([circuit], ['reply']);
     await fail(failuresToOpen - 1);

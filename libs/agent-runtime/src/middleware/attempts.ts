@@ -32,7 +32,7 @@ export class Attempts {
       });
   }
 
-  /** The call for this model, with this number. */
+  /** The call with this model and this attempt number. */
   with(model: ModelProvider, attempt: number): ModelCall {
     const { context, request, turn, isFinal, signal } = this.call;
     const call = { context, model, request, turn, attempt, isFinal, signal };

@@ -229,7 +229,7 @@ describe('budget', () => {
 
   it.each([
     ['a broken stream', new ProviderError('MODEL_STREAM_BROKEN', 'broken')],
-    ['an abort after it was sent', new ProviderError('CALL_ABORTED', 'aborted')],
+    ['an abort after the request was sent', new ProviderError('CALL_ABORTED', 'aborted')],
     ['a bug', new TypeError('a bug')],
   ])('B2 charges the held amount if a call failed and its usage is unknown: %s', async (_name, error) => {
     const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
@@ -307,7 +307,7 @@ describe('budget', () => {
     expect([made, held()]).toEqual([[], 0]);
   });
 
-  it('B2 also charges the agent', async () => {
+  it('B2 also limits the answer to the budget of the agent', async () => {
     spending.limitAgent('default', 'ada', { tokens: 1_000, microUsd: null });
     await run(
       async (model) => {
@@ -319,7 +319,7 @@ describe('budget', () => {
     expect(made).toHaveLength(1);
   });
 
-  it('B2 two runs at the same time do not mix their accounts', async () => {
+  it('B2 charges each of two concurrent runs only with its own usage', async () => {
     const budget = new BudgetMiddleware({ spending });
     const model = composeModel([budget.model], async () => given.reply('ok'));
     const both = ['a', 'b'].map(async (runId) => {

@@ -20,7 +20,7 @@ const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 /**
  * Pays for runs. Before each model call, it holds the most that the call can cost; afterwards, it charges what was used. A call that
  * the budget does not cover fails with `SpendingLimitError`. The loop then makes its final call, which is charged to an amount that
- * is held since the start of the run.
+ * is held from the start of the run.
  */
 export class BudgetMiddleware {
   /** Opens the budget of the run, holds the amount for the final call, and charges the replies. */

@@ -46,7 +46,7 @@ class Vendor {
   readonly billed = { tokens: 0, microUsd: 0 };
   /** The number of attempts with unknown usage. */
   unknown = 0;
-  /** The tokens that it used beyond the output limit. */
+  /** What it used beyond the output limit. */
   readonly excess = { tokens: 0, microUsd: 0 };
   sent = 0;
 
@@ -154,7 +154,7 @@ interface Setting {
 }
 
 describe('the budget of a run', () => {
-  it('B2 charges the sum of all attempts, holds nothing at the end and keeps the limit, for any sequence of replies, failures, retries and aborts', async () => {
+  it('B2 charges all attempts exactly, holds nothing at the end and stays within the limit, whatever the vendor and the caller do', async () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
         tokens: fc.option(fc.integer({ min: 1, max: 20_000 })),

@@ -18,7 +18,7 @@ function wrapped(one: Exclude<RunMiddleware, Observing>, next: RunNext): RunNext
   return (call) => one.run(call, next);
 }
 
-/** From the innermost to the outermost. Neighbours share one wrapper, because each event passes through every wrapper. */
+/** `observing` is ordered from the innermost to the outermost. All share one wrapper, because each event passes through every wrapper. */
 function observed(observing: readonly Observing[], next: RunNext): RunNext {
   if (observing.length === 0) return next;
   return (call) => {

@@ -11,7 +11,7 @@ export interface Replacement {
   readonly replace: string;
 }
 
-/** Returns undefined to accept the input or the answer. If a check throws an error, the run ends with it. */
+/** Returns undefined to accept the input or the answer. If a check throws an error, the run ends with that error. */
 export type InputCheck = (text: string, context: RunContext) => Verdict<Rejection>;
 export type OutputCheck = (text: string, context: RunContext, outcome: RunOutcome) => Verdict<Rejection | Replacement>;
 type Verdict<Value> = Value | undefined | Promise<Value | undefined>;

@@ -59,7 +59,7 @@ class RunReport implements RunObserver {
     this.failed(undefined);
   }
 
-  /** Without an error, the caller stopped reading. A run that was cancelled or handed over has not failed. */
+  /** If there is no error, the caller has stopped reading. A run that was cancelled or handed over has not failed. */
   private failed(error: unknown): void {
     const { code = error === undefined ? 'CALL_ABORTED' : null } = (error ?? {}) as { code?: unknown };
     if (code === 'CALL_ABORTED')
@@ -78,7 +78,7 @@ class RunReport implements RunObserver {
   }
 }
 
-/** The usage of a model call, if the step is one. */
+/** The usage of the model call, if the step records one. */
 function usageOf(step: Step): ModelUsage | undefined {
   if (step.type === 'model-replied') return step.reply.usage;
   return step.type === 'context-summarised' ? step.usage : undefined;

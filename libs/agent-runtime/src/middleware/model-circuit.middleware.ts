@@ -47,7 +47,7 @@ export class ModelCircuit implements ModelMiddleware {
     }
   }
 
-  /** Returns the id of the probe if the call is one. */
+  /** Returns the id of the probe if the call is a probe. */
   private admit(key: string, { vendor, model }: ModelProvider): string | undefined {
     const state = this.states.get(key);
     if (!state || state.phase === 'closed') return undefined;

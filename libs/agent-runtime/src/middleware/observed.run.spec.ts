@@ -16,7 +16,7 @@ async function run(middleware: readonly RunMiddleware[]): Promise<RunOutcome> {
 }
 
 describe('the observers of a run', () => {
-  it('S2.8 calls observers in the order of the chain, between middleware that wraps the run', async () => {
+  it('S2.8 calls observers in the order of the chain, even if a middleware that wraps the run is between them', async () => {
     const order: string[] = [];
     const observer = (name: string): RunMiddleware => ({
       name,

@@ -6,8 +6,8 @@ import type { RunObserver } from './run.observer.js';
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
 /**
- * The events of a run with its observers, from the innermost to the outermost. A generator with `yield*` for each observer does the
- * same, but needs several times the memory and the time for each event.
+ * The events of a run with its observers, which are ordered from the innermost to the outermost. A generator with `yield*` for each
+ * observer would do the same, but would need several times the memory and the time for each event.
  */
 export class ObservedRun implements RunEvents {
   private state: 'new' | 'running' | 'ended' = 'new';
@@ -57,7 +57,7 @@ export class ObservedRun implements RunEvents {
       try {
         const outcome = await all[at]?.onStart?.();
         if (!outcome) continue;
-        this.observers = all.slice(at); // those inside were not started
+        this.observers = all.slice(at); // the observers inside this one were not started
         return await this.events.return(outcome).then(this.onResult);
       } catch (error) {
         this.observers = all.slice(at);

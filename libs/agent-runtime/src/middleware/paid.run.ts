@@ -67,7 +67,7 @@ export class PaidRun implements RunObserver {
     private readonly runs: PaidRuns,
   ) {}
 
-  /** Returns an outcome if the budget cannot even pay the final call. */
+  /** Returns an outcome if the budget does not cover even the final call. */
   async onStart(): Promise<RunOutcome | undefined> {
     const usage = await this.open();
     const { limit } = usage;
@@ -94,7 +94,7 @@ export class PaidRun implements RunObserver {
     return charges && { type: 'step', step: { ...step, charges } };
   }
 
-  /** The stored step contains the charge, so the run does not wait for it: it is made at the latest when the run resumes. */
+  /** Does not wait for the charge: the stored step contains it, so a resumed run makes the charge if it is missing. */
   onNext(): undefined {
     const settled = this.replies.isDue ? this.replies.settle('later') : undefined;
     if (!(settled instanceof Promise)) return;
@@ -114,7 +114,7 @@ export class PaidRun implements RunObserver {
     if (!this.opened) throw new Error('the budget of the run is not open');
     const { account, notice, limit } = this.opened;
     if (this.settling) await this.settling;
-    if (this.replies.isOpen) await this.replies.settle('now'); // a middleware rejected the reply, so it has no step
+    if (this.replies.isOpen) await this.replies.settle('now'); // a middleware rejected the reply, so the reply has no step
     const terms = termsOf(call.model);
     if (limit.microUsd !== null && !terms.prices)
       throw new ModelPriceUnknownError(`${call.model.vendor} ${call.model.model}`);
@@ -156,7 +156,7 @@ export class PaidRun implements RunObserver {
     else await settleAll(holds, chargesOf(holds, priced(usageOfFailure(error), terms)));
   }
 
-  /** Opens the budget, and ends the holds of an execution of the run that was interrupted. */
+  /** Opens the budget, and ends the holds of an earlier execution that was interrupted. */
   private async open(): Promise<RunUsage> {
     const { spending, limit } = this.options;
     const { context, state } = this.call;

@@ -46,7 +46,7 @@ async function run(
   return { outcome: await outcomeOf(running, (event) => events.push(event)), events };
 }
 
-/** Records the entries of a log by event. */
+/** Records the entries of a log. */
 class RecordedLog {
   readonly entries: Record<string, unknown>[] = [];
   readonly log = (entry: Record<string, unknown>): void => void this.entries.push(entry);
@@ -71,7 +71,7 @@ describe('composeRun', () => {
     expect([outcome, events.length]).toEqual([COMPLETED, 1]);
   });
 
-  it('S2.8 an abandoned run reports its time limit, also if its reader did not wait for an event at that moment', async () => {
+  it('S2.8 an abandoned run reports its time limit, even if its reader did not wait for an event when it was abandoned', async () => {
     async function* ignoring(): RunEvents {
       yield given.progress();
       return await new Promise<RunOutcome>(() => undefined);
@@ -87,7 +87,7 @@ describe('composeRun', () => {
     expect(await first.next()).toMatchObject({ done: true });
   });
 
-  it('S2.8 returns the loop itself if there is no middleware', async () => {
+  it('S2.8 executes only the loop if there is no middleware', async () => {
     expect((await run([], answering())).outcome).toEqual(COMPLETED);
   });
 });
@@ -163,7 +163,7 @@ describe('timeout', () => {
 });
 
 describe('recovery', () => {
-  it('S2.8 converts an unknown error to one code, without its details, and logs it in full', async () => {
+  it('S2.8 converts an unknown error to AGENT_FAILED_INTERNALLY without details, and logs the unknown error in full', async () => {
     const [log, bug] = [new RecordedLog(), new TypeError('secret detail')];
     const error = await run([recovery(log)], failing(bug)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'AGENT_FAILED_INTERNALLY', cause: bug });
@@ -180,9 +180,9 @@ describe('recovery', () => {
   });
 
   it.each([
-    ['of a provider', new ProviderError('MODEL_UNAVAILABLE', 'down')],
-    ['of an abort', new ProviderError('CALL_ABORTED', 'aborted')],
-    ['of another library', new DatabaseUnavailableError(new Error('down'))],
+    ['an error of a provider', new ProviderError('MODEL_UNAVAILABLE', 'down')],
+    ['an abort', new ProviderError('CALL_ABORTED', 'aborted')],
+    ['an error of another library', new DatabaseUnavailableError(new Error('down'))],
   ])('S2.8 throws errors with a stable code unchanged: %s', async (_name, error) => {
     const log = new RecordedLog();
     await expect(run([recovery(log)], failing(error))).rejects.toBe(error);
@@ -198,7 +198,7 @@ describe('logger', () => {
   const context = given.context({ runId: 'run-2', agentName: 'bob', depth: 1 });
   const identity = { namespace: 'default', runId: 'run-2', rootRunId: 'run-1', agentName: 'bob', depth: 1 };
 
-  it('S2.8 S2.9 logs start and end of a run with the name of the agent, its tokens and its duration', async () => {
+  it('S2.8 S2.9 logs the start and the end of a run with the name of the agent, the tokens and the duration', async () => {
     const log = new RecordedLog();
     await run([logger(log)], answering(), { context });
     expect(log.entries).toEqual([
@@ -221,7 +221,7 @@ describe('logger', () => {
     expect(log.entries[1]).toMatchObject({ event: 'job.finished', outcome: 'stopped', reason: 'iterations' });
   });
 
-  it('S2.8 logs the code of an error, and throws it', async () => {
+  it('S2.8 logs the code of an error, and throws the error', async () => {
     const [log, error] = [new RecordedLog(), new ProviderError('MODEL_UNAVAILABLE', 'down')];
     await expect(run([logger(log)], failing(error), { context })).rejects.toBe(error);
     expect(log.entries[1]).toMatchObject({ event: 'run.failed', ...identity, code: 'MODEL_UNAVAILABLE', err: error });
@@ -292,7 +292,7 @@ describe('inputGuardrail', () => {
 });
 
 describe('outputGuardrail', () => {
-  it('S2.8 a rejected answer ends the run with the outcome stopped, and no part of it reaches the reader', async () => {
+  it('S2.8 a rejected answer ends the run with the outcome stopped, and no part of the answer reaches the reader', async () => {
     const { outcome, events } = await run([outputGuardrail(() => ({ reject: 'wrong city' }))], answering(), {
       streams: true,
     });

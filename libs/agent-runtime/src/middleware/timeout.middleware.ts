@@ -5,7 +5,7 @@ import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js
 
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
-/** How long a run may take to end after it was aborted. Then it is abandoned. */
+/** How long a run may take to end after it was aborted. After this time, it is abandoned. */
 const GRACE_MS = 1_000;
 
 /**
@@ -21,7 +21,7 @@ interface TimeLimit {
   readonly now: () => number;
 }
 
-/** A run with a time limit. Its time begins with the first event. */
+/** A run with a time limit. The time begins when the reader asks for the first event. */
 class TimedRun implements RunEvents {
   private readonly controller = new AbortController();
   private events?: RunEvents;
@@ -125,7 +125,7 @@ class TimedRun implements RunEvents {
   }
 }
 
-/** An abort ends in CALL_ABORTED, or in the AbortError of a Node API. */
+/** An aborted run fails with CALL_ABORTED, or with the AbortError of a Node API. */
 function isAbort(error: unknown): boolean {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   return code === 'CALL_ABORTED' || name === 'AbortError';

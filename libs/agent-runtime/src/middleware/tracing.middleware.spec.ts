@@ -85,7 +85,7 @@ describe('tracing', () => {
     });
   });
 
-  it('S2.8 a failed run ends its span with the code of the error, but without its message', async () => {
+  it('S2.8 a failed run ends its span with the code of the error, but without the message', async () => {
     const failing: RunNext = async function* () {
       yield given.progress();
       throw new ProviderError('MODEL_KEY_REFUSED', 'secret detail');
@@ -105,7 +105,7 @@ describe('tracing', () => {
     expect(spans().map(({ name }) => name)).toEqual(['invoke_agent ada']);
   });
 
-  it('S2.9 spans of concurrent runs belong to their own run', async () => {
+  it('S2.9 each span belongs to its own run when several runs are concurrent', async () => {
     const runs = ['ada', 'bob'].map((agentName) =>
       composeRun([traceRuns], loop)(given.runCall({ context: given.context({ agentName, runId: agentName }) })),
     );

@@ -15,7 +15,7 @@ import type {
 /** Without an SDK, the API creates spans that record nothing. */
 const tracer = trace.getTracer('rollcall.agent-runtime');
 
-/** A span `invoke_agent {name}` for each run, with the GenAI attributes of OpenTelemetry. Spans of the run are its children. */
+/** A span `invoke_agent {name}` for each run, with the GenAI attributes of OpenTelemetry. The other spans of the run are its children. */
 export const traceRuns: RunMiddleware = { name: 'tracing', run: (call, next) => tracedRun(call, next) };
 
 /** A span `chat {model}` for each attempt to call a model. */
@@ -41,7 +41,7 @@ export async function traceTool<Result extends { failed: boolean }>(
   });
 }
 
-/** A span that is not recorded, because there is no SDK or the run is not sampled, does not wrap the events: that would cost time. */
+/** If the span is not recorded, because there is no SDK or the run is not sampled, the events are not wrapped, which saves time. */
 function tracedRun(call: RunCall, next: RunNext): RunEvents {
   const attributes = operation('invoke_agent', call.context);
   const span = tracer.startSpan(`invoke_agent ${call.context.agentName}`, { kind: SpanKind.INTERNAL, attributes });

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Adds the definitions of tools of MCP servers, as seen last and as accepted. */
+/** Adds the last known definition of each tool of an MCP server, and the hash of the accepted definition. */
 export class ToolPins1763500000000 implements MigrationInterface {
   name = 'ToolPins1763500000000';
 

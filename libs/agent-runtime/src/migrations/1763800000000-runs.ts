@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Adds runs and their steps. The columns of type `json` keep the exact text, also characters that `jsonb` rejects. */
+/** Adds runs and their steps. The columns of type `json` keep the exact text, including characters that `jsonb` rejects. */
 export class Runs1763800000000 implements MigrationInterface {
   name = 'Runs1763800000000';
 

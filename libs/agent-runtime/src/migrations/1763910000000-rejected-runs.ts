@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Adds how many runs an agent without a definition accepts at a time. */
+/** Adds the number of runs that an agent without a definition accepts at a time. */
 export class RejectedRuns1763910000000 implements MigrationInterface {
   name = 'RejectedRuns1763910000000';
 

@@ -48,7 +48,7 @@ export class DelegatedRuns extends RunRecorder {
     super();
   }
 
-  /** Records the delegated runs of this tree, until the returned function is called. `isResumed`: it was executed before. */
+  /** Records the delegated runs of this tree, until the returned function is called. `isResumed`: the tree was executed before. */
   follow(scope: RunScope, isResumed: boolean): () => void {
     const { rootId } = scope.fence;
     this.scopes.set(rootId, scope);
@@ -58,7 +58,7 @@ export class DelegatedRuns extends RunRecorder {
     };
   }
 
-  /** A delegated run with this id can exist only if the tree was interrupted. */
+  /** The revision of an interrupted execution. A delegated run with this id can exist only if the tree was interrupted. */
   async revisionOf({ namespace, rootRunId, runId: id }: RunContext): Promise<number | undefined> {
     const scope = this.scopes.get(rootRunId);
     if (!scope || !this.resumed.has(scope)) return undefined;
@@ -110,7 +110,7 @@ export class DelegatedRuns extends RunRecorder {
   }
 }
 
-/** The root waits for the decision, and the delegated run continues together with it. Never resolves. */
+/** Never resolves: the root waits for the decision, and the delegated run later continues together with the root. */
 async function waitForReview({ scope, run }: RunJournal, { pending }: Progress): Promise<never> {
   scope.review(pending.map((call) => ({ ...call, runId: run.id })));
   if (!scope.isClosed) await once(scope.signal, 'abort');

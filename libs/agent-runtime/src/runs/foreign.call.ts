@@ -11,7 +11,7 @@ type Finished = Extract<AgentStep, { type: 'finished' }>;
 
 /**
  * A call of an agent that has its own loop. A call that was interrupted is repeated only if the agent is marked as idempotent or an
- * operator has approved it, because it is unknown what the agent has done.
+ * operator has approved the repetition, because it is unknown what the agent has done.
  */
 export async function* foreignCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent, steps, options, journal, isIdempotent } = call;
@@ -34,7 +34,7 @@ export async function* foreignCall(call: RecordedCall, progress: Progress): Asyn
   }
 }
 
-/** The result of a run that is not executed now: its result is recorded, or it was interrupted. */
+/** The result of a call that is not made now, because its result is recorded, or because it needs a review. */
 function recordedEnd(
   { steps, journal, agent, isIdempotent }: RecordedCall,
   progress: Progress,
@@ -51,7 +51,7 @@ function recordedEnd(
   progress.pending = [pendingCall(journal.run.id, agent.name, steps)];
   return stopped(
     NEEDS_REVIEW,
-    `The run was interrupted while the agent ${agent.name} worked. Approve its repetition, or reject it.`,
+    `The run was interrupted while the agent ${agent.name} worked. Approve or reject the repetition of the call.`,
   );
 }
 

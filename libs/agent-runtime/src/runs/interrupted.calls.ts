@@ -25,7 +25,7 @@ function isLoopStep(step: Step | AgentStep): step is Step {
   return !AGENT_STEPS.has(step.type);
 }
 
-/** Whether a call of the model follows these steps, so that it may have been in progress when the run was interrupted. */
+/** Whether a model call follows these steps. Such a call may have been in progress when the run was interrupted. */
 export function isCallingModel(steps: readonly RunStep[]): boolean {
   return resume(toLoopSteps(steps)).openSteps.length === 0;
 }

@@ -7,7 +7,7 @@ const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL
   AND ($3::text[] IS NULL OR r.state = ANY ($3)) AND ($4::text[] IS NULL OR r.waiting_for = ANY ($4))
   AND ($5::text IS NULL OR r.agent_id = $5) AND ($6::text IS NULL OR coalesce(r.conversation_id, r.id) = $6)
   AND ($7::timestamptz IS NULL OR date_trunc('milliseconds', r.state_at) > $7)`;
-/** JavaScript has only milliseconds, which would make the pages overlap. */
+/** A position needs microseconds: with the milliseconds of JavaScript, pages would overlap. */
 const MICROSECONDS = '(extract(epoch FROM r.state_at) * 1000000)::bigint';
 
 const VERSIONS = `SELECT id, concat_ws(' ', state, waiting_for, attempts,
@@ -29,7 +29,7 @@ export class RunChangesStore {
     return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
   }
 
-  /** Returns a version for each run that exists. It changes with the state of the run and with each step. */
+  /** Returns a version for each run that exists. The version changes with the state of the run and with each step. */
   async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [
       runIds,

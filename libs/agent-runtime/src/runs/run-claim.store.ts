@@ -12,7 +12,7 @@ export interface RunClaim extends WorkClaim {
 }
 
 export interface ClaimRequest {
-  /** Identifies the worker. It may claim its own runs again before their leases end. */
+  /** Identifies the worker. A worker may claim its own runs again before their leases end. */
   readonly owner: string;
   readonly held: readonly RunClaim[];
   readonly leaseMs: number;
@@ -81,7 +81,7 @@ const LOCK = 'SELECT id FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2) 
 /** A replica that has missed this many heartbeats of an agent does not count as alive. */
 const MISSED_BEATS = 3;
 
-/** The agent of the run on another replica. Only that replica can call it, because its name is not that of a definition. */
+/** The agent of the run, if another replica hosts it and only that replica can call it, because it is not named like its definition. */
 const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent_lease AS l USING (agent_id, generation)
   WHERE h.namespace = run.namespace AND h.name = run.agent_id AND h.replica_id <> $8::text
     AND h.definition IS DISTINCT FROM h.name AND l.last_beat_at > clock_timestamp() - $9 * interval '1 millisecond'`;
@@ -105,7 +105,7 @@ const CLAIM = `
   FROM ranked WHERE r.id = ranked.id AND place <= $5
   RETURNING ${RUN_COLUMNS}, r.lease_token AS token`;
 
-/** By the qualified id of the agent. */
+/** The number of held runs of each agent, by the qualified id of the agent. */
 export function countByAgent(held: readonly RunClaim[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { run } of held) {

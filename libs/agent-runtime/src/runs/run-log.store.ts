@@ -5,14 +5,14 @@ import type { RunSubject } from './run.events.js';
 import { definitionOf, type RunRow, timesOf } from './run.row.js';
 import type { RunFence } from './run.scope.js';
 
-/** `isLeftOver`: it was in progress when its root ended. */
+/** `isLeftOver`: the run was in progress when its root ended. */
 export type EndedRun = RunSubject & { readonly isLeftOver: boolean };
 
-/** Always locks the rows of the roots in the same order, and before those of delegated runs. */
+/** Always locks the rows of the roots in the same order, and before the rows of delegated runs. */
 const LOCK = `SELECT id, lease_token AS token FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2)
   ORDER BY id FOR NO KEY UPDATE`;
 
-/** The writes of the replica that executes a run. Each has an effect only under a valid lease of its tree. */
+/** The writes of the replica that executes a run. Each write has an effect only if the lease of the tree is valid. */
 @Injectable()
 export class RunLogStore {
   constructor(private readonly db: Database) {}
@@ -23,7 +23,7 @@ export class RunLogStore {
     return tokens(await this.db.query<{ token: string }>({ name: 'runs-lock', text: LOCK }, parameters));
   }
 
-  /** Adds steps, and returns the valid tokens. A step that was stored by an attempt with an unknown result is not stored again. */
+  /** Adds steps, and returns the valid tokens. A step that an earlier attempt has stored is not stored again. */
   async append(entries: readonly LogEntry[]): Promise<Set<string>> {
     const rows = await this.db.query<{ token: string }>({ name: 'runs-append', text: APPEND }, [
       entries.map(({ fence }) => fence.rootId),
@@ -35,7 +35,7 @@ export class RunLogStore {
     return tokens(rows);
   }
 
-  /** Ends executions, whose roots are locked. Delegated runs that are still in progress are cancelled together with their root. */
+  /** Ends executions whose roots are already locked. Delegated runs that are still in progress are cancelled together with their root. */
   async end(entries: readonly LogEntry[]): Promise<EndedRun[]> {
     const rows = await this.db.query<EndedRow>({ name: 'runs-end', text: END }, [
       entries.map(({ run }) => run.id),

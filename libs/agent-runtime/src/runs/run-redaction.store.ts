@@ -15,7 +15,7 @@ const IN_ORDER = 'ORDER BY finished_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED';
 export class RunRedactionStore {
   constructor(private readonly db: Database) {}
 
-  /** The ids of roots that are finished for longer than this time. They are locked until the transaction ends. */
+  /** The ids of roots that finished at least this long ago. They are locked until the transaction ends. */
   async finishedBefore(ms: number, limit: number): Promise<string[]> {
     return await this.ids(
       `SELECT id FROM run WHERE ${UNREDACTED}
@@ -24,7 +24,7 @@ export class RunRedactionStore {
     );
   }
 
-  /** Like `finishedBefore`, for the time that the start of each run requested. */
+  /** Like `finishedBefore`, but with the time that was requested when each run was started. */
   async requested(limit: number): Promise<string[]> {
     return await this.ids(
       `SELECT id FROM run WHERE ${UNREDACTED} AND redact_after_ms IS NOT NULL

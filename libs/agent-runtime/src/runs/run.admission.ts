@@ -9,7 +9,7 @@ import type { ChosenAgent } from './run.targets.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 
-/** What must be possible before a run exists: its namespace, its budget, and a place among the runs of its agent. */
+/** Checks what a run needs before it can exist: its namespace, its budget, and the capacity of its agent. */
 @Injectable()
 export class RunAdmission {
   constructor(
@@ -29,7 +29,7 @@ export class RunAdmission {
     if ((await this.store.countActive(namespace, agentId)) >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
   }
 
-  /** Like `checkCapacity`, but also prevents that another run of the agent starts before the transaction ends. */
+  /** Like `checkCapacity`, but also prevents other runs of the agent from starting before the transaction ends. */
   async lockCapacity(namespace: string, agent: BusyAgent): Promise<void> {
     const { agentId, maxRuns } = agent;
     if (maxRuns === null) return;
@@ -41,7 +41,7 @@ export class RunAdmission {
     await this.checkCapacity(namespace, agent);
   }
 
-  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. The agent is charged if it has a budget. */
+  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. Checks the budget of the agent as well. */
   async checkBudget(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
     await this.spending.check(namespace, agentId, limit);
   }

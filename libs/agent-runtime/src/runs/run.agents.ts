@@ -26,7 +26,7 @@ export interface OpenAgent {
 
 const MARK = 'idempotent';
 
-/** Opens the agents of runs: those of definitions on this replica, all others through the registry and their circuit. */
+/** Opens the agents of runs: hosted agents on this replica, and agents with an endpoint through the registry and their circuit. */
 @Injectable()
 export class RunAgents {
   constructor(
@@ -48,9 +48,9 @@ export class RunAgents {
   }
 
   /**
-   * A run that has started continues on its revision. It waits for a slot, because the start of the run has checked for room: the
-   * call of a run that was just cancelled may still be ending. An agent that does not have the name of its definition cannot be built here
-   * if it is gone.
+   * A run that has started continues with its revision. The run waits for a slot of the agent: the agent had capacity when the run
+   * was accepted, but the call of a run that was just cancelled may still be ending. An agent that is not named like its definition
+   * cannot be built again after it was shut down.
    */
   private async use(key: DefinitionKey, { definition, attempts }: Run): Promise<AgentUse> {
     try {
@@ -98,7 +98,7 @@ export class RunAgents {
     }
   }
 
-  /** Of the agents of runs, only those that a replica hosted have no address. */
+  /** An agent of a run has no address only if a replica hosted it. */
   private async missing(namespace: string, agentId: string): Promise<Error> {
     try {
       const left = await this.agents.get(qualifiedId(namespace, agentId));
@@ -115,5 +115,5 @@ export class RunAgents {
 }
 
 function closed(message: string): ProviderError {
-  return new ProviderError('AGENT_CLOSED', `${message} Spawn it again, then retry the run.`);
+  return new ProviderError('AGENT_CLOSED', `${message} Spawn the agent again, then retry the run.`);
 }

@@ -41,8 +41,8 @@ export class RunCandidates {
   ) {}
 
   /**
-   * Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. An agent that is drained finishes
-   * its work, so it can be used for a run that `hasStarted`.
+   * Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. A draining agent finishes
+   * its work, so a run that `hasStarted` can use it.
    */
   async get(namespace: string, agentId: string, hasStarted = false): Promise<AgentRecord> {
     await this.follower.refresh();

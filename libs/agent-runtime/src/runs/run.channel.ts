@@ -3,7 +3,7 @@ import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, Database, Loop, PgListener, StopsIn } from '#rollcall/platform';
 import type { LiveEvent } from './run.live.js';
 
-/** What replicas tell each other about runs. A message may be lost: each receiver finds the same facts in the tables later. */
+/** A message between replicas about runs. It may be lost: each receiver finds the same facts in the tables later. */
 export type RunMessage =
   /** There may be a run to claim. */
   | { readonly type: 'work' }
@@ -23,12 +23,12 @@ const CHANNEL = 'rollcall_run';
 const PACE_MS = 20;
 const IDLE_MS = 60_000;
 const MAX_QUEUED = 10_000;
-/** A notification has at most 8,000 bytes, and a character of JSON at most 6. */
+/** A notification has at most 8,000 bytes, and one character needs at most 6 bytes in JSON. */
 const MAX_TEXT = 1_200;
 
 /**
- * Messages about runs between replicas, with NOTIFY. They are never sent in the transaction of a change, and not stored. The
- * handlers of this replica receive a message at once, those of other replicas within some milliseconds.
+ * Messages about runs between replicas, with NOTIFY. They are not stored, and never sent in the transaction of a change. The
+ * handlers of this replica receive a message at once, the handlers of other replicas within some milliseconds.
  */
 @Injectable()
 export class RunChannel implements OnApplicationBootstrap {
@@ -72,7 +72,7 @@ export class RunChannel implements OnApplicationBootstrap {
     this.handlers.push(handler);
   }
 
-  /** Messages may have been missed before each connect. */
+  /** Calls the handler after each connect, because messages may have been missed before it. */
   onConnected(handler: () => void): void {
     this.listener.onConnected(handler);
   }

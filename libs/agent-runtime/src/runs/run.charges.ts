@@ -12,12 +12,12 @@ export interface Charged {
   readonly subtree: SpendingAmount;
 }
 
-/** The budget ledger knows what runs cost, also after an aborted call, whose charge follows the end of the run. */
+/** Reads from the budget ledger what runs cost, including calls that were aborted and charged after the end of the run. */
 @Injectable()
 export class RunCharges {
   constructor(private readonly budgets: BudgetsService) {}
 
-  /** By the id of the run. A run without a budget is absent. */
+  /** Returns the charges by the id of the run. A run without a budget is absent. */
   async of(runs: readonly Run[]): Promise<ReadonlyMap<string, Charged>> {
     const ids = new Map(runs.map(({ namespace, id }) => [qualifiedId(namespace, id), id]));
     if (ids.size === 0) return new Map();
@@ -27,7 +27,7 @@ export class RunCharges {
     );
   }
 
-  /** The runs; the usage of finished ones contains everything that was charged. */
+  /** Returns the runs. The usage of a finished run contains everything that was charged. */
   async complete<One extends Run>(runs: readonly One[]): Promise<One[]> {
     return withCharges(runs, await this.of(runs.filter(({ state }) => isFinal(state))));
   }

@@ -14,8 +14,8 @@ export interface DecidedStep {
 }
 
 /**
- * The step that records a decision of an operator. It must name a call that waits, with exactly its input. After an interruption,
- * the operator may also record the result of the call. A run that is queued after a decision accepts those about its other calls.
+ * The step that records a decision of an operator. The decision must name a waiting call with exactly its input. After an interruption,
+ * the operator may also record the result of the call. A run that is queued after a decision accepts decisions about its other calls.
  */
 export function stepOf(run: DecidableRun, decision: RunDecision): DecidedStep {
   const { result } = run;

@@ -61,7 +61,7 @@ export class RunEntity {
   @Column({ type: 'timestamptz', name: 'finished_at', nullable: true })
   finishedAt: Date | null;
 
-  /** How long the contents are kept after the end, if the start of the run limited it. */
+  /** How long the contents are kept after the end, if the request that started the run limits this time. */
   @Column({ type: 'integer', name: 'redact_after_ms', nullable: true }) redactAfterMs: number | null;
   /** When the contents were removed. */
   @Column({ type: 'timestamptz', name: 'redacted_at', nullable: true }) redactedAt: Date | null;

@@ -44,7 +44,7 @@ export class RunNotWaitingError extends RuntimeError {
 
   constructor({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>, needed: string) {
     const waits = waitingFor === null ? `is ${state}` : `waits for ${waitingFor}`;
-    super(`The run ${waits}. It can receive ${needed} only while it waits for it.`);
+    super(`The run ${waits}. It can receive ${needed} only while it waits for ${needed}.`);
     this.details = { state, waitingFor };
   }
 }
@@ -103,7 +103,7 @@ export class RunDeadlinePassedError extends RuntimeError {
   readonly code = 'RUN_DEADLINE_PASSED';
 
   constructor() {
-    super('The deadline is in the past. Set a later one, or none.');
+    super('The deadline is in the past. Set a later deadline, or none.');
   }
 }
 
@@ -112,7 +112,7 @@ export class RunDecisionMismatchError extends RuntimeError {
 
   static ofCall(): RunDecisionMismatchError {
     return new RunDecisionMismatchError(
-      'No call with this id and this input waits for a decision. Read the run again: result.approvals lists them.',
+      'No call with this id and this input waits for a decision. Read the run again: result.approvals lists the waiting calls.',
     );
   }
 

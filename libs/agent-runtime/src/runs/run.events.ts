@@ -56,13 +56,13 @@ export class RunEvents {
     this.measure(ends.map(({ run }) => run));
   }
 
-  /** Delegated runs that were in progress when their root ended. */
+  /** Records that delegated runs were cancelled, because they were in progress when their root ended. */
   async leftOver(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
     this.measure(runs);
   }
 
-  /** A whole tree. */
+  /** Records that all runs of a tree were cancelled. */
   async cancelled(rootId: string, runs: readonly RunSubject[], by: string): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, by)));
     this.measure(runs);

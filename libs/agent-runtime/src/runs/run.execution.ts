@@ -21,7 +21,7 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 
 /** The errors of an agent that is shut down together with its replica. */
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
-/** A run that ends its replica again and again would otherwise end all replicas, one after the other. */
+/** Without this limit, a run that crashes its replica would crash all replicas, one after the other. */
 const MAX_CRASHES = 10;
 
 /** Executes claimed runs. */
@@ -37,8 +37,8 @@ export class RunExecution {
   ) {}
 
   /**
-   * Executes a run until it ends, waits, or is closed for this replica. If the database fails, the run is interrupted and not failed:
-   * it continues from its last step.
+   * Executes a run until it ends, waits, or is closed for this replica. If the database fails, the run does not fail but is interrupted:
+   * it later continues from its last step.
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
     const release = this.delegated.follow(scope, run.attempts > 1);
@@ -109,7 +109,7 @@ async function resultOf(events: AsyncIterable<AgentEvent>): Promise<AgentResult>
   throw new ProviderError('AGENT_CRASHED', 'The agent ended without a result.');
 }
 
-/** Whether the run must be continued instead of failed. */
+/** Whether the run was interrupted and must continue later, instead of failing. */
 function isInterruption(error: unknown, scope: RunScope): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
   if (error instanceof RunClosedError || scope.isClosed || isOutage(error)) return true;

@@ -63,7 +63,7 @@ export class RunJournal {
     return (await log.write({ fence: scope.fence, run: this.run, end: { ...end, usage } })) === 'stored';
   }
 
-  /** Ends what an interrupted execution held: these steps are paid, and calls without a recorded result are charged as held. */
+  /** Ends the holds of an interrupted execution. Charges what these steps cost, and the held amount for a call without a result. */
   async endHolds(steps: readonly RunStep[]): Promise<void> {
     const { namespace, id: runId } = this.run;
     await this.parts.holds.end({ namespace, runId }, chargesIn(reportsIn(steps)), isCallingModel(steps));

@@ -13,7 +13,7 @@ export type LogResult = 'stored' | 'fenced' | { readonly error: unknown };
 const MAX_BATCH = 256;
 
 /**
- * Writes the steps and the ends of all runs of this replica. Those of concurrent runs are committed together: while one batch
+ * Writes the steps and the ends of all runs of this replica. Writes of concurrent runs are committed together: while one batch
  * commits, the next collects. Every write checks the lease of its tree.
  */
 @Injectable()
@@ -36,7 +36,7 @@ export class RunLog {
     return await (entry.end ? this.ends : this.steps).run(entry);
   }
 
-  /** Adds a delegated run. Returns undefined if it exists, and rejects with `RunClosedError` if the lease of its root is lost. */
+  /** Adds a delegated run. Returns undefined if it already exists. Rejects with `RunClosedError` if the lease of its root is lost. */
   async begin(draft: NewRun, fence: RunFence): Promise<Run | undefined> {
     return await this.db.transaction(async () => {
       if (!(await this.store.lock([fence])).has(fence.token)) throw new RunClosedError();

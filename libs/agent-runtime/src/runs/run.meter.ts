@@ -28,7 +28,7 @@ export interface RunUse {
 type Metered = Pick<Run, 'namespace' | 'definition'>;
 type Timed = Metered & Pick<Run, 'state' | 'parentId' | 'createdAt' | 'startedAt' | 'finishedAt'>;
 
-/** Passes measurements to the observers. Each replica measures the changes that it makes, so all replicas together measure each once. */
+/** Passes measurements to the observers. Each replica measures the changes that it makes, so each change is measured once. */
 @Injectable()
 export class RunMeter {
   private readonly observers: RunObserver[] = [];

@@ -31,7 +31,7 @@ export class RunReader {
     private readonly changes: RunChangesStore,
   ) {}
 
-  /** With `waitMs`, waits until the run is finished or waits for somebody, at most for this time. */
+  /** With `waitMs`, waits for at most this time until the run is finished, or waits for input or a decision. */
   async get(key: RunKey, waitMs = 0, signal?: AbortSignal): Promise<Run> {
     if (waitMs === 0) return await this.complete(await this.read(key));
     const until = performance.now() + waitMs;
@@ -54,7 +54,7 @@ export class RunReader {
     return await this.charges.complete(await this.store.page(filter, limit, before));
   }
 
-  /** The run that changed last first; `before` is the position of the last run of the previous page. */
+  /** The run that changed last comes first; `before` is the position of the last run of the previous page. */
   async listByChange(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
     return await this.changes.page(filter, limit, before);
   }
@@ -69,7 +69,7 @@ export class RunReader {
     return await this.store.messages(runIds);
   }
 
-  /** In order; `after` is the last step of the previous page. */
+  /** Returns the steps in order; `after` is the last step of the previous page. */
   async steps(key: RunKey, after: number, limit: number): Promise<StoredStep[]> {
     await this.read(key);
     return await this.store.steps(key.id, after, limit);
@@ -132,7 +132,7 @@ function treeOf(run: Run, all: readonly Run[], charged: ReadonlyMap<string, Char
   return { run, subtree: charged.get(run.id)?.subtree ?? NOTHING, children };
 }
 
-/** The run in a later reading of its tree. */
+/** The same run, as it is in a later reading of its tree. */
 function same(run: Run, all: readonly Run[]): Run {
   return all.find(({ id }) => id === run.id) ?? run;
 }

@@ -28,7 +28,7 @@ export class RunRecords {
     private readonly meter: RunMeter,
   ) {}
 
-  /** Of a run whose first execution begins, only the input is stored. */
+  /** When the first execution of a run begins, only the input is stored. */
   async stepsOf({ id, attempts, input }: Run): Promise<RunStep[]> {
     if (attempts === 1) return [{ type: 'message', parts: input }];
     const steps: RunStep[] = [];
@@ -48,7 +48,7 @@ export class RunRecords {
     return new RunJournal({ log, watches, scope, holds, meter }, run, steps.length);
   }
 
-  /** The definition may have got a new revision between the creation of the run and its first execution. */
+  /** The definition may have received a new revision between the creation of the run and its first execution. */
   async recordRevision({ definition }: Run, revision: number | null, { fence }: RunScope): Promise<void> {
     if (definition && revision !== null && revision !== definition.revision)
       await this.store.setRevision(fence, revision);

@@ -2,7 +2,7 @@ import { type AgentResult, type AssistantPart, type ContentPart, textPart, userM
 import type { RunResult } from './run.status.js';
 import type { RunStep } from './run.step.js';
 
-/** Stands for a content that was removed. */
+/** The placeholder for contents that were removed. */
 export const REDACTED = '[redacted]';
 
 const NOTHING_LEFT: readonly ContentPart[] = [textPart(REDACTED)];
@@ -25,8 +25,8 @@ export function redactResult(result: RunResult): RunResult {
 }
 
 /**
- * Keeps what a step did, with which tool, and what it cost. Each field that is kept is listed here, so that a new field of a step is
- * removed until somebody decides about it.
+ * Keeps what a step did, with which tool, and what it cost. Each field that is kept is listed here, so a new field of a step is
+ * removed unless it is added here.
  */
 export function redactStep(step: RunStep): RunStep {
   switch (step.type) {
@@ -83,7 +83,7 @@ function redactAgentResult(result: AgentResult): AgentResult {
   return { ...kept, outcome: result.outcome };
 }
 
-/** The hash of a short input would reveal it. */
+/** The hash of a short input would reveal the input, so the hash is removed, too. */
 function redactCall({ callId, tool }: { callId: string; tool: string }) {
   return { callId, tool, input: REDACTED, inputHash: REDACTED };
 }

@@ -57,8 +57,7 @@ export function timesOf({ createdAt, startedAt, finishedAt }: Pick<RunRow, Times
 }
 
 /**
- * A run that continues, or is cancelled while it waits, has only what exists of the answer. Only a waiting run has calls that wait
- * for a decision.
+ * A run that continues, or that was cancelled, has only the answer so far. Only a waiting run has calls that wait for a decision.
  */
 export function currentResult(state: RunStatus, result: RunResult | null): RunResult | null {
   if (result === null || state === 'waiting') return result;

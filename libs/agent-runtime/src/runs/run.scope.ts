@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ProviderError } from '#rollcall/providers';
 import type { PendingCall } from './run.status.js';
 
-/** How long a root waits for its delegated runs. Those that are then in progress end together with it. */
+/** How long a root waits for its delegated runs. Delegated runs that take longer end together with the root. */
 const END_MS = 1_000;
 
 /** The right to write steps of a tree of runs. */
@@ -11,7 +11,7 @@ export interface RunFence {
   readonly token: string;
 }
 
-/** The execution has ended for this replica, so nothing more is recorded. It never becomes the result of a run. */
+/** The execution has ended for this replica, so nothing more is recorded. This error never becomes the result of a run. */
 export class RunClosedError extends Error {}
 
 /**
@@ -20,7 +20,7 @@ export class RunClosedError extends Error {}
  */
 export class RunScope {
   readonly signal: AbortSignal;
-  /** Whether the replica stops. */
+  /** Whether the replica is stopping. */
   isDraining = false;
   /** The calls of delegated runs that need a decision before the run can continue. */
   readonly reviews: PendingCall[] = [];
@@ -40,12 +40,12 @@ export class RunScope {
     this.controller.abort(new ProviderError('CALL_ABORTED', 'The run was cancelled, or another replica executes it.'));
   }
 
-  /** Closes the scope as soon as no call is in progress that another replica could not repeat. */
+  /** From now on, the scope closes when a step is stored and no call is in progress that must not be repeated. */
   drain(): void {
     this.isDraining = true;
   }
 
-  /** A delegated run begins. It has recorded its end when the returned function is called. */
+  /** Called when a delegated run begins. The returned function must be called after the delegated run has recorded its end. */
   beginDelegated(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.delegated.add(promise);
@@ -55,7 +55,7 @@ export class RunScope {
     };
   }
 
-  /** Waits for delegated runs that are aborted, so that each records its own end before its root. */
+  /** Waits for delegated runs that are aborted, so that each records its own end before the root ends. */
   async delegatedEnded(): Promise<void> {
     if (this.delegated.size === 0) return;
     const timer = new AbortController();

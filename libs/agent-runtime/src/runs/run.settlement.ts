@@ -14,7 +14,7 @@ const MAX_STEPS = 1_000_000;
 
 type Payer = Pick<Run, 'namespace' | 'id'>;
 
-/** Settles runs that end without their execution: it was cancelled, or its replica is gone. Everything follows from the stored steps. */
+/** Settles runs that no execution settles, because they were cancelled or their replica is gone. It needs only the stored steps. */
 @Injectable()
 export class RunSettlement {
   constructor(
@@ -22,7 +22,7 @@ export class RunSettlement {
     private readonly holds: HoldRecovery,
   ) {}
 
-  /** No replica reports the usage of a cancelled run. */
+  /** Stores the usage that the steps report, because no replica reports the usage of a cancelled run. */
   async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
     const reports = await this.reportsOf(cancelled);
     const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
@@ -43,7 +43,7 @@ export class RunSettlement {
     }
   }
 
-  /** Ends what dead replicas held for runs that are finished now. Returns the number of these runs. */
+  /** Ends the holds that dead replicas left for finished runs. Returns the number of these runs. */
   @Periodic('runs.end_holds', 3_000)
   async endHolds(): Promise<number> {
     const ended = await this.store.finishedWithHolds(LIVE_MS, BATCH);

@@ -16,7 +16,7 @@ const usage = {};
 const parts = [textPart('so far')];
 
 describe('the state of a run', () => {
-  it('B6 never changes after the run is finished, for any changes', () => {
+  it('B6 never changes after the run is finished, for any sequence of changes', () => {
     const check = property(array(constantFrom(...CHANGES), { maxLength: 30 }), (changes) => {
       let state: RunStatus = 'queued';
       for (const change of changes) {
@@ -31,7 +31,7 @@ describe('the state of a run', () => {
     expect(() => assert(check)).not.toThrow();
   });
 
-  it('B6 can always be cancelled before the run is finished, and a queued run can be claimed', () => {
+  it('B6 allows a cancellation until the run is finished, a claim while it is queued or running, and a continuation while it waits', () => {
     expect(statusesBefore('cancel')).toEqual(['queued', 'running', 'waiting']);
     expect(statusesBefore('claim')).toEqual(['queued', 'running']);
     expect(statusesBefore('continue')).toEqual(['waiting']);

@@ -4,7 +4,7 @@ import type { PendingApproval, StopReason } from '../loop/run.outcome.js';
 
 export const NEEDS_REVIEW: StopReason = 'needs-review';
 
-/** A run is finished in the last five states, and then it never changes again. */
+/** In the last five states, a run is finished and never changes again. */
 export const RUN_STATES = [
   'queued',
   'running',
@@ -31,7 +31,7 @@ export interface PendingCall extends PendingApproval {
   readonly runId?: string;
 }
 
-/** The answer of a run so far, and why it has no final one. */
+/** The answer of a run so far, and why there is no final answer. */
 export interface RunResult {
   readonly parts: readonly ContentPart[];
   /** Why the run was stopped, such as `budget`. */

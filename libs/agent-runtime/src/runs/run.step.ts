@@ -19,7 +19,7 @@ export type AgentStep =
       readonly output: string;
       readonly failed?: boolean;
     }
-  /** The call of the agent begins. Without a later `finished` step, it was in progress when the run was interrupted. */
+  /** The call of the agent begins. If no `finished` step follows, the call was in progress when the run was interrupted. */
   | { readonly type: 'agent-called'; readonly idempotent: boolean }
   | { readonly type: 'finished'; readonly result: AgentResult };
 

@@ -25,7 +25,7 @@ export type NewRun = Pick<
 /** What a step of this run reports. */
 export type OwnUsage = ReportedUsage & { readonly runId: string };
 
-/** `at` is a text in an aggregate. */
+/** `at` is a text if the row is part of a JSON aggregate. */
 interface StepRow {
   readonly seq: number;
   readonly at: Date | string;
@@ -37,13 +37,13 @@ export interface RunReading {
   readonly steps: readonly StoredStep[];
 }
 
-/** How many runs are not finished, and how long the oldest queued one has waited. */
+/** How many runs are not finished, and how long the oldest queued run has waited. */
 export interface OpenRuns {
   readonly runs: Record<'queued' | 'running' | 'waiting', number>;
   readonly oldestQueuedMs: number;
 }
 
-/** Shorter than the time limit of a statement, so that the caller learns that the agent is busy. */
+/** Shorter than the time limit of a statement, so that the caller gets the error AGENT_BUSY. */
 const LOCK_TIMEOUT = '2s';
 const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
@@ -70,7 +70,7 @@ export class RunStore {
     return await this.db.transaction(work);
   }
 
-  /** Adds a run and its first step, the input. Returns undefined if the run exists. */
+  /** Adds a run and its first step, the input. Returns undefined if the run already exists. */
   async insert(run: NewRun): Promise<Run | undefined> {
     const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));
     return rows[0] && toRun(rows[0]);
@@ -81,7 +81,7 @@ export class RunStore {
     return row && toRun(row);
   }
 
-  /** A run together with its steps after this one, as of one moment. */
+  /** A run and its steps after the step `after`, both as of the same moment. */
   async withSteps({ namespace, id }: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
     const statement = { name: 'runs-with-steps', text: WITH_STEPS };
     const [row] = await this.db.query<RunRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
@@ -95,7 +95,7 @@ export class RunStore {
     return row && toRun(row);
   }
 
-  /** The result as it is stored: that of a queued run has the calls that still wait for a decision. */
+  /** The result as it is stored: the stored result of a queued run contains the calls that still wait for a decision. */
   async storedResult(id: string): Promise<RunResult | null> {
     const [row] = await this.db.query<{ result: RunResult | null }>('SELECT result FROM run WHERE id = $1', [id]);
     return row?.result ?? null;
@@ -115,7 +115,7 @@ export class RunStore {
     return rows.map((row) => Object.assign(toRun(row), { seq: Number(row.seq) }));
   }
 
-  /** Records the revision that the run is executed on. It has an effect only under a valid lease. */
+  /** Records the revision with which the run is executed. This has an effect only if the lease is valid. */
   async setRevision({ rootId, token }: RunFence, revision: number): Promise<void> {
     const sql = 'UPDATE run SET revision = $3 WHERE id = $1 AND lease_token = $2';
     await this.db.query(sql, [rootId, token, revision]);
@@ -144,8 +144,8 @@ export class RunStore {
   }
 
   /**
-   * Adds a step to a waiting run or to one of its descendants, and puts the run into the queue, both with the same time. The caller has
-   * locked the run.
+   * Adds a step to a waiting run or to one of its descendants, and puts the run into the queue, with the same timestamp. The caller
+   * has locked the run.
    */
   async continue(id: string, { runId, step, result }: DecidedStep): Promise<void> {
     await this.db.query(
@@ -220,7 +220,7 @@ export class RunStore {
     return rows.map(toRun);
   }
 
-  /** Until the transaction ends, other transactions wait here. Rejects with `DatabaseBusyError` if it waits for too long itself. */
+  /** Other starts of this agent's runs wait here until the transaction ends. Rejects with `DatabaseBusyError` after LOCK_TIMEOUT. */
   async lockStarts(namespace: string, agentId: string): Promise<void> {
     const key = `rollcall.runs:${namespace}/${agentId}`;
     await Promise.all([
@@ -257,7 +257,7 @@ export class RunStore {
     return row?.runs ?? 0;
   }
 
-  /** Deletes trees that are finished for longer than this time. Returns the number of trees. */
+  /** Deletes trees that finished longer ago than this time. Returns the number of trees. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ trees: number }>(
       `WITH old AS (SELECT id FROM run WHERE parent_id IS NULL

@@ -73,7 +73,7 @@ export class RunTargets {
     throw new RunTargetUnavailableError(`The agent ${agentId} has no endpoint, so Rollcall cannot call it.`);
   }
 
-  /** An agent without an address is executed by Rollcall if a replica hosts it, or if there is a definition of its name. */
+  /** An agent without an address is executed by Rollcall if a replica hosts it, or if there is a definition with its name. */
   private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
@@ -83,7 +83,7 @@ export class RunTargets {
     return hosting && (await this.spawned(key, hosting));
   }
 
-  /** An agent that has another name than its definition, or none. The limits of the definition apply. */
+  /** An agent without a definition, or with another name than its definition. The limits of the definition apply. */
   private async spawned({ namespace, name: agentId }: DefinitionKey, hosting: AgentHosting): Promise<ChosenAgent> {
     const { replicaId: host, definition: name, revision, runLimit, maxRuns } = hosting;
     if (name === null || revision === null)

@@ -19,13 +19,13 @@ export interface RunTarget {
 export interface Run {
   readonly id: string;
   readonly namespace: string;
-  /** The run at the top of the tree; the id of the run itself if nobody delegated to it. */
+  /** The run at the top of the tree; the id of the run itself if it was not delegated. */
   readonly rootId: string;
   readonly parentId: string | null;
   readonly depth: number;
   /** The run that this run repeats. */
   readonly retryOf: string | null;
-  /** Groups the runs of one conversation of a caller; the id of the run itself if it belongs to none. */
+  /** Groups the runs of one conversation of a caller; the id of the run itself if it belongs to no conversation. */
   readonly conversationId: string;
   readonly state: RunStatus;
   /** When the run entered its state. */
@@ -49,7 +49,7 @@ export interface Run {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly finishedAt: string | null;
-  /** How long the contents are kept after the end, if the start of the run limited it. */
+  /** How long the contents are kept after the end, if the request that started the run limits this time. */
   readonly redactAfterMs: number | null;
   /** When the contents were removed: the input, the answer and the texts of the steps are then placeholders. */
   readonly redactedAt: string | null;
@@ -69,11 +69,11 @@ export interface StartRun {
   readonly redactAfterMs?: number;
   /** The principal that starts the run. */
   readonly by: string;
-  /** A run whose budget, and whose ancestors' budgets, pay for this run. */
+  /** The run that pays for this run, together with its ancestors: all their budgets are charged. */
   readonly paidBy?: string;
 }
 
-/** Identifies a run for a caller. A run of another namespace does not exist for it. */
+/** Identifies a run for a caller. For this caller, runs of other namespaces do not exist. */
 export interface RunKey {
   readonly namespace: string;
   readonly id: string;
@@ -92,7 +92,7 @@ export interface RunFilter {
   readonly definition?: string;
   /** All runs of one tree. Without it, only roots are listed. */
   readonly rootId?: string;
-  /** When the run was created. */
+  /** The range of creation times: `from` is included, `to` is not. */
   readonly from?: string;
   readonly to?: string;
 }
@@ -123,7 +123,7 @@ export interface ListedRun extends Run {
   readonly seq: number;
 }
 
-/** A decision about one call that waits for it. */
+/** A decision about one waiting call. */
 export interface RunDecision {
   readonly callId: string;
   /** From the pending approval: the decision holds for exactly this input. */

@@ -3,7 +3,7 @@ import type { RunStep } from './run.step.js';
 import { chargedUsage, sumOf } from './run.usage.js';
 
 describe('the usage of a run', () => {
-  it('B6 is the sum of what its steps report; a count or a cost that is unknown in one of them is unknown', () => {
+  it('B6 is the sum of what its steps report, and a count or a cost that one step does not report is unknown', () => {
     const priced = { usage: { inputTokens: 10, outputTokens: 5 }, charges: [{ key: '1/1', tokens: 15, microUsd: 7 }] };
     const free = { usage: { inputTokens: 3 }, charges: [{ key: '2/1', tokens: null, microUsd: null }] };
     expect(sumOf([])).toEqual({});
@@ -30,7 +30,7 @@ describe('a decision about a call', () => {
     expect(() => of('approval')).toThrow('The call has not been executed, so it has no output.');
   });
 
-  it('B6 repeats the recorded one if it is equal, and is rejected if it differs', () => {
+  it('B6 is a repetition if it equals the recorded decision, and is rejected if it contradicts the recorded decision', () => {
     const decision = { callId: 'c', inputHash: 'h', approved: true };
     const decided: RunStep = { type: 'approval-decided', ...decision };
     expect(isRepeated(decided, { ...decision, reason: 'again' })).toBe(true);

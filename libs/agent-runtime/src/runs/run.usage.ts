@@ -5,8 +5,8 @@ import type { RunStep } from './run.step.js';
 /** The usage of a run without its descendants. */
 export interface RunUsage extends AgentUsage {
   /**
-   * The tokens that were charged for calls without a reported usage: aborted and failed calls, and agents that report none. Together
-   * with the input and output tokens, they are what the budget of the run was charged.
+   * The tokens that were charged for calls without a reported usage: aborted and failed calls, and agents that report none. The
+   * budget of the run was charged with the sum of these, the input and the output tokens.
    */
   readonly estimatedTokens?: number;
 }

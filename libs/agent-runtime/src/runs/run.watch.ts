@@ -32,7 +32,7 @@ export class RunWatch {
     this.wake?.();
   }
 
-  /** Waits for a change, for a live event, for the end of the time, or for the abort. Returns whether the run may have changed. */
+  /** Waits for a change, for a live event, for the timeout, or for the abort. Returns whether the run may have changed. */
   async next(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
     let isOver = false;
     if (!this.hasChanged && this.events.length === 0 && !signal?.aborted) {

@@ -5,7 +5,7 @@ import { RunChannel, type RunMessage } from './run.channel.js';
 import type { LiveEvent } from './run.live.js';
 import { type Observed, RunWatch } from './run.watch.js';
 
-/** A run that somebody observes on this replica. */
+/** A run that is observed on this replica. */
 class ObservedRun {
   readonly watches = new Set<RunWatch>();
   announcedAt = -Infinity;
@@ -28,7 +28,7 @@ const CHECK_EVERY_MS = 1_000;
  */
 @Injectable()
 export class RunWatches implements OnModuleDestroy {
-  /** Whether the replica stops: observers then continue on another one. */
+  /** Whether the replica is stopping. Observers then continue on another replica. */
   isStopping = false;
   private readonly local = new Map<string, ObservedRun>();
   /** When other replicas stop observing a run, in milliseconds of `performance.now`. */
@@ -47,7 +47,7 @@ export class RunWatches implements OnModuleDestroy {
     for (const runId of this.local.keys()) this.notify(runId);
   }
 
-  /** Observes a run. The caller closes the watch. It reads the run after this call, so that it misses no change. */
+  /** Observes a run. The caller reads the run after this call, so that it misses no change, and closes the watch at the end. */
   open(runId: string, observed: Observed): RunWatch {
     const run = this.local.get(runId) ?? new ObservedRun();
     this.local.set(runId, run);
@@ -121,7 +121,7 @@ export class RunWatches implements OnModuleDestroy {
   }
 
   private noteRemote(runId: string): void {
-    this.remote.delete(runId); // the last position in the map is that of the newest
+    this.remote.delete(runId); // so that the newest entry is the last in the map
     this.remote.set(runId, performance.now() + WATCHED_MS);
     const [oldest] = this.remote.keys();
     if (this.remote.size > MAX_WATCHED && oldest !== undefined) this.remote.delete(oldest);

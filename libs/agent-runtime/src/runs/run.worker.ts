@@ -4,7 +4,7 @@ import type { RunClaim } from './run-claim.store.js';
 import type { ExecutionEnd } from './run.execution.js';
 import { RunScope } from './run.scope.js';
 
-/** A replica that stops hands its runs over within five seconds: the calls in progress may end first, and are then aborted. */
+/** A replica that stops hands its runs over within five seconds: calls in progress have some time to end, and are then aborted. */
 const DRAIN_MS = 3_000;
 const ABORT_MS = 1_500;
 
@@ -25,12 +25,12 @@ export class RunWorker implements Worker<RunClaim> {
     return this.finished;
   }
 
-  /** The replica stops: the run continues on another one. */
+  /** Called when the replica stops. The run continues on another replica. */
   drain(): void {
     this.scope.drain();
   }
 
-  /** The run was cancelled. */
+  /** Called when the run was cancelled. */
   cancel(): void {
     this.scope.close();
   }

@@ -12,7 +12,7 @@ const RENEWALS_PER_LEASE = 5;
 
 /**
  * Executes runs on this replica: they are leased work. A message wakes the workers of all replicas when there is a new run, and
- * ends the execution of a cancelled one.
+ * ends the execution of a cancelled run.
  */
 @Injectable()
 export class RunWorkers implements OnApplicationBootstrap {
@@ -108,7 +108,7 @@ export class RunWorkers implements OnApplicationBootstrap {
   }
 }
 
-/** The number of runs of the agent that has most of them. */
+/** The number of runs of the agent with the most runs. */
 function largestGroup(claims: readonly RunClaim[]): number {
   return Math.max(0, ...countByAgent(claims).values());
 }

@@ -59,7 +59,7 @@ describe('a tree of runs', () => {
 });
 
 describe('a delegated run that was interrupted in a call that is not idempotent', () => {
-  it('B6 S2.4 lets its root wait for a review, and continues with the decision', async () => {
+  it('B6 S2.4 makes its root wait for a review, and continues after the decision', async () => {
     const first = await world.replica();
     const run = await first.run('manager');
     await until("the child's tool works", () => world.executed.length === 1);
@@ -95,7 +95,7 @@ describe('a delegated run that was interrupted in a call that is not idempotent'
 });
 
 describe('a run of an agent with its own loop', () => {
-  it('B6 has the same record and the same payment', async () => {
+  it('B6 is recorded and charged like any other run', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
     const one = await world.replica();
     const run = await one.run('remote');
@@ -105,7 +105,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });
 
-  it('B6 is not repeated blindly after an interruption, and is charged for the interrupted call as held', async () => {
+  it('B6 is repeated after an interruption only with an approval, and the interrupted call costs the held amount', async () => {
     const made: FakeAgent[] = [];
     world.agents.foreign.set('remote', () => {
       const isFirst = made.length === 0;
@@ -134,7 +134,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(second, runs[1])).toEqual({ used: CALL_TOKENS, held: 0 });
   });
 
-  it('B6 is charged for an interrupted call as held if it is cancelled before another replica takes it over', async () => {
+  it('B6 is charged the held amount for an interrupted call if it is cancelled before another replica takes it over', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', (_text, options) => hangs(options), 'api'));
     const { proxy, url } = await proxyPostgres(world.database.url);
     const first = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));
@@ -163,7 +163,7 @@ describe('a run of an agent with its own loop', () => {
     expect((await budgetOf(one, run)).held).toBe(0);
   });
 
-  it('B6 S2.4 is paid once if the run that delegated to it is interrupted before it has stored the result', async () => {
+  it('B6 S2.4 is charged once if its parent run is interrupted before the parent run has stored the result', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
     world.define('caller', 'delegate remote', 'hang', 'done');
     const first = await world.replica();
@@ -212,7 +212,7 @@ describe('a run whose replica is killed in a model call', () => {
     return [name, amountIn(name)?.tokens ?? -1];
   }
 
-  /** The replica has stored the reply of the call, and has not charged it. */
+  /** Simulates that the replica has stored the reply of the call, but has not charged it. */
   async function storeReply(): Promise<void> {
     const charges = JSON.stringify([
       { key: partKey(hold, '2/1', { tokens: call, microUsd: 0 }), tokens: TOKENS, microUsd: 0 },

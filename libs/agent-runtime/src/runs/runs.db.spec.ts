@@ -27,7 +27,7 @@ describe('a durable run', () => {
     expect(await typesOf(one)).toEqual(['run.queued', 'run.started', 'run.finished']);
   });
 
-  it('B6 is claimed by one replica only, within the limits of each', async () => {
+  it('B6 is claimed by only one replica, within the limits of each replica', async () => {
     const limits = { maxRunning: 5, maxRunningPerAgent: 3 };
     const both = [await world.replica(limits), await world.replica(limits)];
     const started = [];
@@ -42,7 +42,7 @@ describe('a durable run', () => {
     expect([world.agents.callsOf('looker'), world.agents.callsOf('payer')]).toEqual([18, 12]);
   });
 
-  it('B6 continues on another replica from its last step; the late writes of the first one have no effect', async () => {
+  it('B6 continues on another replica from its last step; the late writes of the first replica have no effect', async () => {
     world.gate.resolve();
     const { proxy, url } = await proxyPostgres(world.database.url);
     const first = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));
@@ -91,7 +91,7 @@ describe('a durable run', () => {
     await proxy.stop();
   });
 
-  it('B6 waits for a review if it was interrupted in a tool call that is not idempotent; an operator decides', async () => {
+  it('B6 waits for the decision of an operator if it was interrupted in a tool call that is not idempotent', async () => {
     const first = await world.replica();
     const runs = [await first.run('payer'), await first.run('payer')];
     await until('both tools work', () => world.executed.length === 2);
@@ -115,7 +115,7 @@ describe('a durable run', () => {
     expect(world.executed).toEqual(['pay', 'pay', 'pay']);
   });
 
-  it('B6 accepts the decisions about all its calls at once, before a replica continues it; a cancelled one asks for none', async () => {
+  it('B6 accepts decisions about all its calls before a replica continues it, and asks for no decision after it is cancelled', async () => {
     world.gate.resolve();
     world.defineApprovals('spender', 'c0', 'c1');
     const first = await world.replica();
@@ -146,7 +146,7 @@ describe('a durable run', () => {
     expect(world.executed).toEqual(['spend', 'spend']);
   });
 
-  it('B6 hands its runs over when the replica stops: a tool in progress ends first, and is not repeated', async () => {
+  it('B6 is handed over when its replica stops: a tool in progress ends first, and is not repeated', async () => {
     const first = await world.replica();
     const run = await first.run('payer');
     await until('the tool works', () => world.executed.length === 1);
@@ -166,7 +166,7 @@ describe('a durable run', () => {
     const decision = one.runs.approve(key, { callId: 'c0', inputHash: 'x', approved: true }, ACTOR);
     await expect(decision).rejects.toMatchObject({
       code: 'RUN_NOT_WAITING',
-      message: 'The run waits for input. It can receive a decision only while it waits for it.',
+      message: 'The run waits for input. It can receive a decision only while it waits for a decision.',
       details: { state: 'waiting', waitingFor: 'input' },
     });
     await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);
@@ -190,12 +190,12 @@ describe('a durable run', () => {
     expect(await world.database.db.query('SELECT 1 FROM run UNION ALL SELECT 1 FROM run_step')).toEqual([]);
   });
 
-  it('B6 is rejected before it exists if a budget is used up, and then has no budget, either', async () => {
+  it('B6 is rejected before it is stored if a budget is used up, and no budget is created for it', async () => {
     const one = await world.replica();
     const zero = one.run('looker', 'Begin.', 0);
     await expect(zero).rejects.toMatchObject({
       code: 'SPENDING_LIMIT_REACHED',
-      message: 'The budget of the run is 0 tokens. Set a higher one.',
+      message: 'The budget of the run is 0 tokens. Set a higher budget.',
     });
     const limit = { tokens: null, microUsd: 0 };
     await one.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
@@ -207,7 +207,7 @@ describe('a durable run', () => {
     expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
   });
 
-  it('B6 has no budget if it is prepared and then not stored', async () => {
+  it('B6 has no budget if it is prepared but not stored', async () => {
     const one = await world.replica();
     const input = [{ type: 'text' as const, text: 'Begin.' }];
     await one.runs.prepare({ namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' });
@@ -241,29 +241,32 @@ describe('a cancelled run', () => {
     ['a model call', 'thinker', () => world.agents.callsOf('thinker') === 2],
     ['a tool call', 'payer', () => world.executed.length === 1],
     ["a child's tool call", 'manager', () => world.executed.length === 1],
-  ])('B6 during %s gets no later step, holds no budget and stays cancelled', async (_name, agent, isReached) => {
-    if (agent === 'thinker') world.gate.resolve();
-    const [one, other] = [await world.replica({ maxRunning: 0 }), await world.replica()];
-    const run = await other.run(agent);
-    await until('the call is in progress', isReached);
-    const cancelled = await one.runs.cancel(keyOf(run), ACTOR);
-    expect(cancelled).toMatchObject({ state: 'cancelled' });
-    const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
-    expect(tree.map(({ state }) => state)).toEqual(tree.map(() => 'cancelled'));
-    expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
-    const steps = await stepsOf(one, run);
-    await until('the execution has ended', () => other.workers.held.length === 0, 5_000);
-    world.gate.resolve();
-    await until('nothing is held', async () => (await budgetOf(one, run)).held === 0, 5_000);
-    expect(await stepsOf(one, run)).toEqual(steps);
-    expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
-    expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
-    const charged = await chargesOf(one, run);
-    expect(charged.usage).toBe(charged.ledger);
-    expect(cancelled.usage).toMatchObject(USED); // of the replies; an aborted call is charged afterwards
-  });
+  ])(
+    'B6 gets no later step, holds no budget and stays cancelled if it is cancelled during %s',
+    async (_name, agent, isReached) => {
+      if (agent === 'thinker') world.gate.resolve();
+      const [one, other] = [await world.replica({ maxRunning: 0 }), await world.replica()];
+      const run = await other.run(agent);
+      await until('the call is in progress', isReached);
+      const cancelled = await one.runs.cancel(keyOf(run), ACTOR);
+      expect(cancelled).toMatchObject({ state: 'cancelled' });
+      const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
+      expect(tree.map(({ state }) => state)).toEqual(tree.map(() => 'cancelled'));
+      expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
+      const steps = await stepsOf(one, run);
+      await until('the execution has ended', () => other.workers.held.length === 0, 5_000);
+      world.gate.resolve();
+      await until('nothing is held', async () => (await budgetOf(one, run)).held === 0, 5_000);
+      expect(await stepsOf(one, run)).toEqual(steps);
+      expect(await one.runs.cancel(keyOf(run), ACTOR)).toMatchObject({ state: 'cancelled' });
+      expect(await ended(one, run)).toMatchObject({ state: 'cancelled' });
+      const charged = await chargesOf(one, run);
+      expect(charged.usage).toBe(charged.ledger);
+      expect(cancelled.usage).toMatchObject(USED); // only the replies: an aborted call is charged afterwards
+    },
+  );
 
-  it('B6 only its owner or an operator cancels a run, and a finished run cannot be cancelled', async () => {
+  it('B6 can be cancelled only by its owner or an operator, and only before it is finished', async () => {
     world.gate.resolve();
     const one = await world.replica();
     const run = await one.run('looker');
@@ -310,7 +313,7 @@ describe('a run whose contents are removed', () => {
     expect(JSON.stringify(await readAll(one.events))).not.toContain('1234567890');
   });
 
-  it('B6 is one that requested it, or that is finished for longer than the policy allows, and never an unfinished one', async () => {
+  it('B6 is always finished, and the time that its request or the policy of the replica allows has passed', async () => {
     world.gate.resolve();
     const one = await world.replica();
     const request = { namespace: 'default', target: { definition: 'looker' }, by: 'key:test' };

@@ -1,7 +1,7 @@
 export const RUNS_OPTIONS = Symbol('RUNS_OPTIONS');
 
 export interface RunsOptions {
-  /** How long a replica may execute a run without a sign of life. Then another replica takes the run over. */
+  /** How long a replica may execute a run without renewing its lease. After this time, another replica takes the run over. */
   readonly leaseMs: number;
   /** How many runs a replica executes at a time. 0: it executes none. */
   readonly maxRunning: number;

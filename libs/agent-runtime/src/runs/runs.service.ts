@@ -23,7 +23,7 @@ import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
 
-/** Decides the next step of a run. Undefined: the run does not change. */
+/** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
 const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
@@ -70,14 +70,14 @@ export class RunsService {
     return async () => await this.insert(run, chosen, request.paidBy);
   }
 
-  /** Cancels the whole tree. A run that is cancelled already is returned unchanged. */
+  /** Cancels the whole tree. A run that is already cancelled is returned unchanged. */
   async cancel(key: RunKey, actor: RunActor): Promise<Run> {
     const { run, cancelled } = await this.store.transaction(async () => await this.cancelTree(key, actor));
     await this.settlement.charge(cancelled);
     return cancelled.find(({ id }) => id === run.id) ?? run;
   }
 
-  /** Like `prepare`, for a new run with the target, the input and the limits of a finished one. Its deadline does not apply again. */
+  /** Like `prepare`, for a new run with the target, the input and the limits of a finished run, but without its deadline. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
     const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
@@ -105,8 +105,8 @@ export class RunsService {
   }
 
   /**
-   * Decides about a call that waits for it. The run continues, and waits again if other calls wait; until a replica continues it, it
-   * accepts decisions about these. A repeated decision has no effect, and another one about the same call is rejected.
+   * Decides about a waiting call. The run continues, and waits again if other calls still wait. Until a replica continues the run, it
+   * also accepts decisions about those calls. A repeated decision has no effect; a different decision about the same call is rejected.
    */
   async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
     return await this.resume(key, actor, async (run) => await this.decided(run, decision));
@@ -143,7 +143,7 @@ export class RunsService {
       await this.admission.lockCapacity(run.namespace, chosen);
       // one round trip
       const [added] = await Promise.all([this.store.insert(run), this.admission.openBudget(run, paidBy)]);
-      if (!added) throw new Error(`the run ${run.id} exists`);
+      if (!added) throw new Error(`the run ${run.id} already exists`);
       await this.events.queued(added, added.createdBy);
       return added;
     });

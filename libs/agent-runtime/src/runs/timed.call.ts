@@ -13,7 +13,7 @@ const LATE: AgentResult = {
   usage: {},
 };
 
-/** A recorded call that is aborted at the deadline of the run. An agent that Rollcall runs itself observes its deadline itself. */
+/** A recorded call that is aborted at the deadline of the run. The loop of Rollcall itself observes the deadline. */
 export async function* timedCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent, options } = call;
   if (agent instanceof ReactAgent) return yield* recordedCall(call, progress);

@@ -73,9 +73,7 @@ function problemsOf({ name, description, body }: Skill, stated: unknown, folder:
   else if (name !== folder.normalize('NFKC'))
     messages.push(`The name ${name} differs from the name of the folder, ${folder}.`);
   if (description.length > MAX_DESCRIPTION_LENGTH)
-    messages.push(
-      `The description has more than ${MAX_DESCRIPTION_LENGTH} characters. Models see only the first ones.`,
-    );
+    messages.push(`The description has more than ${MAX_DESCRIPTION_LENGTH} characters. Models see only its beginning.`);
   if (body === '') messages.push('The skill has no text after the front matter.');
   return messages.map((message) => ({ line: 1, message }));
 }

@@ -289,7 +289,7 @@ describe('S4.3 the corpus of spec files', () => {
     expect(loaded[0]?.content).toMatchObject({ description, instructions, provider: 'native' });
   });
 
-  it('S4.9 a spec with agent_type has the same content as one with name', async () => {
+  it('S4.9 a spec with agent_type has the same content as a spec with name', async () => {
     const [spec] = (await load('agent-type.md')).loaded;
     expect(spec).toMatchObject({ name: 'agent-type', content: { description: 'The old key.' } });
   });

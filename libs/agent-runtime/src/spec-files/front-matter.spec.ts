@@ -88,7 +88,7 @@ describe('S4.3 front matter', () => {
     expect(error.message).toContain(message);
   });
 
-  it('reports text before the first key of a header that is not valid YAML, but no comments', () => {
+  it('reports text, but not comments, before the first key of a header that is not valid YAML', () => {
     const text = 'Some text.\nname: a\ndescription: b: c';
     expect(parse(`---\n# comment\n${text}\n---\n`).warnings.map(({ line }) => line)).toEqual([3, 5]);
     expect(parse('---\n# comment\n\nname: a\nmodel: b: c\n---\n').warnings.map(({ line }) => line)).toEqual([5]);

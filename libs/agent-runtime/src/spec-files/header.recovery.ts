@@ -2,7 +2,7 @@ import { closestName } from '../tools/closest.name.js';
 import { readYaml } from './header.yaml.js';
 import type { SpecProblem } from './spec.problems.js';
 
-/** More than all known keys. Each entry is parsed alone. */
+/** More than the number of known keys. There is a limit, because each entry is parsed alone. */
 const MAX_ENTRIES = 100;
 /** The texts of these keys often contain lines such as `user: …`, which are not keys. */
 const TEXT_KEYS = new Set(['description', 'when_to_use', 'prompt', 'systemPrompt', 'instructions', 'initialPrompt']);
@@ -24,7 +24,7 @@ export interface RecoveredHeader {
 
 /**
  * Reads a header that is not valid YAML, key by key. A value that is not valid YAML is used as plain text, with a warning. Unknown
- * keys are in the result. Returns undefined if the header has no known key.
+ * keys are kept. Returns undefined if the header has no known key.
  */
 export function recoverHeader(
   header: readonly string[],

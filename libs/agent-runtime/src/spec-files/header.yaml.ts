@@ -6,7 +6,7 @@ export type YamlResult = { ok: true; fields: Record<string, unknown> } | { ok: f
 
 /**
  * Reads a map of keys and values. `firstLine` is the line of the file where the source begins. Aliases and anchors are rejected,
- * because a few lines with aliases can mean gigabytes of data.
+ * because a few lines with aliases can expand to gigabytes of data.
  */
 export function readYaml(source: string, firstLine: number): YamlResult {
   const lineCounter = new LineCounter();
@@ -22,7 +22,7 @@ export function readYaml(source: string, firstLine: number): YamlResult {
     return { ok: false, line: firstLine, problem: 'it must contain keys with values, such as name: reviewer' };
   } catch (error) {
     if (error instanceof SpecFileError) throw error;
-    // nesting that is too deep
+    // for example, nesting that is too deep
     return { ok: false, line: firstLine, problem: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -27,7 +27,7 @@ describe('S4.3 lines in JSON', () => {
     expect(new JsonScanner(text).errorLine).toBe(line);
   });
 
-  it('finds the lines of the keys of two levels, but not those in lists', () => {
+  it('finds the lines of the keys of two levels, but not of keys in lists', () => {
     const scanner = new JsonScanner('{\n"a": {\n"b": 1,\n"c": [{"d": 1}]},\n"e": 2}');
     expect(['a', 'e'].map((key) => scanner.lineOf(key))).toEqual([2, 5]);
     expect(['b', 'c', 'd'].map((key) => scanner.lineOf('a', key))).toEqual([3, 4, 2]);

@@ -1,12 +1,12 @@
-/** A sticky expression: the next token of JSON after white space. A text contains no control characters. */
+/** Matches the next token of JSON, after white space. A string contains no control characters. */
 const TOKEN =
   /[ \t\r\n]*(?:[{}[\],:]|"[ !#-[\]-\uFFFF]*(?:\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})[ !#-[\]-\uFFFF]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[Ee][+-]?\d+)?|true|false|null)/y;
 
 type Expected = 'value' | 'first item' | 'key' | 'first key' | 'colon' | 'separator' | 'end';
 
 /**
- * Finds lines in a JSON text, which JSON.parse does not report: that of the first syntax error, and those of the keys of the
- * first two levels. It also finds keys of the first level that occur twice, of which JSON.parse returns only the last.
+ * Finds lines that JSON.parse does not report: the line of the first syntax error, and the lines of the keys of the first two
+ * levels. It also finds keys of the first level that occur twice; JSON.parse returns only the last value of such a key.
  */
 export class JsonScanner {
   readonly duplicates = new Set<string>();

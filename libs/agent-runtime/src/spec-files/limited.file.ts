@@ -6,7 +6,7 @@ export function isInside(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** Reads a text file below `root`. A link that leads out of it, a special file and a file that is too large are rejected. */
+/** Reads a text file below `root`. A link that leads out of `root`, a special file and a file that is too large are rejected. */
 export async function readLimited(path: string, root: string, maxBytes: number): Promise<string> {
   const target = await realpath(path);
   if (!isInside(root, target)) throw new SpecFileError(1, 'The link leads out of the folder.');

@@ -1,6 +1,6 @@
 const MAX_DEPTH = 32;
 
-/** Returns why a value cannot be stored as JSON in Postgres. Undefined if it can. */
+/** Returns why a value cannot be stored as JSON in Postgres, or undefined if it can be stored. */
 export function jsonProblem(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') return textProblem(value);
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'a number that is not finite';

@@ -32,7 +32,7 @@ const SCHEMAS = {
 
 type DefinitionFields = Partial<Pick<DefinitionContent, keyof typeof SCHEMAS>>;
 
-/** Reads the keys that have the names of the definition. A wrong value is an error in every mode: without a limit, an agent could do more. */
+/** Reads the keys that are named like a field of the definition. An invalid value is always an error, because it may be a limit. */
 export function readDefinitionFields(
   fields: Readonly<Record<string, unknown>>,
   problems: SpecProblems,

@@ -1,4 +1,4 @@
-/** Keys with the same effect as the field of the definition. */
+/** Keys with the same name and the same effect as a field of the definition. */
 export const DEFINITION_KEYS = [
   'provider',
   'settings',

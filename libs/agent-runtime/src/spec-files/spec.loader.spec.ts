@@ -63,7 +63,7 @@ describe('S4.2 loading spec files from a folder', () => {
     ]);
   });
 
-  it('S4.3 reports the line of the name of specs with the same name, also in JSON and with agent_type', async () => {
+  it('S4.3 reports the line of each name that several specs have, including JSON and agent_type', async () => {
     await write('a.json', '{\n  "description": "a",\n  "name": "x"\n}');
     await write('b.json', '{\n  "x": { "description": "a", "prompt": "b" }\n}');
     await write('c.md', '---\ndescription: c\nagent_type: x\n---\nYou are x.\n');
@@ -86,7 +86,7 @@ describe('S4.2 loading spec files from a folder', () => {
     expect(await rejected()).toEqual(['large.md:1 The file has more than 524288 bytes.']);
   });
 
-  it('reports a folder that does not exist, without its place on the machine', async () => {
+  it('reports a folder that does not exist, without its absolute path', async () => {
     expect(await rejected(join(folder, 'missing'))).toEqual(['.:1 The folder does not exist.']);
   });
 
@@ -111,7 +111,7 @@ describe('S4.3 links in a folder of specs', () => {
   it.each([
     ['file', 'secret.md', 'link.md'],
     ['folder', '.', 'link'],
-  ])('rejects a link to a %s outside', async (_what, target, link) => {
+  ])('rejects a link to a %s outside the folder', async (_what, target, link) => {
     await symlink(join(outside, target), join(agents(), link));
     expect(await names(agents())).toEqual(['a']);
     expect(await rejected(agents())).toEqual([`${link}:1 The link leads out of the folder.`]);
@@ -122,7 +122,7 @@ describe('S4.3 links in a folder of specs', () => {
     expect(await rejected(agents())).toEqual(['link.md:1 The link leads nowhere.']);
   });
 
-  it('loads the target of a link inside the folder once, also if the link is a loop', async () => {
+  it('loads the target of a link inside the folder once, even if the link is a loop', async () => {
     await symlink(join(agents(), 'a.md'), join(agents(), 'b.md'));
     await symlink(agents(), join(agents(), 'loop'));
     expect([await names(agents()), await rejected(agents())]).toEqual([['a'], []]);

@@ -130,7 +130,7 @@ function withoutWarnings({ file, line, lines, name, content }: FoundSpec): Loade
   return { file, line, lines, name, content };
 }
 
-/** It is not known which of them the author means, so all are rejected. */
+/** Rejects all specs with the same name, because it is unknown which spec the author means. */
 function duplicates(specs: readonly FoundSpec[]): SpecDiagnostic[] {
   return specs.flatMap(({ file, line, name }, index) => {
     const other = specs.find((_spec, position) => position !== index);

@@ -45,7 +45,7 @@ export function parseJsonSpecs(source: string, options: SpecOptions = {}): Parse
 }
 
 interface Place {
-  /** The line of the spec, if it is not that of its name. */
+  /** The line of the spec, if it differs from the line of its name. */
   readonly line?: number;
   readonly problems: SpecProblems;
   readonly options: SpecOptions;
@@ -81,7 +81,8 @@ function readJson(text: string, scanner: JsonScanner): Fields {
 
 function oneSpec(fields: Fields, scanner: JsonScanner, options: SpecOptions): ParsedFile {
   const problems = new SpecProblems((key) => scanner.lineOf(key), options.strict ?? false);
-  for (const key of scanner.duplicates) problems.warn(key, `The key ${shown(key)} occurs twice. The last one is used.`);
+  for (const key of scanner.duplicates)
+    problems.warn(key, `The key ${shown(key)} occurs twice. The last value is used.`);
   return fileOf(parseOne(fields, '', { problems, options }));
 }
 
@@ -94,7 +95,7 @@ function mapOfSpecs(map: Fields, scanner: JsonScanner, options: SpecOptions): Pa
       if (scanner.duplicates.has(name)) problems.error(name, 'The name occurs twice in this file.');
       if (!isFields(fields)) problems.error(name, 'The value must be a spec: an object.');
       else if (fields['name'] !== undefined && fields['name'] !== name)
-        problems.warn('name', 'The name of the spec is its key in the map.');
+        problems.warn('name', 'The name of the spec is its key in the map, so the field name is ignored.');
       const line = scanner.lineOf(name);
       return isFields(fields) ? parseOne({ ...fields, name }, '', { line, problems, options }) : problems;
     }),

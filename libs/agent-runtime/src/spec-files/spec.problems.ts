@@ -23,7 +23,7 @@ export class SpecProblems {
     this.add(this.strict, this.lineOf(key), message);
   }
 
-  /** A warning whose line is known already. */
+  /** A warning whose line is already known. */
   warnAt({ line, message }: SpecProblem): void {
     this.add(this.strict, line, message);
   }

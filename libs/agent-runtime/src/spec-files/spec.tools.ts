@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** The tool that replaces `Agent`, formerly `Task`, of Claude Code. */
 const SPAWN_TOOL = 'spawn_subagent';
 const SPAWN_NAMES = new Set(['Agent', 'Task']);
-/** Matches characters that no name contains, but invalid YAML does. If such a name were ignored, the tool that it means would stay allowed. */
+/** Matches invalid YAML, which a name never contains. If such a name were ignored, the tool that it means would stay allowed. */
 const NOT_IN_NAMES = /[[\]{}"'&]|^\*./;
 const MAX_ENTRIES = 1_000;
 const MAX_NAMED = 10;
@@ -76,7 +76,7 @@ function readEntry(text: string): Entry {
   return { text, name: text.slice(0, open).trim(), pattern: text.slice(open + 1, -1) };
 }
 
-/** `Agent(a, b)` allows only a and b. `Agent` alone allows all. */
+/** `Agent(a, b)` allows only a and b. `Agent` alone allows all subagents. */
 function allowedSubagents(entries: readonly Entry[]): string[] | undefined {
   const lists = entries.flatMap(({ pattern }) => (pattern === undefined ? [] : [textList(pattern) ?? []]));
   return lists.length === 0 ? undefined : unique(lists.flat());

@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { fileProblem, isInside } from './limited.file.js';
 
-/** A problem of one file or folder. The path is relative to the folder of specs, so that it does not show where that is. */
+/** A problem of one file or folder. The path is relative to the folder of specs, so that it does not reveal where that folder is. */
 export interface SpecDiagnostic {
   readonly file: string;
   readonly line: number;
@@ -63,7 +63,7 @@ class Search {
     if (entry.isFile() && SPEC_FILE.test(entry.name)) this.files.push(this.relative(path));
   }
 
-  /** A link inside the folder is not followed: its target is loaded at its own place. */
+  /** A link to a target inside the folder is not followed, because the target is loaded at its own path. */
   private async onLink(path: string): Promise<void> {
     const target = await realpath(path).catch(() => undefined);
     if (target !== undefined && isInside(this.root, target)) return;

@@ -118,7 +118,7 @@ describe('S4.2 watching a folder of specs', () => {
     expect(lastNames()).toBe('a');
   });
 
-  it('waits in close() for the report in progress, and reports nothing after it', async () => {
+  it('waits in close() for the report in progress, and delivers no further report', async () => {
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => void (release = resolve));
     watcher = new SpecWatcher(folder, {

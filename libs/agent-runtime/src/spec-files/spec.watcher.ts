@@ -4,9 +4,9 @@ import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.
 import type { SpecOptions } from './spec.js';
 
 export interface WatchOptions extends SpecOptions {
-  /** Returns how files are read. Called before each pass. Absent: these options apply. */
+  /** Returns how files are read. Called before each pass. Absent: the options of the watcher apply. */
   readonly specOptions?: () => SpecOptions;
-  /** A report that the caller has already. It is not delivered again. */
+  /** A report that the caller already has. It is not delivered again. */
   readonly known?: SpecReport;
   /** Called with the new report when the result of loading the folder has changed. */
   readonly onReport: (report: SpecReport) => void | Promise<void>;
@@ -104,13 +104,13 @@ export class SpecWatcher {
     }
   }
 
-  /** Without a file, the folder itself was removed or replaced, so the next pass watches it anew. */
+  /** If no file is given, the folder itself was removed or replaced, so the next pass watches it again. */
   private onChange(file = ''): void {
     if (file === '') this.stopWatching();
     this.schedule(this.options.debounceMs ?? DEFAULT_DEBOUNCE_MS);
   }
 
-  /** For example, the system limits the number of watched files. */
+  /** Called if the system cannot watch the folder, for example because it limits the number of watched files. */
   private onWatchError(): void {
     this.canWatch = false;
     this.onChange();

@@ -8,7 +8,7 @@ const NOTHING: SharedUsage = { tokens: 0, microUsd: 0, isEstimated: false };
 /**
  * One reservation that pays several calls of a run, one after the other. The charges of recorded replies are made together, at the
  * latest when the run ends. After a crash, these charges are known from the stored steps. A charge that no step contains is made at
- * once and closes the reservation, so the next call needs a new one.
+ * once and closes the reservation, so the next call needs a new reservation.
  */
 export class CallAllowance {
   /** Whether it pays a call in progress. */

@@ -5,7 +5,7 @@ const UNKNOWN = { tokens: null, microUsd: null };
 
 export type PricedUsage = ModelUsage & { readonly costMicroUsd?: number };
 
-/** Divides the usage so that the holds together are charged with exactly this usage. The last one is charged with the rest. */
+/** Divides the usage so that the holds together are charged with exactly this usage. The last hold is charged with the rest. */
 export function chargesOf(holds: readonly Hold[], usage: PricedUsage): Charge[] {
   let tokensLeft = tokensOf(usage);
   let costLeft = usage.costMicroUsd ?? null;

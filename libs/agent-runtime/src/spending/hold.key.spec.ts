@@ -3,7 +3,7 @@ import { amountIn, partKey, recordedUsage, sharedKey } from './hold.key.js';
 const CALL = { tokens: 40, microUsd: 3 };
 
 describe('the keys of holds that pay several calls', () => {
-  it('B2 contain the amount of a call, also in the key of a second hold for the same call', () => {
+  it('B2 contain the amount of a call, even if a second hold for the same call adds a suffix', () => {
     expect(amountIn(sharedKey('1/1', CALL))).toEqual(CALL);
     expect(amountIn(`${sharedKey('1/1', CALL)}~2`)).toEqual(CALL);
     expect([amountIn('1/1'), amountIn('final/1'), amountIn('call')]).toEqual([undefined, undefined, undefined]);

@@ -73,7 +73,7 @@ function isFinal({ name }: NamedHold): boolean {
   return name.startsWith(FINAL_PREFIX);
 }
 
-/** The charge for a hold whose owner is gone. Of the calls that one hold pays, at most one was in progress. */
+/** The charge for a hold whose owner is gone. At most one of the calls that the hold pays was in progress. */
 function usageOfLost(held: NamedHold, recorded: RecordedUsage | undefined, isCalling: boolean): RecordedUsage {
   const call = amountIn(held.name);
   const isShared = recorded?.isShared ?? (call !== undefined && exceeds(held, call));

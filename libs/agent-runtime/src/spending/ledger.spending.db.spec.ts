@@ -115,7 +115,7 @@ describe('LedgerSpending', () => {
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
   });
 
-  it('B2 B6 charges a recorded reply of a crashed replica, even if its hold has expired since then', async () => {
+  it('B2 B6 charges a recorded reply of a crashed replica, even if its hold has expired in the meantime', async () => {
     const hold = await spendingOn(here).hold(REQUEST);
     await expire();
     const charges = [{ key: hold.key, tokens: 21, microUsd: 0 }];
@@ -124,7 +124,7 @@ describe('LedgerSpending', () => {
     expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
   });
 
-  it('B2 B6 wherever a replica dies, another one charges each recorded reply and failed attempt once, and holds nothing at the end', async () => {
+  it('B2 B6 charges each recorded reply and each failed attempt once, and holds nothing at the end, wherever a replica dies', async () => {
     const points = Array.from({ length: 50 }, (_, at) => at);
     const work = points.map(async (at) => {
       const runId = `run-${at}`;
@@ -137,7 +137,7 @@ describe('LedgerSpending', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  describe('calls of one run that follow one another', () => {
+  describe('consecutive calls of one run', () => {
     const CALL: HoldRequest = { ...REQUEST, runId: 'many', isRepeated: true, amount: { tokens: 100, microUsd: 0 } };
     const call = (turn: number): HoldRequest => ({ ...CALL, key: `${turn}/1` });
     const open = async (tokens: number | null): Promise<LedgerSpending> => {
@@ -179,7 +179,7 @@ describe('LedgerSpending', () => {
       expect(await counters()).toEqual([410, 0]);
     });
 
-    it('B2 have their own reservations at the same time, and near the limit of a budget', async () => {
+    it('B2 have their own reservations if they overlap, and near the limit of a budget', async () => {
       const spending = await open(null);
       const both = [await spending.hold(call(1)), await spending.hold(call(2))];
       expect([await reservations(), await counters()]).toEqual([2, [0, 500]]);
@@ -211,7 +211,7 @@ describe('LedgerSpending', () => {
       expect(await counters()).toEqual([130, 0]);
     });
 
-    it('B2 B6 are charged as recorded when the run is recovered, and a lost call as held when the run ends', async () => {
+    it('B2 B6 cost what is recorded when the run is recovered, and a lost call costs the held amount when the run ends', async () => {
       const spending = await open(null);
       const recorded = async (turn: number): Promise<Charge> => {
         const hold = await spending.hold(call(turn));

@@ -63,11 +63,11 @@ export class LedgerSpending implements Spending {
     }
   }
 
-  /** Rejects with `SpendingLimitError` if a new run could not even reserve one token. Reserves nothing. */
+  /** Rejects with `SpendingLimitError` if a new run could not reserve even one token. Reserves nothing. */
   async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
     const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
     if (unit)
-      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher one.`, { kind: 'run', unit });
+      throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher budget.`, { kind: 'run', unit });
     const scopes: Scope[] = [
       { kind: 'namespace', subject: namespace },
       { kind: 'fleet', subject: FLEET },
@@ -142,7 +142,7 @@ export class LedgerSpending implements Spending {
     return { own: more(own), subtree: more(used), held: more(reserved, -1), limit: { ...limit } };
   }
 
-  /** After a crash, an earlier hold with this key may have ended, or may have another amount. Then this opens one with a new key. */
+  /** After a crash, an earlier hold with this key may have ended, or may have another amount. If so, opens a hold with a new key. */
   private async openHold(request: HoldRequest, ahead?: SpendingAmount): Promise<LedgerHold> {
     for (let copy = 1; ; copy += 1) {
       const hold = await this.reserve(request, copy === 1 ? request.key : `${request.key}~${copy}`, ahead);

@@ -14,7 +14,7 @@ export interface SpendingLimit {
 export interface HoldRequest {
   readonly namespace: string;
   readonly runId: string;
-  /** The agent that is charged, too, if it has a budget; null: no agent. */
+  /** The agent that is also charged, if it has a budget; null if no agent is charged. */
   readonly agentId: string | null;
   /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;
@@ -38,13 +38,13 @@ export interface Hold {
   readonly amount: SpendingAmount;
   /**
    * Charges what was used. If a count is unknown, the held amount is charged. A charge that is stored with a step may be made later,
-   * together with those of other calls.
+   * together with the charges of other calls.
    */
   settle(usage: ModelUsage & { costMicroUsd?: number }, when?: ChargeTime): Awaitable<void>;
   release(): Awaitable<void>;
 }
 
-/** What one hold is charged for a reply. Null means unknown: the held amount is charged. It is stored with the step of the reply. */
+/** What one hold is charged for a reply. Null means unknown: the held amount is charged. The step of the reply contains the charge. */
 export interface Charge {
   /** The key of the hold. */
   readonly key: string;
@@ -72,7 +72,7 @@ export interface NewBudget {
 /** Pays for runs. Production uses the budget ledger; tests and the benchmark use an implementation in memory. */
 export interface Spending {
   /**
-   * Opens the budget of a run. The limit applies to the run and all its descendants. If the run has a budget already, its parent and
+   * Opens the budget of a run. The limit applies to the run and all its descendants. If the run already has a budget, its parent and
    * its limit are not changed. Returns the usage of the run.
    */
   openRun(run: NewBudget): Promise<RunUsage>;
@@ -82,8 +82,8 @@ export interface Spending {
   /** Makes the charges that were postponed, and releases what is held for further calls of the run. */
   closeRun(run: { namespace: string; runId: string }): Awaitable<void>;
   /**
-   * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have been
-   * made already, and all other holds are released.
+   * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have
+   * already been made, and all other holds are released.
    */
   recover(run: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void>;
 }

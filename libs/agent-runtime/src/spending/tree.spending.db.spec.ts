@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await replicas.stop());
 
-/** Executes a run whose model uses all that it may, in each of five turns. */
+/** Executes a run whose model uses all tokens that it may use, in each of five turns. */
 async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOutcome> {
   const budget = new BudgetMiddleware({ spending });
   const context = given.context({ runId, rootRunId: 'root', depth: 1 });
@@ -44,7 +44,7 @@ async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOu
 }
 
 describe('the budget of a tree of runs', () => {
-  it('B2 children on two replicas that want 5,000 tokens each spend no more than the 2,000 of their parent, exact to the token', async () => {
+  it('B2 children on two replicas together spend at most the 2,000 tokens of their parent, and all charges are exact', async () => {
     const [here, there] = [replicas.here, replicas.there].map(
       ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger),
     ) as [LedgerSpending, LedgerSpending];

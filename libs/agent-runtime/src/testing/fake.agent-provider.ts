@@ -4,7 +4,7 @@ import { FakeAgent } from './fake.agent.js';
 /** How an agent is built and closed. `slow`: its construction waits for `proceed`. */
 export type FakeSettings = { builds?: 'slow' | 'fails'; closes?: 'hangs' | 'fails' };
 
-/** Builds agents whose construction and shutdown a definition states in its settings. It records the agents. */
+/** Builds agents, and records them. The settings of a definition state how its agent is built and closed. */
 export class FakeAgentProvider implements AgentProvider {
   readonly name = 'fake';
   readonly agentType = 'in-process';

@@ -13,7 +13,7 @@ import {
 
 type Behaviour = (text: string, options: HandleOptions) => AsyncGenerator<AgentEvent>;
 
-/** An agent whose behaviour a test states. It records its calls. */
+/** An agent with the behaviour that a test defines. It records its calls. */
 export class FakeAgent implements Agent {
   readonly calls: { text: string; message: AgentMessage; options: HandleOptions }[] = [];
   isShutDown = false;

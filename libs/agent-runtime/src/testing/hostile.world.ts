@@ -30,7 +30,7 @@ export const SECRETS = {
 };
 
 /**
- * An installation with an attacker: an HTTP server that everything may be sent to, tools that record their calls, and the secrets
+ * An installation with an attacker: an HTTP server to which everything may be sent, tools that record their calls, and the secrets
  * of the operator. It records everything that models, tools, the log and the network see.
  */
 export class HostileWorld {
@@ -74,7 +74,7 @@ export class HostileWorld {
     await this.attacker.close();
   }
 
-  /** An agent with all tools, of which its filter grants some. */
+  /** An agent with all tools. Its filter grants only some of them. */
   agent(name: string, model: ScriptedModel, options: ReactOptions = {}, boxes = this.boxes): ReactAgent {
     this.models.push(model);
     const { run, model: modelMiddleware } = defaultMiddleware({
@@ -113,7 +113,7 @@ export class HostileWorld {
     return this.executed.map(({ tool }) => tool);
   }
 
-  /** The names of the tools that models called, also in vain. */
+  /** The names of the tools that models called, including calls that were not executed. */
   get attempted(): string[] {
     return this.events.flatMap((event) => (event.type === 'tool-call' ? [event.name] : []));
   }

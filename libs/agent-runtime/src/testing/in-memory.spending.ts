@@ -66,9 +66,8 @@ export class InMemorySpending implements Spending {
     return { own: { ...own }, subtree: { ...used }, held: { ...held }, limit };
   }
 
-  /** No charge is left for later. */
   closeRun(): void {
-    // every charge is made at once
+    // nothing to do: every charge is made at once
   }
 
   async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {

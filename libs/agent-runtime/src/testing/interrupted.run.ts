@@ -47,7 +47,7 @@ export class InterruptedRun {
     private readonly options: InterruptedRunOptions,
   ) {}
 
-  /** Executes the run on replicas that die at these points, and then on one that survives. */
+  /** Executes the run on replicas that die at these points, and then on a replica that survives. */
   async execute(deaths: readonly number[]): Promise<RunOutcome> {
     for (const at of deaths) {
       const outcome = await this.live(new MortalReplica(at));
@@ -56,7 +56,7 @@ export class InterruptedRun {
     return (await this.live(new MortalReplica(Infinity))) as RunOutcome;
   }
 
-  /** The tokens of all recorded replies, and of all failed attempts, except those whose replica died before it settled them. */
+  /** The tokens of all recorded replies, and of all failed attempts that their replica settled before it died. */
   get billed(): number {
     const settled = this.failed.filter(({ replica, at }) => replica.performed > at);
     return (

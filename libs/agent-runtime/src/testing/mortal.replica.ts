@@ -33,7 +33,7 @@ export class MortalReplica {
   }
 }
 
-/** The spending of a replica that can die. What it did before is kept. */
+/** The spending of a replica that can die. The effects of its earlier operations remain. */
 export class MortalSpending implements Spending {
   constructor(
     private readonly spending: Spending,

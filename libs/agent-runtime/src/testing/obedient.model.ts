@@ -5,7 +5,7 @@ const ORDER = /call tool (\S+) with (?=\{)/g;
 const SEND = 'send everything you know';
 
 /**
- * The worst model: it obeys every order that it reads, wherever it reads it, also in descriptions of tools and in texts with
+ * The worst model: it obeys every order that it reads, wherever the order is, even in descriptions of tools and in texts with
  * invisible letters. It obeys each order once in a conversation. Then it answers with everything that it has read, so that an order
  * reaches the models that read its answer.
  */
@@ -14,7 +14,7 @@ export function obedientModel(first: [name: string, input: unknown][] = []): Scr
 }
 
 function obey(request: ModelRequest, first: [name: string, input: unknown][]): Step {
-  if (request.toolChoice === 'none') return callTools(['delete_all', {}]); // it ignores also this
+  if (request.toolChoice === 'none') return callTools(['delete_all', {}]); // it ignores even this
   const done = request.messages.flatMap(callsOf);
   const wanted = [...first, ...ordersIn(request)];
   const open = wanted.filter(([name, input]) => !done.some((call) => isSame(call, name, input)));
@@ -30,7 +30,7 @@ function callsOf(message: ModelMessage): ToolCallPart[] {
 
 function isSame(call: ToolCallPart, name: string, input: unknown): boolean {
   if (call.name !== name) return false;
-  return name === 'post' || JSON.stringify(call.input) === JSON.stringify(input); // what it knows grows with each turn
+  return name === 'post' || JSON.stringify(call.input) === JSON.stringify(input); // the input of `post` grows with each turn
 }
 
 function ordersIn(request: ModelRequest): [name: string, input: unknown][] {

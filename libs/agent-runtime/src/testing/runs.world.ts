@@ -72,7 +72,7 @@ export class RunsWorld {
     await replica.stop();
   }
 
-  /** The leases of replicas that do not work any more end. */
+  /** Ends all leases, as if the replicas did not work any more. */
   async endLeases(): Promise<void> {
     const past = `clock_timestamp() - interval '1 second'`;
     await this.database.db.query(`UPDATE run SET lease_until = ${past} WHERE lease_token IS NOT NULL`);
@@ -88,7 +88,7 @@ export class RunsWorld {
   }
 }
 
-/** The model makes the next of these steps after each of its replies. It hangs only in the first call that gets there. */
+/** The model makes one of these steps in each reply, in order. The step `hang` hangs only the first time. */
 function script(steps: readonly string[]): Script {
   let hasHung = false;
   return ({ messages }) => {
@@ -107,7 +107,7 @@ function script(steps: readonly string[]): Script {
 
 export const keyOf = ({ id }: Pick<Run, 'id'>): { namespace: string; id: string } => ({ namespace: 'default', id });
 
-/** The run when it is finished or waits. */
+/** Returns the run as soon as it is finished or waits. */
 export async function ended(on: TestRuns, run: Run): Promise<Run> {
   return await on.reader.get(keyOf(run), 20_000);
 }

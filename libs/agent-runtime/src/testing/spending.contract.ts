@@ -197,7 +197,7 @@ function describeRecovery(the: () => SpendingSubject): void {
   const recover = async (...charges: Charge[]): Promise<void> =>
     await the().there.recover({ namespace: 'default', runId: 'r' }, charges);
 
-  it('B2 B6 recovery charges the holds of recorded replies, releases all others of the run, and charges nothing twice', async () => {
+  it('B2 B6 recovery charges the holds of recorded replies, releases all other holds of the run, and charges nothing twice', async () => {
     await open('r', 1_000);
     await open('child', null, 'r');
     const [recorded, unknown, lost, settled] = [

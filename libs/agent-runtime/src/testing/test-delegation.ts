@@ -11,7 +11,7 @@ import { aCall, aRun, TestCalls } from './tool-calls.js';
 
 type Make = (name: string) => Agent;
 
-/** The delegation tools of agents whose factories a test states. */
+/** The delegation tools, with agents that a test defines. */
 export class TestDelegation {
   readonly registry = new AgentFactoryRegistry();
   readonly spawned: Agent[] = [];
@@ -37,7 +37,7 @@ export class TestDelegation {
     return this.box.tools(aRun(run)).map(({ name }) => name);
   }
 
-  /** The tool calls of one run. They also reach tools that are withheld from it. */
+  /** The tool calls of one run. The calls also reach tools that are withheld from the run. */
   callsOf(run: Partial<RunContext> = {}): TestCalls {
     const tools = this.box.tools(aRun());
     return new TestCalls({ name: 'delegation', tools: () => tools }, { maxOutputChars: 50_000 }, aRun(run));

@@ -48,7 +48,7 @@ export interface TestAgent {
   options?: ReactOptions;
 }
 
-/** The agents of a test. Each replica builds its own from them. */
+/** The agents of a test. Each replica builds its own instances. */
 export class TestAgents {
   readonly defined = new Map<string, TestAgent>();
   readonly foreign = new Map<string, () => Agent>();

@@ -10,11 +10,11 @@ describe('suggestions for misspelled names', () => {
     ['kc', undefined],
     ['search', undefined],
     ['c'.repeat(200), undefined],
-  ])('for %s it is %s', (name, expected) => {
+  ])('the suggestion for %s is %s', (name, expected) => {
     expect(closestName(name, ['clock', 'http_fetch', 'recall'])).toBe(expected);
   });
 
-  it('is a part of a sentence, and empty if no name is similar', () => {
+  it('a suggestion is a part of a sentence, and is empty if no name is similar', () => {
     expect([suggestion('clokc', ['clock']), suggestion('x', ['clock'])]).toEqual([' (did you mean clock?)', '']);
   });
 });

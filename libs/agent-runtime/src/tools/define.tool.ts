@@ -39,5 +39,5 @@ export function defineTool<Input extends ToolInput | undefined = undefined>(defi
   };
 }
 
-/** The longest delay of a timer. A longer one would fire at once. */
+/** The longest delay of a timer. A timer with a longer delay would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import { types } from 'node:util';
 
-/** Deeper values are rejected: code that processes them recursively would overflow the stack. This limit also stops at cyclic values. */
+/** Deeper values are rejected: code that processes them recursively would overflow the stack. Cyclic values also exceed this limit. */
 const MAX_DEPTH = 64;
 
 export interface JsonLimits {

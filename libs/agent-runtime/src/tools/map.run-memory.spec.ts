@@ -34,7 +34,7 @@ describe('the memory of a run', () => {
     expect(memory.keys()).toEqual(['a', 'constructor']);
   });
 
-  it('S2.2 B6 of two calls that change a key, the last change counts, in whichever order the calls end', () => {
+  it('S2.2 B6 keeps the last change if two calls change the same key, in whichever order the calls end', () => {
     const memory = new MapRunMemory();
     const [first, second] = [memory.ofCall(), memory.ofCall()];
     first.set('a', 1);

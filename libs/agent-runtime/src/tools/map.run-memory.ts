@@ -62,7 +62,7 @@ export class MapRunMemory implements RunMemory {
     return new RecordedMemory(this);
   }
 
-  /** Does not check the limits. The values can exceed them if the call that deleted others was interrupted before its changes were stored. */
+  /** Does not check the limits, which stored values exceed if a call that deleted other values was interrupted before it ended. */
   private restore({ key, value, version }: MemoryChange): void {
     this.version = Math.max(this.version, version);
     if (value === undefined) return;
@@ -122,5 +122,7 @@ function size(key: string, text: string): number {
 
 function checkKey(key: string): void {
   if (key !== '' && key.length <= MAX_KEY_LENGTH && key !== '__proto__') return;
-  throw new RunMemoryError(`A key of the memory must have 1 to ${MAX_KEY_LENGTH} characters.`);
+  throw new RunMemoryError(
+    `A key of the memory must have 1 to ${MAX_KEY_LENGTH} characters, and must not be __proto__.`,
+  );
 }

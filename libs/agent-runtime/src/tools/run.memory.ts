@@ -6,7 +6,7 @@ export interface RunMemory {
   keys(): readonly string[];
 }
 
-/** A key with its new value, numbered in the order of all changes of the run. Without a value, the key was deleted. */
+/** A key with its new value, numbered in the order of all changes of the run. If the value is absent, the key was deleted. */
 export interface MemoryChange {
   readonly key: string;
   readonly version: number;

@@ -35,7 +35,7 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
     this.refresh();
   }
 
-  /** Checks the names of disabled toolboxes, after all modules have added theirs. */
+  /** Checks the names of disabled toolboxes, after all modules have added their toolboxes. */
   onApplicationBootstrap(): void {
     const names = this.all().map(({ name }) => name);
     for (const name of this.options.off) if (!names.includes(name)) throw new UnknownToolBoxError(name, names);

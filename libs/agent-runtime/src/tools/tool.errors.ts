@@ -52,7 +52,9 @@ export class ToolPinNotFoundError extends RuntimeError {
   readonly code = 'TOOL_PIN_NOT_FOUND';
 
   constructor(server: string, tool: string) {
-    super(`No tool ${tool} of an MCP server ${server} was ever seen. GET /v1/tools/pins lists all of them.`);
+    super(
+      `Rollcall has never seen a tool ${tool} of an MCP server ${server}. GET /v1/tools/pins lists all known tools.`,
+    );
   }
 }
 

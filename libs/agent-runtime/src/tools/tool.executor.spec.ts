@@ -47,7 +47,7 @@ describe('a tool call', () => {
     expect(seen[0]?.signal.aborted).toBe(false);
   });
 
-  it('S2.2 removes secrets from the text of an error, also if the text is long', async () => {
+  it('S2.2 removes secrets from the text of an error, even if the text is long', async () => {
     const redact = (text: string): string => text.replaceAll('sk-123456', '[secret]');
     const error = new Error(`401 for sk-123456${' '.repeat(20_000_000)}`);
     const { output, failed } = await new TestCalls([tool(() => Promise.reject(error))], { redact }).call('work');
@@ -240,17 +240,21 @@ describe('the output of a tool', () => {
 
 describe('the input of a tool', () => {
   it.each([
-    ['of 10 MB', { text: 'x'.repeat(10_000_000) }, 'is larger than the limit of 1000000 bytes'],
-    ['with very many members', { text: Array.from({ length: 1_000_000 }, () => 1) }, 'is larger than the limit'],
-    ['nested too deeply', deep(100_000), 'nested deeper than 64 levels'],
-    ['with __proto__', JSON.parse('{"text":"x","__proto__":{"isAdmin":true}}'), 'the reserved name __proto__'],
-    ['with a nested __proto__', JSON.parse('{"text":[{"__proto__":{"isAdmin":true}}]}'), 'the reserved name __proto__'],
+    ['has 10 MB', { text: 'x'.repeat(10_000_000) }, 'is larger than the limit of 1000000 bytes'],
+    ['has very many members', { text: Array.from({ length: 1_000_000 }, () => 1) }, 'is larger than the limit'],
+    ['is nested too deeply', deep(100_000), 'nested deeper than 64 levels'],
+    ['contains __proto__', JSON.parse('{"text":"x","__proto__":{"isAdmin":true}}'), 'the reserved name __proto__'],
     [
-      'with constructor.prototype',
+      'contains a nested __proto__',
+      JSON.parse('{"text":[{"__proto__":{"isAdmin":true}}]}'),
+      'the reserved name __proto__',
+    ],
+    [
+      'contains constructor.prototype',
       JSON.parse('{"constructor":{"prototype":{"isAdmin":true}}}'),
       'the reserved name constructor',
     ],
-  ])('S2.2 %s is rejected without executing the tool', async (_name, input, reason) => {
+  ])('S2.2 is rejected without executing the tool if it %s', async (_name, input, reason) => {
     let executed = 0;
     const accepts = tool(() => (executed += 1), { parse: (value) => ({ ok: true, value }) });
     const { output, failed } = await new TestCalls([accepts]).call('work', input);

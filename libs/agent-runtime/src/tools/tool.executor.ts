@@ -16,7 +16,7 @@ export interface ToolExecutorOptions {
 
 const MAX_NAMES_SHOWN = 50;
 const MAX_NAME_SHOWN = 100;
-/** A longer error text is cut before secrets are searched in it. It is longer than any output limit. */
+/** A longer error text is cut before secrets are removed from it. This limit is higher than any output limit. */
 const MAX_ERROR_CHARS = 1 << 20;
 
 /**
@@ -51,8 +51,8 @@ export class ToolExecutor {
   }
 
   /**
-   * Returns the output of a call that cannot be executed, without executing it; undefined if it can. The loop uses it before it
-   * asks an operator for an approval.
+   * Returns the output of a call that cannot be executed, or undefined if it can. Never executes the call. The loop uses this method
+   * before it asks an operator for an approval.
    */
   async check(call: ToolCallPart, tools: ToolSet): Promise<ToolOutput | undefined> {
     const problem = this.problemOf(call, tools);

@@ -157,7 +157,7 @@ describe('the tool catalog', () => {
     );
   });
 
-  it('S2.2 puts added toolboxes before the built-in ones, so that they can replace a tool', async () => {
+  it('S2.2 puts added toolboxes before the built-in toolboxes, so that an added toolbox can replace a built-in tool', async () => {
     const all = await catalog([]);
     const before = all.toolboxes;
     expect(all.toolboxes).toBe(before);
@@ -168,7 +168,7 @@ describe('the tool catalog', () => {
     );
   });
 
-  it('S2.2 rejects a provider whose toolbox has the name of another one', async () => {
+  it('S2.2 rejects a provider whose toolbox has the name of another toolbox', async () => {
     await expect(catalog([Clock])).rejects.toThrow('There are two toolboxes named clock');
   });
 

@@ -37,7 +37,7 @@ export function unknownEntries(entries: readonly string[], known: KnownTools): s
   return [...new Set(entries)].filter((entry) => !isKnown(entry, known));
 }
 
-/** The same for entries of `deny`. */
+/** Like `unknownEntries`, but for entries of `deny`. */
 export function unknownDenied(entries: readonly string[], known: KnownTools): string[] {
   return unknownEntries(entries, known).filter((entry) => entry !== ALL_SERVERS);
 }

@@ -27,7 +27,7 @@ export function failedOutput(text: string, maxChars: number): ToolOutput {
 /** The text without characters that Postgres cannot store, and cut at the limit, with a notice for the model. */
 function shortened(text: string, maxChars: number): string {
   if (text.length <= maxChars) return storable(text);
-  const notice = `\n[Cut: these are the first ${maxChars} of ${text.length} characters. Request less if you need the rest.]`;
+  const notice = `\n[Cut: these are the first ${maxChars} of ${text.length} characters. Request smaller parts if you need the rest.]`;
   return storable(copied(text.slice(0, maxChars))) + notice;
 }
 

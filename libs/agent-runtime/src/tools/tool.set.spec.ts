@@ -51,7 +51,7 @@ describe('a tool set', () => {
     expect(ToolSet.of(boxes, aRun(), { allow: [] }).names).toEqual([]);
   });
 
-  it('S2.2 rejects a tool with a name that vendors do not accept, also in a toolbox that toolBox() did not create', () => {
+  it('S2.2 rejects a tool with a name that vendors do not accept, even in a toolbox that toolBox() did not create', () => {
     const bad: ToolBox = { name: 'bad', tools: () => [{ ...tool('sum'), name: 'not a name' }] };
     expect(() => ToolSet.of([bad], aRun())).toThrow(expect.objectContaining({ code: 'TOOL_INVALID' }) as Error);
   });
@@ -89,7 +89,7 @@ describe('a tool filter', () => {
     [{ deny: ['mcp__*'] }, 'mcp__github__search', false],
     [{ deny: ['mcp__*'] }, 'sum', true],
     [{ allow: ['*'] }, 'sum', false],
-  ])('S4.4 whether %j allows %s: %s', (filter, name, allowed) => {
+  ])('S4.4 decides whether %j allows %s: %s', (filter, name, allowed) => {
     expect(isAllowed(name, filter)).toBe(allowed);
   });
 

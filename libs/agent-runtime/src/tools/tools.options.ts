@@ -9,7 +9,7 @@ export type HttpFetchMode = (typeof HTTP_FETCH_MODES)[number];
 
 export interface HttpFetchOptions {
   readonly mode: HttpFetchMode;
-  /** The hosts that may be called, such as `api.example.com` or `*.example.com`. If empty, all hosts that the egress rules allow. */
+  /** The hosts that may be called, such as `*.example.com`. An empty list means all hosts that the egress rules allow. */
   readonly hosts: readonly string[];
   readonly egress: ProvidersOptions['egress'];
 }

@@ -15,7 +15,7 @@ const page = (path: string): string => readFileSync(join(ROOT, 'docs', path), 'u
 const example = (file: string): string => readFileSync(join(import.meta.dirname, file), 'utf8');
 
 describe('docs/how-to/add-a-middleware.md', () => {
-  it('S2.8 quotes the example exactly, in less than 40 lines', () => {
+  it('S2.8 quotes the example exactly, and has less than 40 lines', () => {
     expect(page('how-to/add-a-middleware.md')).toContain(`\`\`\`ts\n${example('mask-emails.middleware.ts')}\`\`\``);
     expect(page('how-to/add-a-middleware.md').trimEnd().split('\n').length).toBeLessThan(40);
   });

@@ -50,7 +50,7 @@ describe('the tool find_agents', () => {
     expect(listIn(output)).toMatchObject({ agents: [], unclaimed: [{ similar: ['code.build', 'code'] }] });
   });
 
-  it('S2.2 S3.7 reports an unknown strategy with the known ones to the model', async () => {
+  it('S2.2 S3.7 reports an unknown strategy to the model, and lists the known strategies', async () => {
     const { output, failed } = await find({ prefer: 'prettiest' });
     expect(failed).toBe(true);
     expect(output).toContain('cheapest');

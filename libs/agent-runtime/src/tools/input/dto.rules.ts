@@ -39,9 +39,10 @@ export const rulesOf: Readonly<Record<string, Convert | undefined>> = {
   arrayUnique: () => ({ type: 'array', uniqueItems: true }),
 };
 
-/** A pattern with flags, such as `i`, has no equivalent. The rule itself still applies. */
+/** Rejects a pattern with flags, such as `i`, because JSON Schema has no equivalent. */
 function sourceOf(pattern: unknown): string {
   const { source, flags } = pattern instanceof RegExp ? pattern : new RegExp(String(pattern));
-  if (flags.replace('u', '') !== '') throw new Error(`the pattern /${source}/${flags} has flags; rewrite it without`);
+  if (flags.replace('u', '') !== '')
+    throw new Error(`the pattern /${source}/${flags} has flags; rewrite it without flags`);
   return source;
 }

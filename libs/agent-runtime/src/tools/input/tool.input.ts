@@ -23,7 +23,7 @@ export function readerOf(tool: string, source: ToolInput | undefined): InputRead
   try {
     const { inputSchema, parse } = source === undefined ? NO_INPUT : compile(source);
     const { $schema: _, ...schema } = inputSchema;
-    if (schema['type'] !== 'object') throw new Error('a model sends an object, so its schema must describe an object');
+    if (schema['type'] !== 'object') throw new Error('a model sends an object, so the schema must describe an object');
     return { inputSchema: Object.freeze(schema), parse };
   } catch (error) {
     throw new ToolInvalidError(`The input of the tool ${tool} is invalid: ${(error as Error).message}.`);

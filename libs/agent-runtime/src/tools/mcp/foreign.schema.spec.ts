@@ -28,7 +28,7 @@ describe('a JSON Schema of a third party', () => {
     },
   );
 
-  it('S2.2 with a pattern that is slow for other engines is checked in linear time', () => {
+  it('S2.2 is checked in linear time, even if its pattern is slow for other engines', () => {
     const schema = ForeignSchema.compile(object({ a: { type: 'string', pattern: '^(a+)+$' } }));
     expect(schema.parse({ a: `${'a'.repeat(5_000)}!` })).toMatchObject({ ok: false });
     expect(schema.parse({ a: 'aaa' })).toMatchObject({ ok: true });
@@ -41,7 +41,7 @@ describe('a JSON Schema of a third party', () => {
     expect(schema.parse({ a: 'a', b: 'a' })).toMatchObject({ ok: false });
   });
 
-  it('S2.2 whose references multiply the work is stopped at a time limit', () => {
+  it('S2.2 is stopped at a time limit if its references multiply the work', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, n) => {
         const next = { $ref: `#/$defs/d${n + 1}` };
@@ -66,7 +66,7 @@ describe('a JSON Schema of a third party', () => {
     ['600 subschemas', wide(600), 'more than 500 subschemas'],
     ['a pattern with a backreference', object({ a: { pattern: '(a)\\1' } }), ''],
     ['a keyword of a wrong type', object({ a: { maxLength: 'many' } }), 'maxLength'],
-  ])('S2.2 with %s is not used', (_name, schema, reason) => {
+  ])('S2.2 is rejected if it has %s', (_name, schema, reason) => {
     expect(() => ForeignSchema.compile(schema as Record<string, unknown>)).toThrow(reason);
   });
 

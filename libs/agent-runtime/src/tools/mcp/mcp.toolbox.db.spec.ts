@@ -139,7 +139,7 @@ describe('the toolbox of an MCP server', () => {
     expect((await refreshedBox({ needsApproval: true })).tools()[0]?.needsApproval).toBe(true);
   });
 
-  it('S2.2 keeps its tools while the server is gone; their calls fail with the reason', async () => {
+  it('S2.2 keeps its tools while the server is unreachable, and their calls fail with the reason', async () => {
     const box = await refreshedBox();
     server.intercept = (_request, response) => response.destroy().destroyed;
     await expect(box.refresh()).rejects.toMatchObject({ code: 'MCP_SERVER_UNREACHABLE' });
@@ -155,7 +155,7 @@ describe('the toolbox of an MCP server', () => {
     expect(box.error).toBeUndefined();
   });
 
-  it('S2.2 ends a call of a server that hangs when the run is cancelled', async () => {
+  it('S2.2 ends a call when the run is cancelled, even if the server hangs', async () => {
     server.tools = [{ name: 'hang', answer: async () => await new Promise(() => undefined) }];
     const calls = new TestCalls(await refreshedBox());
     const call = calls.call('mcp__docs__hang');
@@ -165,7 +165,7 @@ describe('the toolbox of an MCP server', () => {
 });
 
 describe('the pinned definition of a tool', () => {
-  it('S2.2 is trusted when it is seen first', async () => {
+  it('S2.2 is trusted when it is seen for the first time', async () => {
     expect(namesOf(await refreshedBox())).toEqual(['mcp__docs__echo']);
     expect(await pins.list()).toMatchObject([{ server: 'docs', tool: 'echo', acceptedBy: null }]);
   });
@@ -184,7 +184,7 @@ describe('the pinned definition of a tool', () => {
     ['its schema', { inputSchema: { type: 'object', properties: { key: { type: 'string' } } } }],
     ['the end of a long description', { description: `${'x'.repeat(5_000)}y` }],
   ])(
-    'S2.2 disables the tool when the server changes %s, also in runs in progress, until an operator accepts it',
+    'S2.2 disables the tool when the server changes %s, even in runs in progress, until an operator accepts the change',
     async (_name, change) => {
       server.tools = [{ name: 'echo', description: 'x'.repeat(5_000) }];
       const box = await refreshedBox();
@@ -237,7 +237,7 @@ describe('the pinned definition of a tool', () => {
     expect(await pins.find('docs', 'echo')).toMatchObject({ acceptedHash: null });
   });
 
-  it('S2.2 of a tool that was renamed: the call fails with a clear text, and the list is read again', async () => {
+  it('S2.2 a call of a tool that was renamed fails with a clear text, and the list of tools is read again', async () => {
     const box = await refreshedBox();
     const running = new TestCalls(box);
     server.tools = [{ name: 'say' }];

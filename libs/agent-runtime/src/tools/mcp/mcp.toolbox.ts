@@ -7,7 +7,7 @@ import { type SeenTool, toSeenTool } from './pinned.definition.js';
 import type { ToolPinStore } from './tool-pin.store.js';
 
 const MAX_DESCRIPTION_CHARS = 2_000;
-/** What the label adds to a text. */
+/** The label adds at most this many characters to a text. */
 const LABEL_CHARS = 500;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
@@ -96,7 +96,7 @@ export class McpToolBox implements ToolBox {
     return new Map(pins.map(({ tool, acceptedHash }) => [tool, acceptedHash]));
   }
 
-  /** Keeps the same array while nothing changes, because tool sets are cached by it. */
+  /** Keeps the same array while nothing changes, because tool sets are cached for this array. */
   private replace(usable: Map<string, UsableTool>, disabled: readonly DisabledTool[]): void {
     const before = this.offered;
     const offered = [...usable.values()].map((one) => one.offered);
@@ -144,13 +144,13 @@ export class McpToolBox implements ToolBox {
       return labelled;
     } catch (error) {
       if (!(error instanceof ProviderError) || error.code !== 'MCP_TOOL_FAILED') throw error;
-      await this.refresh().catch(() => undefined); // the error of the call is reported
+      await this.refresh().catch(() => undefined); // only the error of the call is reported
       this.checkUsable(seen);
       throw new Error(untrustedData(this.name, error.message), { cause: error });
     }
   }
 
-  /** A run keeps the tools that it began with, so a tool may have changed since. */
+  /** A run keeps the tools that it began with, so a tool may have changed in the meantime. */
   private checkUsable({ tool, hash }: SeenTool): void {
     if (this.usable.get(tool)?.hash === hash) return;
     const reason = this.disabled.find((one) => one.tool === tool)?.reason;

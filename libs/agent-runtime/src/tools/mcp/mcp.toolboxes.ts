@@ -13,7 +13,7 @@ const REFRESH_EVERY_MS = 30_000;
 export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
   readonly all: readonly McpToolBox[];
   private readonly log = new Logger('mcp');
-  /** The state of each server that was logged last. */
+  /** The last logged state of each server. */
   private readonly known = new Map<McpToolBox, string>();
 
   constructor(

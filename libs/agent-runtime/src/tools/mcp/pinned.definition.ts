@@ -2,7 +2,7 @@ import type { McpToolDefinition } from '#rollcall/providers';
 import { inputHashOf } from '../input.hash.js';
 import { jsonProblem } from '../json.check.js';
 
-/** What a model reads about a tool. The hash of exactly this is pinned. */
+/** What a model reads about a tool. The hash of the name and of exactly these fields is pinned. */
 export interface PinnedDefinition {
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ export function schemaProblem(schema: Readonly<Record<string, unknown>>): string
   return new LimitCheck().problemIn(schema, 0);
 }
 
-/** Every object counts as a subschema, because only a validator of each dialect could tell them apart. */
+/** Every object counts as a subschema, because only a validator of the dialect can distinguish subschemas from other objects. */
 class LimitCheck {
   private count = 0;
 
@@ -29,7 +29,7 @@ class LimitCheck {
   }
 }
 
-/** `$async` is an extension of Ajv: the check would return a promise, and a rejection of it would end the process. */
+/** `$async` is an extension of Ajv: the check would return a promise, and its rejection would end the process. */
 function problemOfReference(schema: object): string | undefined {
   if ('$async' in schema) return 'it is asynchronous';
   for (const name of REFERENCES) {

@@ -3,7 +3,7 @@ import { createContext, Script } from 'node:vm';
 const context = createContext({});
 const script = new Script('work()');
 
-/** Runs synchronous code and stops it after this time, whatever it does. Throws an error with the code ERR_SCRIPT_EXECUTION_TIMEOUT. */
+/** Runs synchronous code. After this time, stops it and throws an error with the code ERR_SCRIPT_EXECUTION_TIMEOUT. */
 export function withinBudget<Result>(ms: number, work: () => Result): Result {
   const before = context['work'] as unknown;
   context['work'] = work;

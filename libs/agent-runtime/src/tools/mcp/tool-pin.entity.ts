@@ -13,7 +13,7 @@ export class ToolPinEntity {
   @Column({ type: 'jsonb' }) definition: PinnedDefinition;
   /** Null until the tool is accepted for the first time. */
   @Column({ type: 'text', name: 'accepted_hash', nullable: true }) acceptedHash: string | null;
-  /** Null if the definition was trusted when it was seen first. */
+  /** Null if the definition was trusted when it was seen for the first time. */
   @Column({ type: 'text', name: 'accepted_by', nullable: true }) acceptedBy: string | null;
   @Column({ type: 'timestamptz', name: 'accepted_at', nullable: true }) acceptedAt: Date | null;
   @Column({ type: 'timestamptz', name: 'first_seen_at', default: () => 'now()' }) firstSeenAt: Date;
