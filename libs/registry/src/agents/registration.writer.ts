@@ -52,7 +52,7 @@ export class RegistrationWriter {
       this.agents.now(),
       wait ? undefined : this.budgets.lock(agentIds),
     ]);
-    // A transaction that waits for agents must not hold the budget of an agent that was inserted after `lockMany`: that could cause a deadlock.
+    // With `wait`, only the budgets of locked agents: a lock on the budget of an agent inserted after `lockMany` could cause a deadlock.
     const budgets = lockedBudgets ?? (await this.budgets.lock([...locked]));
     return { facts: { rows, locked, now, owned, namespaces }, budgets };
   }

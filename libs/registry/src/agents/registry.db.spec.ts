@@ -164,7 +164,7 @@ describe('heartbeats', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('S3.4 rejects heartbeats of unknown, evicted and replaced agents, and heartbeats with a wrong lease token, each with a code', async () => {
+  it('S3.4 rejects heartbeats of unknown, evicted and replaced agents, and with a wrong lease token, each with its own code', async () => {
     const first = await here.given.agent({ agentId: 'one' });
     const second = await here.given.agent({ agentId: 'one', leaseToken: first.leaseToken });
     const evicted = await here.given.agent({ agentId: 'two' });

@@ -122,7 +122,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 reports and settlements never charge less than the highest report, plus all calls that were reserved after the last report', () => {
+  it('S3.10 reports and settlements charge at least the highest report and all calls that were reserved after the last report', () => {
     fc.assert(
       fc.property(withoutAdjustments, fc.array(fc.nat(500), { maxLength: 5 }), (all, later) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -178,7 +178,7 @@ describe('an agent that reports 1,400 tokens, 400 of them in a call', () => {
     ['a lower total later', { before: [1_400], after: [300] }],
   ];
 
-  it.each(orders)('S3.10 an agent is charged its total of 1,400 tokens if it reports %s', (_order, { before, after }) => {
+  it.each(orders)('S3.10 an agent is charged all 1,400 tokens if it reports %s', (_order, { before, after }) => {
     const ledger = new AgentLedger();
     ledger.reserve(1);
     for (const total of before) ledger.report(total);

@@ -112,9 +112,7 @@ export class OutcomeRecordedError extends RegistryError {
   readonly code = 'CONTRACT_CLOSED';
 
   constructor(id: string) {
-    super(
-      `The contract "${id}" already has a different outcome, which is final. GET /v1/contracts/${id} shows it.`,
-    );
+    super(`The contract "${id}" already has a different outcome, which is final. GET /v1/contracts/${id} shows it.`);
   }
 }
 

@@ -24,7 +24,7 @@ const kinds = async (contract: Contract): Promise<string[]> =>
   (await world.transcript(contract)).map(({ kind }) => kind);
 
 describe('an auction (S3.9)', () => {
-  it('S3.9 an auction closes early when all agents have answered, awards the best bid, reserves its price, and is confirmed by the winner', async () => {
+  it('S3.9 an auction closes early when all agents have answered, and the best bid is awarded, reserved and confirmed', async () => {
     const contract = await here.service.announce(announcement());
     expect(contract).toMatchObject({ state: 'announced', invited: 2, answered: 0 });
     await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toThrow('the auction is not closed yet');
@@ -77,7 +77,7 @@ describe('an auction (S3.9)', () => {
     ]);
   });
 
-  it('S3.9 rejects bids with forged tokens or wrong generations, bids of agents that are not invited, and too many replacements', async () => {
+  it('S3.9 rejects bids with forged tokens or wrong generations, bids without an invitation, and too many replacements', async () => {
     const contract = await here.service.announce(announcement());
     const late = await replicas.given.agent({ agentId: 'newcomer' });
     const bid = here.bidding.bid.bind(here.bidding, keyOf(contract));
@@ -94,7 +94,7 @@ describe('an auction (S3.9)', () => {
     await expect(bid(cheap.claim, offer())).rejects.toMatchObject({ code: 'BID_REVISED_TOO_OFTEN' });
   });
 
-  it('S3.9 an auction expires with a reason: no agent is capable, no agent bids, all agents refuse, or the budget allows no award', async () => {
+  it('S3.9 an auction expires with a reason: no capable agent, no bid, only refusals, or a budget that allows no award', async () => {
     const reasonOf = async (contract: Contract): Promise<unknown> => {
       await here.closer.pass();
       const { state, expiryReason } = await world.now(contract);
@@ -171,7 +171,7 @@ describe('an answer (S3.9)', () => {
 });
 
 describe('an announcement (S3.9)', () => {
-  it('S3.9 an announcement invites at most 1,000 agents, and the contract contains the number of capable agents that are not invited', async () => {
+  it('S3.9 an announcement invites at most 1,000 agents, and the contract counts the capable agents that are not invited', async () => {
     await Promise.all(
       Array.from({ length: 1_003 }, async (_, index) => {
         await replicas.given.agent({ agentId: `many-${index}`, capabilities: ['many'] });
@@ -211,7 +211,7 @@ describe('an award (S3.9)', () => {
     await expectSound(replicas.here.budgets);
   });
 
-  it('S3.9 an award skips bidders that left or registered again; a declined award goes to the runner-up, or the contract expires', async () => {
+  it('S3.9 an award skips bidders that left or registered again; if declined, it goes to the runner-up or expires', async () => {
     const gone = await replicas.given.agent({ agentId: 'gone' });
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
