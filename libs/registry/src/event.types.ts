@@ -55,14 +55,14 @@ export interface RegistryEventPayloads {
   'contract.answered': { answered: number; invited: number };
   /** `price` is in micro-dollars. The award lapses at `confirmBy`. */
   'contract.awarded': ContractFact & { score: number; price: number; etaMs: number; confirmBy: string };
-  /** The agent did not confirm in time, or declined. The runner-up gets the award, if there is one. */
+  /** The agent did not confirm in time, became absent, or declined. The runner-up gets the award, if there is one. */
   'contract.lapsed': ContractFact & { declined: boolean };
   'contract.confirmed': ContractFact;
   /** The agent has bid and not won. */
   'contract.lost': ContractFact;
   'contract.expired': { reason: ExpiryReason };
   'contract.cancelled': { by: string };
-  /** What the work really cost, in micro-dollars, and took. Null means unknown. */
+  /** The actual cost of the work in micro-dollars, and its duration. Null means unknown. */
   'contract.completed': ContractFact & { ok: boolean; microUsd: number | null; ms: number | null };
 
   'registry.clock_stepped_back': { byMs: number };

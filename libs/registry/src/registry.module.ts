@@ -30,7 +30,7 @@ import { ProtectionStore } from './leases/protection.store.js';
 import { LocalChanges } from './local.changes.js';
 import { checkOptions, REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
-/** Provides agents, leases, circuits, discovery and budgets for one replica. Requires `PlatformModule`. */
+/** Provides agents, leases, circuits, discovery, budgets and contracts for one replica. Requires `PlatformModule`. */
 @Module({})
 export class RegistryModule {
   static forRoot(options: RegistryOptions): DynamicModule {

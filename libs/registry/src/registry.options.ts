@@ -55,7 +55,7 @@ export interface UsageOptions {
 /** The injection token of `RegistryOptions`. */
 export const REGISTRY_OPTIONS = Symbol('registry options');
 
-/** Throws an error that lists every policy that is invalid or contradicts another one. */
+/** Throws an error that lists every fault of the lease, circuit and flap policies. */
 export function checkOptions({ lease, circuit, flap }: RegistryOptions): void {
   const faults = [
     ...leasePolicyFaults(lease, SWEEP_EVERY_MS),

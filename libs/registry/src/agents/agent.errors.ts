@@ -71,8 +71,8 @@ export class StaleGenerationError extends RegistryError {
 
   constructor(agentId: string, given: number, current: number) {
     super(
-      `Generation ${given} of the agent "${show(agentId)}" was replaced; the current one is ${current}. ` +
-        'If you registered the current one, send its generation; otherwise stop.',
+      `Generation ${given} of the agent "${show(agentId)}" was replaced; the current generation is ${current}. ` +
+        'If you sent the current registration, use its generation; otherwise stop.',
     );
   }
 }

@@ -15,7 +15,7 @@ afterEach(async () => await replicas.stop());
 const lines = (events: RegistryEvent[]): string[] =>
   events.map(({ type, subject, data }) => [type, subject, 'reason' in data ? data.reason : ''].join(' ').trim());
 
-/** Sets the last heartbeat of the agent to this long ago, instead of waiting. */
+/** Sets the last heartbeat of the agent to `ms` ago, so that the test does not wait. */
 async function setSilence(agentId: string, ms: number): Promise<void> {
   await replicas.database.db.query(
     `UPDATE agent_lease SET last_beat_at = clock_timestamp() - $1 * interval '1 millisecond' WHERE agent_id = $2`,

@@ -27,7 +27,7 @@ describe('the agent record', () => {
     expect(LEAVE_REASONS).toHaveLength(7);
   });
 
-  it('S3.10 the record has the remaining tokens of a budget, with null for an unlimited one', () => {
+  it('S3.10 the record has the remaining tokens of its budget, or null if the budget is unlimited', () => {
     expect(agentBudget({ totalTokens: 500_000, usedTokens: 123_456, source: 'langfuse' }).remaining).toBe(376_544);
     expect(agentBudget({ totalTokens: 10, usedTokens: 12, source: 'langfuse' }).remaining).toBe(0);
     expect(agentBudget({ totalTokens: null, usedTokens: 12, source: 'reported' }).remaining).toBeNull();

@@ -28,7 +28,7 @@ export interface AgentRow extends Omit<
   suspect: boolean | null;
   inFlight: number | null;
   loadRatio: number | null;
-  /** The latency in its last heartbeat that contained a latency. */
+  /** The latency in the last heartbeat that contained one. */
   reportedMs: number | null;
   usedTokens: string | null;
   /** The agent's budgets, parsed from JSON. */

@@ -160,8 +160,8 @@ export class AgentStore {
   }
 
   /**
-   * Deletes agents that left longer than `keepMs` ago, with their outcomes, but keeps the highest of their generations. Returns how many
-   * it deleted.
+   * Deletes agents that left more than `keepMs` ago, and their outcomes, but keeps the highest of their generations. Returns how many
+   * agents it deleted.
    */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ pruned: number }>(

@@ -31,7 +31,7 @@ describe('an update', () => {
     expect([find('build'), find('review')]).toEqual([[], ['builder']]);
   });
 
-  it('B4 rejects an update for another generation, a wrong lease token, an unknown agent and an agent that has left', async () => {
+  it('B4 rejects an update with a wrong generation or lease token, of an unknown agent, and of an agent that has left', async () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'mine' });
     const second = await replicas.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
@@ -141,7 +141,7 @@ describe('the leave reason', () => {
     expect(await reasons()).toEqual(['evicted', 'evicted']);
   });
 
-  it('S3.3 one leave reason is published if the agent and an operator end the registration concurrently on two replicas', async () => {
+  it('S3.3 exactly one leave reason is published if agent and operator end the registration concurrently on two replicas', async () => {
     const { here, there } = replicas;
     const claim = (await replicas.given.agent({ agentId: 'contested' })).claim;
     const ends = await Promise.allSettled([
@@ -220,7 +220,7 @@ describe('writes with another generation', () => {
 });
 
 describe('a request with a wrong lease token', () => {
-  it('B4 rejects a wrong lease token without a lock, so that the request neither waits for other requests nor delays them', async () => {
+  it('B4 rejects a wrong lease token without taking a lock, so that the request neither waits for others nor delays them', async () => {
     const { here, there, database } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
     const wrongClaim = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };

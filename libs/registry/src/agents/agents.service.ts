@@ -139,7 +139,7 @@ export class AgentsService {
     });
   }
 
-  /** Deletes agents that left longer than `keepMs` ago. Returns how many it deleted. */
+  /** Deletes agents that left more than `keepMs` ago. Returns how many it deleted. */
   async prune(keepMs: number): Promise<number> {
     return await inBatches(PRUNE_BATCH, async (limit) => await this.store.prune(keepMs, limit));
   }

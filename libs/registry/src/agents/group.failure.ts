@@ -1,8 +1,8 @@
 import { DatabaseUnavailableError, DomainError } from '#rollcall/platform';
 
 /**
- * How groups of registrations and of updates fail. A domain error rejects the whole batch; after another error, the batch is
- * split to find the item that caused it. While the database is unavailable, all items that wait are rejected.
+ * How groups of registrations and of updates fail. A domain error rejects the whole batch. After any other error, the
+ * batch is split to find the item that caused the error. While the database is unavailable, all waiting items are rejected.
  */
 export const GROUP_FAILURE = {
   failure: (error: unknown): { state: 'rejected'; error: Error } => ({

@@ -13,7 +13,10 @@ export interface NamespaceCount {
 export class NamespaceRoom {
   private readonly namespaces: Map<string, NamespaceCount>;
 
-  /** `counts` has each namespace of the batch that exists. The default namespace always exists, so it is missing if it has no limit. */
+  /**
+   * `counts` has each existing namespace of the batch. Only the default namespace may be missing: it always exists, so it is not
+   * looked up if it has no limit.
+   */
   constructor(counts: readonly NamespaceCount[]) {
     this.namespaces = new Map(counts.map((count) => [count.name, { ...count }]));
   }

@@ -174,7 +174,7 @@ describe('the circuit of an agent that registers again', () => {
     );
 
   it.each([
-    ['takes over', async () => void (await replicas.there.agents.register(takeover('test')))],
+    ['registers again with takeover', async () => void (await replicas.there.agents.register(takeover('test')))],
     [
       'deregisters and registers again',
       async () => {

@@ -39,7 +39,7 @@ describe('registrations that arrive together', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('a registration returns the record of a new agent as a read returns it', async () => {
+  it('a registration returns the same record of a new agent as a later read', async () => {
     const { here, there } = replicas;
     const facts = given.registration({
       endpoint: 'https://agent.example',
@@ -107,7 +107,7 @@ describe('registrations that arrive together', () => {
     await here.idle();
   });
 
-  it('a batch request that waits does not delay single registrations and another batch request', async () => {
+  it('a batch request that waits delays neither single registrations nor another batch request', async () => {
     const { here, there, database } = replicas;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: inserted, resolve: onInserted } = Promise.withResolvers<void>();
@@ -125,7 +125,7 @@ describe('registrations that arrive together', () => {
     expect(outcomes(await waiting)).toEqual(['AGENT_ALREADY_REGISTERED', 'joined 1']);
   });
 
-  it('two batch requests with the same agentIds give each agentId to one of them', async () => {
+  it('if two batch requests have the same agentIds, exactly one of them registers each agentId', async () => {
     const { agents } = replicas.here;
     const all = await Promise.all([1, 2].map(async () => await agents.registerAll(ids(40).map((id) => request(id)))));
     for (const index of ids(40).keys())
@@ -145,7 +145,7 @@ describe('registrations that arrive together', () => {
     expect(reasons).toEqual([1, 2, 3, 4].map((generation) => ({ generation, reason: 'replaced' })));
   });
 
-  it('A6 batches of one principal on both replicas together stop at its quota', async () => {
+  it('A6 the batches of one principal on two replicas together register no more agents than its quota allows', async () => {
     const { here, there } = replicas;
     const own = (prefix: string): JoinRequest[] => ids(6).map((id) => request(`${prefix}-${id}`, { by: 'greedy' }));
     const results = await Promise.all([here.agents.registerAll(own('h')), there.agents.registerAll(own('t'))]);
@@ -190,7 +190,7 @@ describe('the budget of an agent that registers', () => {
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
   });
 
-  it('a registration keeps the limit that an operator has set, and counts what the agent declares as used', async () => {
+  it('a registration keeps the limit that an operator has set, and charges the usage that the agent declares', async () => {
     const { here } = replicas;
     const limit = { tokens: 50, microUsd: null };
     await here.budgets.budgets.open({ kind: 'agent', subject: 'early', limit, by: 'key:op' });

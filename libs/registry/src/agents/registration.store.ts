@@ -20,7 +20,7 @@ export class RegistrationStore {
     );
   }
 
-  /** Counts the live agents of each owner, without these agentIds. Reads at most `most` rows of each owner. */
+  /** Counts the live agents of each owner, except these agentIds. Reads at most `most` rows of each owner. */
   async countOwned(
     owners: readonly string[],
     except: readonly string[],
@@ -38,7 +38,8 @@ export class RegistrationStore {
 
   /**
    * Returns the namespaces that exist, and locks them, so that they cannot be deleted before the transaction ends. If a namespace
-   * has a limit, other registrations in it wait until then too, and its live agents are counted, without these agentIds.
+   * has a limit, its live agents are counted, except these agentIds, and other registrations in the namespace wait for the end of the
+   * transaction.
    */
   async lockNamespaces(names: readonly string[], except: readonly string[]): Promise<NamespaceCount[]> {
     if (names.length === 0) return [];

@@ -21,7 +21,7 @@ export interface LockOptions {
   owners: readonly string[];
   /** Counts at most this many agents of each principal. */
   countAtMost: number;
-  /** The namespaces that may not exist any more or may be full. */
+  /** The namespaces to check, because they may be deleted or full. */
   namespaces: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export class RegistrationWriter {
       this.agents.now(),
       wait ? undefined : this.budgets.lock(agentIds),
     ]);
-    // A transaction that waits for agents must not hold the budget of an agent that was inserted after `lockMany`: it would be a deadlock.
+    // With `wait`, only the budgets of locked agents: a lock on the budget of an agent inserted after `lockMany` could cause a deadlock.
     const budgets = lockedBudgets ?? (await this.budgets.lock([...locked]));
     return { facts: { rows, locked, now, owned, namespaces }, budgets };
   }

@@ -52,7 +52,7 @@ describe('a registration', () => {
     ]);
   });
 
-  it('S3.2 one of twenty callers on two replicas registers an agentId, and the others are rejected', async () => {
+  it('S3.2 exactly one of twenty callers on two replicas registers an agentId, and the others are rejected', async () => {
     const attempts = Array.from(
       { length: 20 },
       async (_, index) =>
@@ -70,7 +70,7 @@ describe('a registration', () => {
     expect(await replicas.loggedEvents('agent.joined')).toHaveLength(1);
   });
 
-  it('B4 a registration with the lease token gets the next generation without a gap, even if many are concurrent', async () => {
+  it('B4 concurrent registrations with the lease token get consecutive generations', async () => {
     const first = await here.given.agent({ agentId: 'again' });
     const again = await Promise.all(
       Array.from(
@@ -152,7 +152,7 @@ describe('leaving the registry', () => {
 });
 
 describe('heartbeats', () => {
-  it('S3.4 heartbeats renew leases and report load, with one statement for each batch', async () => {
+  it('S3.4 a batch of heartbeats renews the leases and reports the load of its agents', async () => {
     const agents = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );
@@ -164,7 +164,7 @@ describe('heartbeats', () => {
     expect(await replicas.loggedEvents('agent.left')).toEqual([]);
   });
 
-  it('S3.4 rejects heartbeats of unknown, evicted and replaced agents and with a wrong lease token, each with a code', async () => {
+  it('S3.4 rejects heartbeats of unknown, evicted and replaced agents, and with a wrong lease token, each with its own code', async () => {
     const first = await here.given.agent({ agentId: 'one' });
     const second = await here.given.agent({ agentId: 'one', leaseToken: first.leaseToken });
     const evicted = await here.given.agent({ agentId: 'two' });

@@ -208,7 +208,7 @@ describe('usage from an external source', () => {
   });
   beforeEach(() => void requests.splice(0));
 
-  it('S3.10 usage from a source raises the count and never lowers it; one request serves all budgets that start at the same time', async () => {
+  it('S3.10 usage from a source never lowers the count; one request serves all budgets whose windows start at the same time', async () => {
     await register('one', 1_000, 'langfuse');
     await register('two', 1_000, 'langfuse');
     await register('other', 1_000, 'reported');
@@ -281,7 +281,7 @@ describe('usage from an external source', () => {
     expect(counted).toHaveLength(220);
   });
 
-  it('S3.10 usage stays unchanged in an outage of its source, and the budget shows when it was last refreshed', async () => {
+  it('S3.10 usage stays unchanged during an outage of its source, and the budget shows when it was last refreshed', async () => {
     await register('one', 1_000, 'langfuse');
     await here.budgets.refresher.refresh(source(() => ({ one: 40 })));
     const [before] = await here.budgets.budgets.of('agent', 'one');

@@ -12,14 +12,14 @@ export interface DeclaredBudget {
   source: string;
 }
 
-/** A declared budget with its agent and the principal that registered it. */
+/** A declared budget with its agent and the principal that registered the agent. */
 export interface BudgetDeclaration {
   agentId: string;
   declared: DeclaredBudget;
   by: string;
 }
 
-/** The budgets of agents. Every agent has one, even without a limit. It survives a new registration of the agent. */
+/** The budgets of agents. Every agent has at least one budget, which may be unlimited. Budgets survive a new registration. */
 @Injectable()
 export class AgentBudgets {
   constructor(

@@ -27,7 +27,7 @@ export function withReported(budget: Budget, reported: number): Budget {
   return tokens === 0 ? budget : { ...budget, used: { ...budget.used, tokens: budget.used.tokens + tokens } };
 }
 
-/** Among exhausted budgets, a budget without a window comes first, because waiting does not help there. */
+/** Among exhausted budgets, a budget without a window comes first, because it does not start again by itself. */
 function byTightness(one: Budget, other: Budget): number {
   const exhausted = (budget: Budget): number => (exhaustedUnit(budget) ? 0 : 1);
   const ends = ({ windowEnd }: Budget): number => -(windowEnd ?? Number.MAX_SAFE_INTEGER);

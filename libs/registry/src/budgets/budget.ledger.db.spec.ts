@@ -21,7 +21,7 @@ const tokens = (count: number): { tokens: number; microUsd: number } => ({ token
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
 
 describe('a reservation', () => {
-  it('B2 exactly as many of 1,000 callers on two replicas get a reservation as the budget allows', async () => {
+  it('B2 1,000 callers on two replicas get exactly as many reservations as the budget allows', async () => {
     const { id } = await here.given.budget(50);
     const attempts = Array.from(
       { length: 1_000 },
@@ -49,7 +49,7 @@ describe('a reservation', () => {
     await expectSound(here);
   });
 
-  it('B2 a limit of money rejects a reservation like a limit of tokens', async () => {
+  it('B2 a money limit rejects reservations in the same way as a token limit', async () => {
     await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
     const first = await here.ledger.reserve(given.reservation(50_000, { amount: { tokens: 50_000, microUsd: 600 } }));
     await expect(
@@ -150,7 +150,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 a charge of a part keeps the rest reserved, and the settlement charges only what exceeds it', async () => {
+  it('B2 a partial charge keeps the rest reserved, and the settlement charges only the usage that is not charged yet', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(80));
     for (const total of [30, 30, 20, 50]) await there.ledger.charge(of(held), tokens(total));
@@ -162,7 +162,7 @@ describe('a settlement', () => {
     await expectSound(here);
   });
 
-  it('B2 after a charge of a part, a release returns the rest, and an unknown usage charges it', async () => {
+  it('B2 after a partial charge, a release frees the rest, and a settlement with unknown usage charges the rest', async () => {
     const { id } = await here.given.budget(100);
     for (const end of ['release', 'settle'] as const) {
       const held = await here.ledger.reserve(given.reservation(30));
@@ -249,7 +249,7 @@ describe('expiry and renewal', () => {
   const expireAll = async (): Promise<unknown> =>
     await db.query(`UPDATE budget_reservation SET expires_at = clock_timestamp() - interval '1 second'`);
 
-  it('B2 any number of sweepers release an expired reservation once', async () => {
+  it('B2 concurrent sweepers release each expired reservation exactly once', async () => {
     const { id } = await here.given.budget(100);
     await Promise.all(Array.from({ length: 10 }, async () => await here.ledger.reserve(given.reservation(10))));
     expect(await here.sweeper.sweep()).toMatchObject({ expired: 0 });

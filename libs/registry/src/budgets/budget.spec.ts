@@ -130,7 +130,7 @@ describe('an amount that is reserved ahead', () => {
   const request = given.reservation(20, { ahead: spent(60) });
   const fitting = (budget: Partial<Budget>): number => fittingAmount(request, [given.budgetState(budget)]).tokens;
 
-  it('B2 is added while all reserved amounts are at most a tenth of what is left of the budget', () => {
+  it('B2 an amount for later calls is added while all reserved amounts are at most a tenth of what is left of the budget', () => {
     expect(fitting({ limit: limit(null) })).toBe(80);
     expect(fitting({ limit: limit(1_000), used: spent(200) })).toBe(80);
     expect(fitting({ limit: limit(1_000), used: spent(201) })).toBe(20);
@@ -138,7 +138,7 @@ describe('an amount that is reserved ahead', () => {
     expect(fitting({ limit: limit(1_000), reserved: spent(21) })).toBe(20);
   });
 
-  it('B2 is added only if all budgets of the call have plenty left', () => {
+  it('B2 an amount for later calls is added only if all budgets of the call have plenty left', () => {
     const budgets = [given.budgetState({ limit: limit(null) }), given.budgetState({ limit: limit(100) })];
     expect(fittingAmount(request, budgets).tokens).toBe(20);
     expect(fittingAmount({ ...request, amount: spent(200), atLeastTokens: 50 }, budgets).tokens).toBe(100);
@@ -149,14 +149,14 @@ describe('a forecast', () => {
   const budget = given.budgetState({ limit: limit(1_000), used: spent(400), reserved: spent(100) });
   const HOUR = 3_600_000;
 
-  it('S3.10 returns when the budget runs out at the current rate', () => {
+  it('S3.10 a forecast returns when the budget runs out at the current rate', () => {
     const result = forecast(budget, { tokens: 200, microUsd: 0, overMs: 2 * HOUR }, 0);
     expect(result.tokens).toEqual({ perHour: 100, available: 500, runsOutAt: 5 * HOUR });
     expect(result.runsOutAt).toBe(5 * HOUR);
     expect(result.microUsd.runsOutAt).toBeNull();
   });
 
-  it('S3.10 a forecast has no end without usage or if the window ends first, and its end is now if nothing is available', () => {
+  it('S3.10 a forecast returns no time if nothing is used or the window ends first, and the current time if nothing is available', () => {
     expect(forecast(budget, { tokens: 0, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
     const daily = { ...budget, window: 'daily' as const, windowEnd: 4 * HOUR };
     expect(forecast(daily, { tokens: 100, microUsd: 0, overMs: HOUR }, 0).runsOutAt).toBeNull();
@@ -188,7 +188,7 @@ describe('a batch of ledger operations', () => {
     fc.record({ kind: fc.constant('release' as const), owner: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
   );
 
-  it('B2 keeps the counters equal to the ledger lines and the held reservations, and never reserves beyond a limit', () => {
+  it('B2 a batch keeps the counters equal to the ledger lines and the held reservations, and never reserves beyond a limit', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const run = (id: number, path: number[], tokens: number | null): Budget =>

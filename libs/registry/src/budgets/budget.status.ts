@@ -16,7 +16,7 @@ export interface HeldTotals {
   microUsd: number;
 }
 
-/** Budgets of the fleet and of namespaces. There are few of them; budgets of agents, callers and runs are too many for metrics. */
+/** The maximum number of budgets in the metrics. Only budgets of the fleet and of namespaces are included; all others are too many. */
 const MAX_BUDGETS = 200;
 
 /** The totals of all budgets, for an operator. */

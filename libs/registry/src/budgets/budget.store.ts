@@ -69,11 +69,11 @@ const INSERT = `WITH b AS (
 
 const FIND_OF = `SELECT ${READING} FROM budget b WHERE b.kind = $1 AND b.subject = $2 ORDER BY b.id`;
 
-/** Because of the arrays, Postgres uses the index, also in a generic plan. */
+/** Because of the arrays, Postgres uses the index, even in a generic plan. */
 const FIND_ALL = `SELECT ${READING} FROM budget b WHERE b.kind = ANY ($1::text[]) AND b.subject = ANY ($2::text[])
   AND (b.kind, b.subject) IN (SELECT * FROM unnest($1::text[], $2::text[])) ORDER BY b.id`;
 
-/** The most ledger lines that a burn rate is computed from. */
+/** The maximum number of ledger lines from which a burn rate is computed. */
 const BURN_LINES = 10_000;
 
 @Injectable()
@@ -169,7 +169,7 @@ export class BudgetStore {
     return rows.map(toReading);
   }
 
-  /** Newest first. */
+  /** Returns the newest lines first. */
   async lines(id: number, limit: number, before: string | undefined): Promise<LedgerEntryEntity[]> {
     return await this.db.query<LedgerEntryEntity>(
       `SELECT seq, kind, tokens, micro_usd AS "microUsd", own, limit_changed AS "limitChanged",

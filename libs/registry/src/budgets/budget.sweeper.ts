@@ -34,7 +34,7 @@ const CHECK_ALL_EVERY_MS = 60_000;
  */
 @Injectable()
 export class BudgetSweeper {
-  /** Total usage by agentId from the heartbeats since the last sweep. The leases contain it too; this only avoids a scan of them. */
+  /** Total usage by agentId from the heartbeats since the last sweep. The map only avoids a scan of the leases, which contain it too. */
   private readonly reports = new Map<string, number>();
   private checkedAllAt = -Infinity;
 

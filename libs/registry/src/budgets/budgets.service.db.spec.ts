@@ -26,7 +26,7 @@ describe('budget windows', () => {
   const DAY_1 = Date.UTC(2026, 1, 28, 23, 59, 59);
   const DAY_2 = Date.UTC(2026, 2, 1, 0, 0, 1);
 
-  it('B2 windows that end during concurrent charges contain each charge exactly once, and none exceeds its limit', async () => {
+  it('B2 windows that end during concurrent charges contain each charge exactly once, and no window exceeds its limit', async () => {
     let now = DAY_1;
     const early = await testBudgets(db, { clock: () => now });
     const late = await testBudgets(await replicas.database.connectAgain(), { clock: () => now });
@@ -66,7 +66,7 @@ describe('budget windows', () => {
     await expectSound(here);
   });
 
-  it('B2 the sweeper begins the next window if nothing is charged, and publishes an event', async () => {
+  it('B2 the sweeper begins the next window even if nothing is charged, and publishes an event', async () => {
     const { id } = await here.given.budget(10, { window: 'monthly' });
     const held = await here.ledger.reserve(given.reservation(10));
     await here.ledger.settle(of(held), { tokens: 10, microUsd: 0 });

@@ -176,7 +176,7 @@ export class BudgetsService {
     return { kind, subject, window, timeZone, path, limit, low, used: ZERO, source, declared: false, by };
   }
 
-  /** Inserts the budget, and prevents that its namespace is deleted before the transaction ends. */
+  /** Inserts the budget, and prevents the deletion of its namespace before the transaction ends. */
   private async insert(budget: NewBudget): Promise<Budget | undefined> {
     await this.ledger.holdNamespace(namespaceOfBudget(budget));
     const inserted = await this.store.insert(budget, await this.firstWindow(budget));

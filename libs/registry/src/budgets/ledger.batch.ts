@@ -249,7 +249,7 @@ export class LedgerBatch {
     return UNITS.some((unit) => due[unit] > found.held[unit] && counts(unit));
   }
 
-  /** Returns how many of the tokens reports have charged already. */
+  /** Returns how many of the tokens were already charged by reports. */
   private chargeOne(budget: Budget, reservation: Reservation, { due, released, marks }: OneCharge): number {
     const { owner, key, scopes, state } = reservation;
     const own = budget.kind !== 'run' || budget.subject === scopes.runId;

@@ -70,7 +70,7 @@ export class LedgerStore {
 
   /**
    * Locks and returns the budgets of these subjects with their ancestors, and the budgets with these ids. It locks in the order
-   * of the ids, like all writers of budgets. Because of the array, Postgres uses the primary key, also for a large batch.
+   * of the ids, like all writers of budgets. Because of the array, Postgres uses the primary key, even for a large batch.
    */
   async lockBudgets(
     scopes: readonly BudgetScope[],
@@ -143,7 +143,7 @@ export class LedgerStore {
     return rows[0] && toReservation(rows[0]);
   }
 
-  /** Reads all held reservations of the owner. */
+  /** The index contains only the owner, so Postgres reads all held reservations of the owner. */
   async heldFor(owner: string, runId: string): Promise<HeldAmount[]> {
     const rows = await this.db.query<{ key: string; tokens: string; microUsd: string }>(
       `SELECT key, held_tokens AS tokens, held_micro_usd AS "microUsd" FROM budget_reservation

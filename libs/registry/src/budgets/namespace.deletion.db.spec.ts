@@ -24,7 +24,7 @@ async function create(name: string): Promise<void> {
   await here.namespaces.create(name, { description: null, limits: {} }, 'test');
 }
 
-/** The operations that add something to the namespace: each needs no other budget. */
+/** The operations that add something to a namespace. None of them needs another budget. */
 const ADDITIONS: Record<string, (namespace: string) => Promise<unknown>> = {
   budget: async (subject) => await here.given.budget(10, { kind: 'namespace', subject }),
   run: async (namespace) => await here.budgets.budgets.openRun(qualifiedId(namespace, 'run'), null, NO_LIMIT, 'key:a'),
@@ -84,7 +84,7 @@ describe('the deletion of a namespace on another replica', () => {
     expect(await misplaced()).toEqual([]);
   });
 
-  it(`leaves nothing behind in ${ROUNDS} races with new budgets, runs and reservations`, async () => {
+  it(`nothing is added to a namespace after its deletion, in ${ROUNDS} races with new budgets, runs and reservations`, async () => {
     for (let round = 0; round < ROUNDS; round++) {
       const name = `race-${round}`;
       await create(name);
@@ -101,7 +101,7 @@ describe('the deletion of a namespace on another replica', () => {
     expect(await misplaced()).toEqual([]);
   });
 
-  it('the default namespace and the fleet need no lock', async () => {
+  it('accepts a reservation in the default namespace and a budget of the fleet', async () => {
     await expect(ADDITIONS['reservation']?.('default')).resolves.toMatchObject({ state: 'held' });
     await expect(here.given.budget(10, { kind: 'fleet', subject: 'fleet' })).resolves.toMatchObject({ kind: 'fleet' });
   });

@@ -31,7 +31,7 @@ const PAIRS = `
 export class ReconciliationStore {
   constructor(private readonly db: Database) {}
 
-  /** Checks all visible budgets in one statement, so the result is consistent while others spend. */
+  /** Checks all visible budgets in one statement, so the result is consistent even while other transactions spend. */
   async reconcile(visible: VisibleNamespaces = null): Promise<Reconciliation> {
     const rows = await this.db.query<{ checked: string; discrepancies: Discrepancy[] | null }>(
       `WITH visible AS (SELECT * FROM budget WHERE $1::text[] IS NULL OR namespace = ANY ($1)),
@@ -64,7 +64,7 @@ export class ReconciliationStore {
     return { checked: Number(rows[0]?.checked), discrepancies: rows[0]?.discrepancies ?? [] };
   }
 
-  /** Deletes reservations that ended longer than `keepMs` ago. Returns how many it deleted. */
+  /** Deletes reservations that ended more than `keepMs` ago. Returns how many it deleted. */
   async pruneReservations(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query(
       `DELETE FROM budget_reservation WHERE (owner, key) IN (SELECT owner, key FROM budget_reservation

@@ -108,7 +108,7 @@ describe('reports and settlements on two replicas', () => {
 });
 
 describe('the total of an agent', () => {
-  it('S3.10 is not charged again after an operator adjusted the usage', async () => {
+  it('S3.10 the total of an agent is not charged again after an operator adjusted the usage', async () => {
     const agent = await register();
     await report(here, agent, 1_400);
     await here.budgets.budgets.adjust((await budget()).id, { used: { tokens: 100 } }, { by: 'op', note: 'refund' });
@@ -123,7 +123,7 @@ describe('the total of an agent', () => {
     await expectSound(here.budgets);
   });
 
-  it('S3.10 is charged once if the agent leaves or declares it again during a call', async () => {
+  it('S3.10 the total of an agent is charged once if the agent leaves or declares the total again during a call', async () => {
     const agent = await register();
     const of = await reserve(here);
     await here.heartbeats.beatAll([{ ...agent.claim, usedTokens: 700 }]);
@@ -135,7 +135,7 @@ describe('the total of an agent', () => {
     await expectSound(here.budgets);
   });
 
-  it('S3.10 changes nothing if it is lower after a restart, and the calls after the restart are charged', async () => {
+  it('S3.10 a lower total after a restart changes nothing, and the calls after the restart are charged', async () => {
     await report(here, await register(), 500);
     await here.agents.remove(AGENT, 'evicted');
     const restarted = await register();

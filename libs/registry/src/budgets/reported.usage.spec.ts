@@ -95,7 +95,7 @@ const steps = fc.array(step, { maxLength: 60, size: 'max' });
 const withoutAdjustments = steps.map((all) => all.filter(([kind]) => kind !== 'adjust'));
 
 describe('reports and settlements in any order', () => {
-  it('S3.10 never charge a token twice, even with late and repeated reports and with adjustments', () => {
+  it('S3.10 reports and settlements never charge a token twice, even with late and repeated reports and with adjustments', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -110,7 +110,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 have charged every token when the agent has reported its total', () => {
+  it('S3.10 reports and settlements have charged every token after the agent has reported its total', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -122,7 +122,7 @@ describe('reports and settlements in any order', () => {
     );
   });
 
-  it('S3.10 never charge less than the highest report, plus all calls that were reserved after the last report', () => {
+  it('S3.10 reports and settlements charge at least the highest report and all calls that were reserved after the last report', () => {
     fc.assert(
       fc.property(withoutAdjustments, fc.array(fc.nat(500), { maxLength: 5 }), (all, later) => {
         const [agent, ledger] = [new ReportingAgent(), new AgentLedger()];
@@ -151,7 +151,7 @@ class RefreshedLedger extends AgentLedger {
 }
 
 describe('the totals of a usage source and settlements in any order', () => {
-  it('S3.10 never charge a token twice, and charge every token once the source has counted all', () => {
+  it('S3.10 a usage source and settlements never charge a token twice, and charge every token that the source has counted', () => {
     fc.assert(
       fc.property(withoutAdjustments, (all) => {
         const [agent, ledger] = [new ReportingAgent(), new RefreshedLedger()];
@@ -178,7 +178,7 @@ describe('an agent that reports 1,400 tokens, 400 of them in a call', () => {
     ['a lower total later', { before: [1_400], after: [300] }],
   ];
 
-  it.each(orders)('S3.10 is charged 1,400 tokens if it reports %s', (_order, { before, after }) => {
+  it.each(orders)('S3.10 an agent is charged all 1,400 tokens if it reports %s', (_order, { before, after }) => {
     const ledger = new AgentLedger();
     ledger.reserve(1);
     for (const total of before) ledger.report(total);
@@ -187,7 +187,7 @@ describe('an agent that reports 1,400 tokens, 400 of them in a call', () => {
     expect(ledger.used).toBe(1_400);
   });
 
-  it('S3.10 is charged the part of a call that its report does not contain', () => {
+  it('S3.10 an agent is charged the part of a call that its report does not contain', () => {
     const ledger = new AgentLedger();
     ledger.reserve(1, 400);
     ledger.report(150);
@@ -199,7 +199,7 @@ describe('an agent that reports 1,400 tokens, 400 of them in a call', () => {
     ]);
   });
 
-  it('S3.10 keeps an adjustment, and later reports charge only what is new', () => {
+  it('S3.10 an adjustment is kept, and later reports charge only the new tokens', () => {
     const ledger = new AgentLedger();
     ledger.report(1_400);
     ledger.adjust(0);

@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { ReservationState } from './reservation.js';
 
-/** An amount held for a call on all its budgets. The row is kept for a while after its end, to answer repeated requests. */
+/** An amount held for a call on all its budgets. The row is kept for a while after the reservation ends, to answer repeated requests. */
 @Entity('budget_reservation')
 export class ReservationEntity {
   /** The index is used to count the held reservations of an owner, for its quota. */

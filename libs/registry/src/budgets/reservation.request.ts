@@ -1,7 +1,7 @@
 import { available, type Amount, type Budget, plus, remaining, UNITS } from './budget.js';
 import type { Reservation, ReserveRequest } from './reservation.js';
 
-/** Amounts are reserved ahead as long as the reserved part of what is left of a budget is at most this share. */
+/** An amount for later calls is reserved only while all reserved amounts are at most this share of what is left of each budget. */
 const AHEAD_SHARE = 0.1;
 
 /** Adds the amount for later calls if the budgets have plenty left, or reduces the tokens to what is left, if the request allows fewer. */

@@ -5,8 +5,7 @@ export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
 /**
  * The subjects whose budgets a call concerns, as qualified ids of one namespace. The budgets of the namespace and of the fleet are
- * concerned, too. A named agent or run must have a budget, unless the request
- * allows an agent without one.
+ * concerned, too. A named agent or run must have a budget, unless the request allows an agent without one.
  */
 export interface Scopes {
   agentId: string | null;
@@ -17,8 +16,8 @@ export interface Scopes {
 /** An amount held on every budget that a call concerns, until it is settled, released or expired. */
 export interface Reservation {
   /**
-   * The qualified id of the principal that opened it. Its namespace is the namespace of the reservation, so the same key names
-   * different reservations in different namespaces.
+   * The qualified id of the principal that opened the reservation. Its namespace is the namespace of the reservation, so the same
+   * key names different reservations in different namespaces.
    */
   readonly owner: string;
   readonly key: string;
@@ -42,7 +41,7 @@ export interface ReserveRequest {
   /** A repeated request with the same key returns the same reservation. */
   key: string;
   scopes: Scopes;
-  /** If the agent has no budget, it is not charged. Otherwise, the request is rejected. */
+  /** Accepts an agent without a budget. By default, the request is rejected if the agent has none. */
   agentMayLackBudget?: boolean;
   /** The principal that must own the agent and the run. Absent: any agent and run. */
   onlyOwnedBy?: string;

@@ -19,7 +19,7 @@ interface Replay {
   readonly replayed: true;
 }
 
-/** What a charge of a reservation means: the usage in total, and the part that is not charged yet. */
+/** The charge of a reservation: the total usage, and the part that is not charged yet. */
 export interface DueCharge {
   readonly total: Amount;
   readonly due: Amount;
@@ -63,7 +63,7 @@ export function chargedInPart<One extends Reservation>(found: One, { total, due 
   return { ...found, held, used: isZero(total) ? null : total, reportedBefore: found.reportedBefore + reported };
 }
 
-/** The marks of a ledger line that apply. */
+/** Returns the marks that apply to a ledger line. */
 export function marksOf(marks: Partial<Record<ChargeMark, boolean>>): ChargeMark[] {
   return MARKS.filter((mark) => marks[mark]);
 }

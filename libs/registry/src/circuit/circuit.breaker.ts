@@ -25,7 +25,7 @@ export interface CircuitState {
   /** The phase at the last write. Use `circuitPhase` for the current one: a cool-down ends without a write. */
   phase: CircuitPhase;
   consecutiveFailures: number;
-  /** How many times it opened since it was last closed. */
+  /** How many times the circuit opened since it was last closed. */
   openings: number;
   /** When the next probe is allowed; null while closed. */
   openUntil: number | null;
@@ -113,7 +113,7 @@ function coolDown(state: CircuitState, now: number): CircuitStep {
   return { state: halfOpen, transitions: [transition('open', 'half_open', now, 'cool_down_over')], claimed: false };
 }
 
-/** The holder may repeat its claim. This does not extend the time it holds the slot. */
+/** The holder may repeat its claim. A repeated claim does not extend the time for which it holds the slot. */
 function claim(step: CircuitStep, probeId: string, now: number, policy: CircuitPolicy): CircuitStep {
   const { state } = step;
   if (state.phase !== 'half_open') return step;

@@ -53,7 +53,7 @@ export class OutcomeStore {
     );
   }
 
-  /** Newest first, before the outcome with this number. */
+  /** The outcomes before the outcome with this number, the newest first. */
   async page(agentId: string, limit: number, before: string | undefined): Promise<ReportedOutcome[]> {
     const rows = await this.db.query<OutcomeRow>(
       `SELECT number, generation, at, ok, latency_ms AS "latencyMs", reporter_id AS "reporterId", reporter_name AS "reporterName"

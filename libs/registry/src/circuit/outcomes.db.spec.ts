@@ -36,7 +36,7 @@ describe('an outcome', () => {
     ]);
   });
 
-  it('C2 sets the time of the last task, even if the call failed', async () => {
+  it('C2 an outcome sets the time of the last task, even if the call failed', async () => {
     await here.circuits.report('a-1', { ok: true }, ADA);
     const afterSuccess = (await here.agents.get('a-1')).lastTaskAt;
     await here.circuits.report('a-1', { ok: false }, ADA);
@@ -148,7 +148,7 @@ describe('the observed latency', () => {
     expect(await there.sync.readOutcomes()).toBe(0);
   });
 
-  it('C2 takes precedence over the declared latency in a ranking', async () => {
+  it('C2 the observed latency takes precedence over the declared latency in a ranking', async () => {
     await replicas.given.agent({ agentId: 'a-2', declaredMs: 10 });
     await here.circuits.report('a-2', { ok: true, latencyMs: 900 }, ADA);
     await here.idle();
@@ -159,7 +159,7 @@ describe('the observed latency', () => {
     ]);
   });
 
-  it('survives a new registration, and the circuit counts the same outcomes', async () => {
+  it('survives a new registration, and the numbers of the outcomes continue', async () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'again' });
     await here.circuits.report('again', { ok: true, latencyMs: 70 }, ADA);
     await replicas.given.agent({ agentId: 'again', leaseToken });

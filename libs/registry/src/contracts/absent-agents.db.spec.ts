@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await world.stop());
 
-/** The contracts that need an answer of the agent. */
+/** The contracts that need an answer from the agent. */
 const awaited = async (agentId: string): Promise<string[]> =>
   (await here.attendance.awaiting(agentId)).map(({ id }) => id);
 
@@ -50,7 +50,7 @@ describe('an absent agent (S3.9)', () => {
     await expectSound(replicas.here.budgets);
   });
 
-  it('S3.9 a quarantined winner cannot confirm, and its confirmation gives the award to the runner-up', async () => {
+  it('S3.9 a quarantined winner cannot confirm, and its attempt to confirm gives the award to the runner-up', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     await here.closer.pass();
@@ -98,7 +98,7 @@ describe('an absent agent (S3.9)', () => {
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', answered: 2 });
     expect(await awaited('cheap')).toEqual([contract.id]);
     await replicas.given.agent({ agentId: 'cheap', leaseToken: again.leaseToken });
-    expect(await awaited('cheap')).toEqual([]); // it cannot confirm the award of its last registration
+    expect(await awaited('cheap')).toEqual([]); // it cannot confirm the award of its previous registration
   });
 
   it('S3.9 an auction does not wait for an agent that refused and registers again', async () => {

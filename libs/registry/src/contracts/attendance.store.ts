@@ -15,13 +15,13 @@ const IS_PENDING = `(b.answer IS NULL OR b.answer = 'bid' AND a.generation <> b.
 
 /**
  * Decides which invited agents are present. An agent that leaves, dies, or is drained or quarantined, is absent; all steps of a contract
- * use this one rule. Only the bid of an agent, and not its invitation, is lost when it registers again.
+ * use this one rule. An agent that registers again loses its bid, but stays invited.
  */
 @Injectable()
 export class AttendanceStore {
   constructor(private readonly db: Database) {}
 
-  /** The open contracts that need an answer of this agent: an invitation without a valid bid, or an award that it can confirm. */
+  /** The open contracts that need an answer from this agent: an invitation without a valid bid, or an award that it can confirm. */
   async awaiting(agentId: string): Promise<Contract[]> {
     const rows = await this.db.query<ContractRow>(
       `SELECT ${CONTRACT_COLUMNS} FROM contract AS c JOIN contract_bid AS b ON b.contract_id = c.id AND b.agent_id = $1 ${AGENTS}

@@ -51,7 +51,7 @@ describe('the state machine of an auction (S3.9)', () => {
     expect(from('expire')).toEqual(from('cancel'));
   });
 
-  it('S3.9 an answer is accepted only before the deadline and while the bids are sealed; after an early end it is not late', () => {
+  it('S3.9 accepts answers until the deadline while bids are sealed; after an early close, answers are rejected, but not as late', () => {
     expect([999, 1_000, 1_250].map((now) => admissionOf(OPEN, now))).toEqual(['accepted', 'late', 'late']);
     expect([1_000, 1_250].map((now) => latenessMs(OPEN, now))).toEqual([1, 250]);
     expect(admissionOf(AWARDED, 500)).toBe('closed');
@@ -64,7 +64,7 @@ describe('the state machine of an auction (S3.9)', () => {
     );
   });
 
-  it('S3.9 an award can be confirmed or lapses, and never both at the same time', () => {
+  it('S3.9 at any time, an award either can be confirmed or lapses, but never both', () => {
     fc.assert(
       fc.property(auctions, attendances, time, (auction, attendance, now) => {
         const lapses = ['not_confirmed', 'unavailable'].includes(dueStep(auction, attendance, now));

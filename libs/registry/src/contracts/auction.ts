@@ -82,7 +82,7 @@ export type LapseReason = 'not_confirmed' | 'unavailable';
 /** `close`: the bids are opened. `wait`: nothing is due. All others: the award lapses. */
 export type DueStep = 'close' | 'wait' | LapseReason;
 
-/** An auction closes at its deadline, or when no present agent can answer any more. An award lapses at `confirmBy`, or with its agent. */
+/** An auction closes at its deadline, or when no present agent can answer. An award lapses at `confirmBy`, or if its agent is absent. */
 export function dueStep(auction: Auction, { pending, isWinnerPresent }: Attendance, now: number): DueStep {
   const { state, deadline, confirmBy } = auction;
   if (isSealed(state)) return now >= deadline || pending === 0 ? 'close' : 'wait';

@@ -40,7 +40,7 @@ export class BidStore {
     return row && toParticipant(row);
   }
 
-  /** The best bid first, then the agents without a rank by name. */
+  /** The best bid comes first. The agents without a rank come last, by agentId. */
   async all(contractId: string): Promise<Participant[]> {
     const rows = await this.db.query<BidRow>(
       `SELECT ${BID_COLUMNS} FROM contract_bid AS b WHERE contract_id = $1 ORDER BY rank NULLS LAST, agent_id COLLATE "C"`,
@@ -83,7 +83,7 @@ export class BidStore {
     );
   }
 
-  /** The latest awards of each agent that have ended, by agent. */
+  /** The latest ended awards of each agent. */
   async past(agentIds: readonly string[]): Promise<Map<string, PastAward[]>> {
     const rows = await this.db.query<{ agentId: string; result: AwardResult } & Record<string, string | null>>(
       `SELECT a.id AS "agentId", p.* FROM unnest($1::text[]) AS a (id) CROSS JOIN LATERAL (

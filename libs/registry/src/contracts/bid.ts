@@ -6,7 +6,7 @@ export interface Offer {
   /** In micro-dollars. */
   readonly price: number;
   readonly etaMs: number;
-  /** How sure the agent is that it succeeds, from 0 to 1. */
+  /** How sure the agent is that it will succeed, from 0 to 1. */
   readonly confidence: number;
   readonly note: string | null;
 }
@@ -19,7 +19,7 @@ export interface ContractLimits {
 
 export const MAX_ETA_MS = 30 * 86_400_000;
 export const MAX_NOTE_LENGTH = 500;
-/** An answer may be replaced this often, so that a transcript stays short. */
+/** An answer may be replaced at most this many times, so that a transcript stays short. */
 export const MAX_REPLACEMENTS = 20;
 
 /** Throws unless the offer is complete, finite and within the limits of the contract. */
@@ -37,7 +37,7 @@ export function checkOffer(offer: Offer, limits: ContractLimits): void {
     throw new BidInvalidError(`etaMs is above the limit of the contract, ${limits.etaMs} ms`);
 }
 
-/** Throws unless the note can be stored. The API has checked it; the note of a hosted agent can be anything. */
+/** Throws unless the note can be stored. The API has already checked the notes in requests, but the note of a hosted agent is unchecked. */
 export function checkNote(note: string | null): void {
   if (note === null) return;
   if (note.length > MAX_NOTE_LENGTH) throw new BidInvalidError(`note must have at most ${MAX_NOTE_LENGTH} characters`);

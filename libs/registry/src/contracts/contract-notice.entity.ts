@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { NoticeKind } from './contract.notice.js';
 
-/** A notice for the endpoint of an agent that is not delivered yet. One replica at a time sends it. */
+/** A notice that is not delivered yet, for the endpoint of an agent. One replica at a time sends it. */
 @Entity('contract_notice')
 export class ContractNoticeEntity {
   @PrimaryColumn({ type: 'text', name: 'contract_id', primaryKeyConstraintName: 'contract_notice_pkey' })
@@ -10,7 +10,7 @@ export class ContractNoticeEntity {
   @PrimaryColumn({ type: 'text', name: 'agent_id', primaryKeyConstraintName: 'contract_notice_pkey' }) agentId: string;
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'contract_notice_pkey' }) kind: NoticeKind;
   @Column({ type: 'integer', default: 0 }) attempts: number;
-  /** When a replica may send it. A replica that sends it moves this time into the future. */
+  /** When a replica may send the notice. A replica that sends the notice moves this time into the future. */
   @Index('contract_notice_due')
   @Column({ type: 'timestamptz', name: 'due_at', default: () => 'clock_timestamp()' })
   dueAt: Date;

@@ -24,7 +24,7 @@ export interface LateAnswer {
   readonly isRecorded: boolean;
 }
 
-/** The transcript contains this many late answers of each agent. */
+/** The transcript contains at most this many late answers of each agent. */
 const MAX_LATE = 3;
 
 /** Stores the answers of invited agents. All methods need a locked contract. */
@@ -68,7 +68,7 @@ export class ContractAnswers {
   }
 }
 
-/** `generation` is that of the registration that answers. */
+/** `generation` is the generation of the registration that answers. */
 export function toAnswer(agentId: string, generation: number, request: BidRequest): NewAnswer {
   if (!('offer' in request)) return { agentId, generation, answer: 'refused', offer: null, note: request.note };
   return { agentId, generation, answer: 'bid', offer: request.offer, note: request.offer.note };

@@ -67,7 +67,7 @@ export class ContractAwards {
 
   /**
    * Releases the reservation of the current award, if there is one, and tries the bidders that had no award yet, the best one first.
-   * `otherwise` is the reason if none of them can have it.
+   * `otherwise` is the expiry reason if none of them can get the award.
    */
   private async award(contract: Contract, now: number, otherwise: ExpiryReason): Promise<Contract> {
     const all = await this.stores.bids.all(contract.id);

@@ -33,7 +33,7 @@ export class ContractBidding {
     private readonly awards: ContractAwards,
   ) {}
 
-  /** The last answer before the deadline counts. A late answer is rejected; the first ones of each agent are recorded. */
+  /** The last answer before the deadline counts. A late answer is rejected; the first few late answers of each agent are recorded. */
   async bid(key: ContractKey, claim: AgentClaim, request: BidRequest): Promise<BidReceipt> {
     await this.agents.check(claim); // before the lock: a forged claim must not delay other bidders
     const result = await this.db.transaction(async () => {

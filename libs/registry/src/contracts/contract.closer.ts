@@ -12,9 +12,9 @@ const POSTPONE_MS = 5_000;
 const NAME = 'contracts.close';
 
 /**
- * Closes auctions at their deadline, or when no present agent can answer any more, and lets awards lapse that are not confirmed in time or
- * whose agent is absent. Any number of replicas may do so: each step locks its contract and is
- * decided by the time of the database, so it happens once. The replica that is awake first does it.
+ * Closes each auction at its deadline, or when no present agent can answer any more. Takes back awards that are not confirmed in time
+ * or whose agent is absent. Any number of replicas may run this loop: each step locks its contract and uses the time of the database,
+ * so it happens exactly once.
  */
 @Injectable()
 export class ContractCloser implements OnApplicationBootstrap {
@@ -28,7 +28,7 @@ export class ContractCloser implements OnApplicationBootstrap {
     private readonly faults: BackgroundFaults,
     agents: AgentEvents,
   ) {
-    agents.onChange(() => this.wake()); // agents have left, or an operator has withdrawn one; other replicas check once a second
+    agents.onChange(() => this.wake()); // an agent may have left, or an operator may have withdrawn it; other replicas check once a second
     this.loop = new Loop({
       pass: async () => {
         await this.pass();
@@ -53,7 +53,7 @@ export class ContractCloser implements OnApplicationBootstrap {
     await this.loop.stop();
   }
 
-  /** Makes all steps that are due. Returns how many it made. */
+  /** Executes all steps that are due, and returns their number. */
   async pass(): Promise<number> {
     let steps = 0;
     await this.stores.attendance.markDue();

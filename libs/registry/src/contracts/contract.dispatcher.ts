@@ -17,9 +17,9 @@ interface Notification {
 const END_EVENTS: ReadonlySet<string> = new Set(['contract.confirmed', 'contract.expired', 'contract.cancelled']);
 
 /**
- * Follows the event log, on every replica, and notifies the agents that this replica can reach: those with a socket here, and those
- * that it hosts. So an agent is invited wherever the contract was announced. An agent that connects later receives what still waits for
- * its answer. It also reports the end of contracts to this replica.
+ * Follows the event log on every replica, and notifies the agents that this replica can reach: agents with a socket on this replica,
+ * and agents that it hosts. So an agent is invited, whichever replica announced the contract. An agent that connects later receives
+ * the invitations and awards that it has not answered. The dispatcher also reports the end of contracts to listeners in this process.
  */
 @Injectable()
 export class ContractDispatcher implements OnApplicationBootstrap {

@@ -46,7 +46,7 @@ export class NotInvitedError extends RegistryError {
   constructor(id: string, agentId: string) {
     super(
       `The agent "${localIdOf(agentId)}" is not invited to the contract "${id}". ` +
-        'Agents that have the capabilities and are routable when a contract is announced are invited.',
+        'A contract invites the agents that have its capabilities and are routable when it is announced.',
     );
   }
 }
@@ -107,14 +107,12 @@ const NOT_AWARDED: Record<ContractState, string> = {
   cancelled: 'the contract was cancelled.',
 };
 
-/** The contract has another outcome. */
+/** The contract already has a different outcome. */
 export class OutcomeRecordedError extends RegistryError {
   readonly code = 'CONTRACT_CLOSED';
 
   constructor(id: string) {
-    super(
-      `The contract "${id}" has another outcome already, and the first one is final. GET /v1/contracts/${id} shows it.`,
-    );
+    super(`The contract "${id}" already has a different outcome, which is final. GET /v1/contracts/${id} shows it.`);
   }
 }
 

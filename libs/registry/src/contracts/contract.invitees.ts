@@ -13,7 +13,7 @@ export const MAX_INVITED = 1_000;
 
 export interface Invitation {
   readonly agents: readonly Invited[];
-  /** How many more agents are capable. */
+  /** How many capable agents are not invited, because of the limit. */
   readonly notInvited: number;
 }
 
@@ -22,7 +22,7 @@ export interface InvitationRules {
   readonly query?: AgentQuery;
   /** `agentId` is local to the namespace. */
   readonly accepts?: (agentId: string) => boolean;
-  /** Only agents that can execute a run. Contracts with `run` always have this rule. */
+  /** Only agents that can execute a run. By default, only contracts with `run` have this rule. */
   readonly mustRun?: boolean;
 }
 

@@ -6,13 +6,13 @@ import type { ContractNotice, Inviter } from './contract.notice.js';
 /** Returns the agents that can execute a run. */
 export type RunnableAgents = (agents: readonly AgentRecord[]) => Promise<AgentRecord[]>;
 
-/** The channels of this replica. Other libraries add theirs, because the registry knows neither sockets nor HTTP. */
+/** The channels over which this replica delivers notices. Other libraries add them: the registry knows neither sockets nor HTTP. */
 @Injectable()
 export class ContractInviters {
   private readonly channels: Inviter[] = [];
-  /** Delivers to endpoints. Unlike the other channels, every replica reaches every endpoint, so only one of them delivers. */
+  /** Delivers to endpoints. It is separate, because every replica reaches every endpoint, and only one replica delivers a notice. */
   endpoints?: Inviter;
-  /** Selects the agents that are invited to contracts with `run`. Without it, all agents are. */
+  /** Selects the agents that may be invited to contracts with `run`. Without this function, all agents may be invited. */
   runnable?: RunnableAgents;
   /** Called when this replica can reach an agent that it could not reach before. */
   onReachable?: (agentId: string) => void;

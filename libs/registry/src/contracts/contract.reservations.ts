@@ -13,13 +13,13 @@ const MARGIN_MS = 60_000;
 
 /**
  * The reservation of each award, in the transaction of the award. It belongs to the announcer, so the announcer can also settle it
- * with the reservations of the budgets.
+ * like any other reservation.
  */
 @Injectable()
 export class ContractReservations {
   constructor(private readonly ledger: BudgetLedger) {}
 
-  /** A problem of an amount that no award could reserve, or undefined. */
+  /** Returns a message if no award could reserve this amount. */
   faultOf({ tokens, microUsd }: ContractReserve): string | undefined {
     const { largest } = this.ledger.limits;
     const amount: Amount = { tokens, microUsd: microUsd ?? 0 };
@@ -33,7 +33,7 @@ export class ContractReservations {
     await this.ledger.lock([keyOf(contract)], requests);
   }
 
-  /** Returns the code of the error if the budgets do not allow the award; nothing is reserved then. */
+  /** If the budgets do not allow the award, reserves nothing and returns the code of the error. */
   async reserve(contract: Contract, { agentId, offer }: Participant): Promise<string | undefined> {
     const { reserve, confirmWithinMs } = contract;
     const { price = 0, etaMs = 0 } = offer ?? {};
@@ -54,7 +54,7 @@ export class ContractReservations {
     await ifOpen(this.ledger.release(keyOf(contract)));
   }
 
-  /** Charges the actual cost, of each unit at most the limit of its reservation (`settleMultiple`). */
+  /** Charges the actual cost. The charge in each unit is at most the limit of its reservation (`settleMultiple`). */
   async settle(contract: Contract, { tokens, microUsd }: ContractOutcome): Promise<void> {
     await ifOpen(this.settleUpToLimit(keyOf(contract), { tokens, microUsd }));
   }
@@ -81,7 +81,7 @@ function scopesOf({ payer, reserve }: Contract, agentId: string): Scopes {
 
 const CLOSED: ReadonlySet<string> = new Set(['RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
 
-/** The announcer may have closed the reservation, and an old one is deleted. */
+/** Ignores a reservation that the announcer has closed, or that was deleted because it is old. */
 async function ifOpen(work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -59,7 +59,7 @@ export class ContractSelection {
     try {
       await this.contracts.cancel(key, { by, mayManage: false });
     } catch (error) {
-      if (!(error instanceof ContractClosedError)) throw error; // it has ended in the meantime
+      if (!(error instanceof ContractClosedError)) throw error; // the contract has ended in the meantime
     }
   }
 }

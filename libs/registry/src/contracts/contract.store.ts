@@ -126,7 +126,7 @@ export class ContractStore {
     return rows.map(toListed);
   }
 
-  /** The contracts of all namespaces that have not ended, by state. */
+  /** The number of open contracts of all namespaces, by state. */
   async countByState(): Promise<{ state: ContractState; contracts: number }[]> {
     return await this.db.query(
       'SELECT state, count(*)::integer AS contracts FROM contract WHERE due_at IS NOT NULL GROUP BY state',
@@ -154,7 +154,7 @@ export class ContractStore {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.contracts:${by}`]);
   }
 
-  /** Deletes contracts that ended longer than `keepMs` ago. Returns how many it deleted. */
+  /** Deletes contracts that ended more than `keepMs` ago. Returns how many it deleted. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ id: string }>(
       `WITH old AS (DELETE FROM contract WHERE seq IN (

@@ -32,7 +32,7 @@ export interface Announcement {
   readonly payer: string;
 }
 
-/** What the work of the winner really cost and took. Null means unknown. */
+/** The actual cost and duration of the work of the winner. Null means unknown. */
 export interface ContractOutcome {
   readonly ok: boolean;
   /** Why the work failed, if Rollcall knows it. */
@@ -72,11 +72,11 @@ export type Answer = 'bid' | 'refused';
 /** One invited agent and its answer. The registry reads all of them when it opens the bids. */
 export interface Participant {
   readonly agentId: string;
-  /** The registration that was invited or, after an answer, that answered. */
+  /** The registration that was invited; after an answer, the registration that answered. */
   readonly generation: number;
   readonly answer: Answer | null;
   readonly offer: Offer | null;
-  /** Of the bid or the refusal. */
+  /** The note of the bid or of the refusal. */
   readonly note: string | null;
   /** How many answers of the agent were accepted. Only the last one counts. */
   readonly revision: number;

@@ -24,7 +24,7 @@ const kinds = async (contract: Contract): Promise<string[]> =>
   (await world.transcript(contract)).map(({ kind }) => kind);
 
 describe('an auction (S3.9)', () => {
-  it('S3.9 closes early when all answered, awards the best bid, reserves its price, and is confirmed by the winner', async () => {
+  it('S3.9 an auction closes early when all agents have answered, and the best bid is awarded, reserved and confirmed', async () => {
     const contract = await here.service.announce(announcement());
     expect(contract).toMatchObject({ state: 'announced', invited: 2, answered: 0 });
     await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toThrow('the auction is not closed yet');
@@ -45,7 +45,7 @@ describe('an auction (S3.9)', () => {
     await expectSound(replicas.here.budgets);
   });
 
-  it('S3.9 keeps bids sealed until it closes: neither the transcript nor an event contains a price before', async () => {
+  it('S3.9 an auction keeps bids sealed until it closes: until then, neither the transcript nor an event contains a price', async () => {
     const contract = await here.service.announce(announcement());
     await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 4_711 }));
     const reading = await there.service.get(keyOf(contract));
@@ -57,7 +57,7 @@ describe('an auction (S3.9)', () => {
     expect(await kinds(contract)).toEqual(['announced', 'bid', 'scored', 'awarded']);
   });
 
-  it('S3.9 counts the last bid of an agent before the deadline, and records and rejects a late one', async () => {
+  it('S3.9 the last bid of an agent before the deadline counts; a late bid is recorded and rejected', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     const revised = await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 10, etaMs: 10 }));
@@ -77,7 +77,7 @@ describe('an auction (S3.9)', () => {
     ]);
   });
 
-  it('S3.9 rejects forged tokens, old generations, agents that are not invited, and more revisions than the limit', async () => {
+  it('S3.9 rejects bids with forged tokens or wrong generations, bids without an invitation, and too many replacements', async () => {
     const contract = await here.service.announce(announcement());
     const late = await replicas.given.agent({ agentId: 'newcomer' });
     const bid = here.bidding.bid.bind(here.bidding, keyOf(contract));
@@ -90,11 +90,11 @@ describe('an auction (S3.9)', () => {
     const unknown = here.bidding.bid({ namespace: 'other', id: contract.id }, cheap.claim, offer());
     await expect(unknown).rejects.toMatchObject({ code: 'CONTRACT_NOT_FOUND' });
     for (let price = 0; price <= 20; price++) await bid(cheap.claim, offer({ price })); // a bid and 20 replacements
-    expect((await bid(cheap.claim, offer({ price: 20 }))).revision).toBe(21); // a repetition is no replacement
+    expect((await bid(cheap.claim, offer({ price: 20 }))).revision).toBe(21); // a repetition is not a replacement
     await expect(bid(cheap.claim, offer())).rejects.toMatchObject({ code: 'BID_REVISED_TOO_OFTEN' });
   });
 
-  it('S3.9 expires with the reason: nobody capable, nobody bid, all refused, or the budget does not allow any award', async () => {
+  it('S3.9 an auction expires with a reason: no capable agent, no bid, only refusals, or a budget that allows no award', async () => {
     const reasonOf = async (contract: Contract): Promise<unknown> => {
       await here.closer.pass();
       const { state, expiryReason } = await world.now(contract);
@@ -120,7 +120,7 @@ describe('an auction (S3.9)', () => {
 });
 
 describe('an answer (S3.9)', () => {
-  it('S3.9 a repetition of the last answer has no effect, and a refusal with the same note is one, too', async () => {
+  it('S3.9 a repetition of the last bid, or of the last refusal with the same note, has no effect', async () => {
     const contract = await here.service.announce(announcement());
     const revisions: number[] = [];
     for (const request of [offer(), offer(), offer({ note: 'sure' }), { refuse: true, note: 'busy' } as const])
@@ -152,7 +152,7 @@ describe('an answer (S3.9)', () => {
     }
   });
 
-  it('S3.9 a transcript contains the times that decided, and 3 late answers of each agent with what they were', async () => {
+  it('S3.9 a transcript contains the time at which each answer was accepted, and up to 3 late answers of each agent', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     await replicas.database.db.query(`UPDATE contract SET deadline = clock_timestamp(), due_at = clock_timestamp()`);
@@ -171,7 +171,7 @@ describe('an answer (S3.9)', () => {
 });
 
 describe('an announcement (S3.9)', () => {
-  it('S3.9 invites more than 100 agents, and the number of those beyond the limit is part of the contract', async () => {
+  it('S3.9 an announcement invites at most 1,000 agents, and the contract counts the capable agents that are not invited', async () => {
     await Promise.all(
       Array.from({ length: 1_003 }, async (_, index) => {
         await replicas.given.agent({ agentId: `many-${index}`, capabilities: ['many'] });
@@ -192,7 +192,7 @@ describe('an announcement (S3.9)', () => {
 });
 
 describe('an award (S3.9)', () => {
-  it('S3.9 goes to the runner-up when it is not confirmed in time, and the late confirmation is rejected', async () => {
+  it('S3.9 an award goes to the runner-up when it is not confirmed in time, and the late confirmation is rejected', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     await here.closer.pass();
@@ -211,7 +211,7 @@ describe('an award (S3.9)', () => {
     await expectSound(replicas.here.budgets);
   });
 
-  it('S3.9 skips bidders that left or registered again, passes on a declined award, and expires without a runner-up', async () => {
+  it('S3.9 an award skips bidders that left or registered again; if declined, it goes to the runner-up or expires', async () => {
     const gone = await replicas.given.agent({ agentId: 'gone' });
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
@@ -231,7 +231,7 @@ describe('an award (S3.9)', () => {
     expect(await world.held()).toBe(0);
   });
 
-  it('S3.9 happens once, whatever replica closes the auction, and confirmation and lapse exclude each other', async () => {
+  it('S3.9 an award happens once, whichever replica closes the auction, and confirmation and lapse exclude each other', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     const steps = await Promise.all(

@@ -75,7 +75,7 @@ export class ContractsService {
     return await this.stores.contracts.page(filter, limit, before);
   }
 
-  /** The contracts of all namespaces that have not ended. */
+  /** The number of open contracts of all namespaces, by state. */
   async countOpen(): Promise<{ state: ContractState; contracts: number }[]> {
     return await this.stores.contracts.countByState();
   }

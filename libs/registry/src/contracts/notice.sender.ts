@@ -6,13 +6,13 @@ import { ContractStore } from './contract.store.js';
 import { type DueNotice, NoticeStore } from './notice.store.js';
 
 const EVERY_MS = 2_000;
-/** An endpoint that does not respond delays only its own notice, as long as there is room for others. */
+/** The maximum number of notices in progress. Below it, an endpoint that does not respond delays only its own notice. */
 const MAX_SENDING = 200;
 /** If a replica dies while it sends a notice, another replica sends it after this time. */
 const LEASE_MS = 5_000;
 const MAX_ATTEMPTS = 3;
 
-/** Sends the notices for endpoints. One replica sends each notice; a failed one is repeated a few times, as long as it is true. */
+/** Sends the notices for endpoints. One replica sends each notice. A failed notice is repeated a few times, while it is still true. */
 @Injectable()
 export class NoticeSender implements OnApplicationBootstrap {
   private readonly loop = new Loop({
@@ -34,7 +34,7 @@ export class NoticeSender implements OnApplicationBootstrap {
     this.loop.start();
   }
 
-  /** There may be new notices. */
+  /** Starts a pass, because there may be new notices. */
   wake(): void {
     this.loop.wake();
   }
@@ -45,7 +45,7 @@ export class NoticeSender implements OnApplicationBootstrap {
     await Promise.all(this.sending);
   }
 
-  /** Starts to send all notices that are due, as far as there is room. Returns how many. */
+  /** Starts to send the notices that are due, up to the maximum in progress. Returns how many it started. */
   async pass(): Promise<number> {
     const room = MAX_SENDING - this.sending.size;
     if (!this.inviters.endpoints || room === 0) return 0;

@@ -9,12 +9,12 @@ export interface DueNotice {
   readonly attempts: number;
 }
 
-/** The queue of notices for the endpoints of agents. A notice stays in it until it is delivered or given up. */
+/** The queue of notices for the endpoints of agents. A notice stays in the queue until it is delivered or its last attempt has failed. */
 @Injectable()
 export class NoticeStore {
   constructor(private readonly db: Database) {}
 
-  /** Adds notices for those of the agents that have an endpoint. */
+  /** Adds a notice for each of these agents that has an endpoint. */
   async add(contractId: string, kind: NoticeKind, agentIds: readonly string[]): Promise<void> {
     if (agentIds.length === 0) return;
     await this.db.query(
@@ -25,7 +25,7 @@ export class NoticeStore {
     );
   }
 
-  /** Claims notices for this time. If they are not removed before it is over, another replica can claim them. */
+  /** Claims notices for `leaseMs`. A notice that is not removed within that time can be claimed again. */
   async claim(limit: number, leaseMs: number): Promise<DueNotice[]> {
     return await this.db.query<DueNotice>(
       `UPDATE contract_notice n SET due_at = clock_timestamp() + $2 * interval '1 millisecond', attempts = attempts + 1

@@ -11,7 +11,7 @@ beforeEach(async () => void (world = await AuctionWorld.start({ budgets: { limit
 afterEach(async () => await world.stop());
 
 describe('the limits of one reservation (S3.9)', () => {
-  it('S3.9 an agent that needs longer than a reservation may last can win, and its reservation lasts as long as allowed', async () => {
+  it('S3.9 an agent can win with work that outlasts the longest reservation; its reservation lasts as long as allowed', async () => {
     const { here, cheap, fast, replicas } = world;
     const contract = await here.service.announce(announcement());
     await here.bidding.bid(keyOf(contract), cheap.claim, offer({ etaMs: 2 * HOUR_MS }));

@@ -19,7 +19,7 @@ async function awarded(weights: typeof BY_PRICE): Promise<Contract> {
 }
 
 describe('awards that go to the runner-up at the same time (S3.9)', () => {
-  it('S3.9 do not block each other, when the winner of each one is the runner-up of the other one', async () => {
+  it('S3.9 awards that lapse at the same time do not block each other, even if each winner is the runner-up of the other', async () => {
     const { here, there, replicas } = world;
     for (let round = 0; round < 5; round += 1) {
       const contracts = [await awarded(BY_PRICE), await awarded(BY_TIME)];

@@ -60,7 +60,7 @@ const contenders = fc
   );
 
 describe('the score of a bid (S3.9)', () => {
-  it('S3.9 is between 0 and 1, and the order does not depend on the order in which the bids arrived', () => {
+  it('S3.9 a score is between 0 and 1, and the ranking does not depend on the order in which the bids arrived', () => {
     fc.assert(
       fc.property(contenders, weights, fc.nat(), (all, chosen, seed) => {
         for (const { score } of WEIGHTED_RULE.score(all, chosen)) {
@@ -91,7 +91,7 @@ describe('the score of a bid (S3.9)', () => {
     );
   });
 
-  it('S3.9 ties are decided by price, then time, then confidence, and at last by a hash that favours no agent', () => {
+  it('S3.9 ties are decided by price, then time, then confidence, and finally by a hash that favours no agent', () => {
     const onlyReliability = { price: 0, eta: 0, confidence: 0, reliability: 1 };
     const all = [
       bid('d', { price: 2 }),
@@ -106,7 +106,7 @@ describe('the score of a bid (S3.9)', () => {
     expect(order(equal)).toEqual(order(equal.toReversed()));
   });
 
-  it('S3.9 an agent whose work cost and took more than it bid loses against an agent that keeps a worse bid', () => {
+  it('S3.9 an agent whose earlier work exceeded its bids loses against a more expensive agent that kept its bids', () => {
     const overbidder = trackRecord([kept({ actualMicroUsd: 4_000, actualMs: 3_000 }), kept({ actualMicroUsd: 5_000 })]);
     const honest = trackRecord([kept(), kept()]);
     expect(overbidder.reliability).toBeLessThan(NO_RECORD.reliability);
@@ -117,7 +117,7 @@ describe('the score of a bid (S3.9)', () => {
     expect(order([bid('over', { price: 900 }), bid('honest', { price: 1_100 })])).toEqual(['over', 'honest']);
   });
 
-  it('S3.9 awards that were not confirmed or failed lower the reliability; unknown costs neither lower nor raise it', () => {
+  it('S3.9 an award that failed or was not confirmed lowers the reliability; an unknown cost neither lowers nor raises it', () => {
     const reliabilityOf = (past: PastAward[]): number => trackRecord(past).reliability;
     expect(reliabilityOf([kept({ result: 'lapsed' })])).toBeLessThan(reliabilityOf([]));
     expect(reliabilityOf([kept({ result: 'declined' })])).toBe(reliabilityOf([kept({ result: 'failed' })]));
@@ -134,7 +134,7 @@ describe('the score of a bid (S3.9)', () => {
     );
   });
 
-  it('S3.9 rejects weights without any effect, and weights that are no finite numbers from 0', () => {
+  it('S3.9 rejects weights that are all 0, and weights that are not numbers from 0 to 1,000', () => {
     expect(weightsFault(DEFAULT_WEIGHTS)).toBeUndefined();
     expect(weightsFault({ price: 0, eta: 0, confidence: 0, reliability: 0 })).toContain('above 0');
     for (const price of [NaN, -1, Infinity]) expect(weightsFault({ ...DEFAULT_WEIGHTS, price })).toContain('0 to 1000');
@@ -142,7 +142,7 @@ describe('the score of a bid (S3.9)', () => {
 });
 
 describe('an offer (S3.9)', () => {
-  it('S3.9 rejects values that are not finite, negative, fractional or above the limits of the contract', () => {
+  it('S3.9 rejects an offer whose price, time, confidence or note is invalid or above the limits of the contract', () => {
     const limits = { price: 5_000, etaMs: 9_000 };
     expect(() => checkOffer(offer(), limits)).not.toThrow();
     const faults: Partial<Offer>[] = [

@@ -36,8 +36,8 @@ const PRECISION = 1e9;
 
 /**
  * The default rule. Prices and times are multiplied by the usual overrun of the agent, and then compared with the best ones of the
- * auction. The confidence is weighted with the reliability of the agent. So an agent that promises too
- * much loses against an agent that keeps a slightly worse promise.
+ * auction. The confidence is weighted with the reliability of the agent. So an agent that promises too much loses against an agent that
+ * keeps a slightly worse promise.
  */
 export const WEIGHTED_RULE: ScoringRule = {
   name: 'weighted',
@@ -51,7 +51,7 @@ export const WEIGHTED_RULE: ScoringRule = {
     return contenders.map(({ agentId, offer, record: { reliability } }, index) => {
       const { price, etaMs } = expected[index];
       const parts = {
-        price: (cheapest + 1) / (price + 1), // one micro-dollar more, because a price can be 0
+        price: (cheapest + 1) / (price + 1), // plus one micro-dollar, because a price can be 0
         eta: fastest / etaMs,
         confidence: offer.confidence * reliability,
         reliability,
@@ -76,7 +76,7 @@ export function ranked(contractId: string, contenders: readonly Contender[], sco
   });
 }
 
-/** A problem of the weights, or undefined. */
+/** Returns a message if the weights are invalid. */
 export function weightsFault(weights: ScoringWeights): string | undefined {
   const values = Object.values(weights) as number[];
   if (values.some((weight) => !(weight >= 0 && weight <= 1_000))) return 'Each weight must be a number from 0 to 1000.';

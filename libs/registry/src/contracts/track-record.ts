@@ -1,4 +1,4 @@
-/** How an award ended. `lapsed`: the agent did not confirm in time. `declined`: it confirmed nothing of what it had bid. */
+/** How an award ended. `lapsed`: the agent did not confirm in time. `declined`: the agent declined the award. */
 export const AWARD_RESULTS = ['completed', 'failed', 'lapsed', 'declined'] as const;
 export type AwardResult = (typeof AWARD_RESULTS)[number];
 
@@ -24,7 +24,7 @@ export interface TrackRecord {
 /** How many of the latest awards count. */
 export const KEPT_AWARDS = 20;
 export const UNKNOWN_RELIABILITY = 0.8;
-/** How many awards the assumption about an unknown agent counts for. */
+/** The default for an agent without awards counts as much as this many awards. */
 const PRIOR_AWARDS = 2;
 const MAX_OVERRUN = 10;
 
@@ -36,8 +36,8 @@ export const NO_RECORD: TrackRecord = {
 };
 
 /**
- * Learns from earlier awards. An award that was kept counts 1, an award that took twice the time or the money counts 0.5, and an award
- * that failed or was not confirmed counts 0. An award with an unknown cost counts at most as much as the default for an agent without
+ * Learns from earlier awards. An award whose bid was kept counts 1, an award that took twice the time or the money counts 0.5, and an
+ * award that failed or was not confirmed counts 0. An award with an unknown cost counts at most as much as the default for an agent without
  * awards. A few awards change the values only a little from this default.
  */
 export function trackRecord(past: readonly PastAward[]): TrackRecord {
@@ -70,7 +70,7 @@ function smoothed(values: readonly number[], prior: number): number {
   return sum / (values.length + PRIOR_AWARDS);
 }
 
-/** A bid of 0 counts as 1 micro-dollar, so that a free bid with a cost is an overrun, too. */
+/** A bid of 0 counts as 1 micro-dollar, so that any cost after a free bid is an overrun. */
 function costOverrunOf({ price, actualMicroUsd }: Pick<PastAward, 'price' | 'actualMicroUsd'>): number {
   return overrun(actualMicroUsd, Math.max(1, price));
 }

@@ -7,7 +7,7 @@ import type { TranscriptEntry, TranscriptFacts, TranscriptKind } from './contrac
 export class TranscriptStore {
   constructor(private readonly db: Database) {}
 
-  /** `at` is the time that decided about the entry; by default, the time at which it is written. */
+  /** `at` is the time of the decision that the entry records; by default, the time of the write. */
   async append<Kind extends TranscriptKind>(
     contractId: string,
     kind: Kind,

@@ -74,7 +74,7 @@ describe('capability aliases', () => {
 
   const aliases = new CapabilityAliases({ 'can code': 'code', coding: 'Can-Code', builder: 'code.build' });
 
-  it('S3.12 an alias resolves to its target, also through another alias', () => {
+  it('S3.12 an alias resolves to its target, even through another alias', () => {
     expect(aliases.resolve('Can Code')).toBe('code');
     expect(aliases.resolve('coding')).toBe('code');
     expect(aliases.resolve('plan')).toBe('plan');

@@ -72,7 +72,7 @@ describe('a directory that is behind the event log', () => {
     expect(there.directory.find('leaver')).toBeUndefined();
   });
 
-  it('a directory that reads an event after it has expired is loaded again', async () => {
+  it('a directory is loaded again if an event that it must read has expired', async () => {
     const { here, there } = replicas;
     await leaveDuringFreeze();
     await replicas.given.agent({ agentId: 'last' });
@@ -112,7 +112,7 @@ describe('a directory that is behind the event log', () => {
 describe('a directory that cannot catch up in time', () => {
   beforeEach(async () => await startReplicas(100));
 
-  it('D10 rejects queries with DIRECTORY_STALE', async () => {
+  it('D10 a directory that cannot catch up in time rejects queries with DIRECTORY_STALE', async () => {
     await leaveDuringFreeze();
     await expect(replicas.there.follower.refresh()).rejects.toMatchObject({ code: 'DIRECTORY_STALE' });
   });

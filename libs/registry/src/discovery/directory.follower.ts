@@ -162,7 +162,7 @@ export class DirectoryFollower implements OnApplicationBootstrap {
   }
 }
 
-/** Whether the event does not say which agents changed: the directory must be loaded again. */
+/** Whether agents may have changed that the event does not name. The directory must then be loaded again. */
 function mayHideChanges(event: RegistryEvent): boolean {
   return isExpired(event) || event.type === 'registry.clock_stepped_back';
 }

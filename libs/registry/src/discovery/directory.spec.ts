@@ -99,7 +99,7 @@ describe('the directory', () => {
     expect(ids(answer(ranker, NOW + 6_000))).toEqual(['a', 'b', 'c']);
   });
 
-  it('B5 does not go back in time when the clock does', () => {
+  it('B5 the time of the directory does not go back when the clock does', () => {
     const directory = new Directory();
     expect(directory.advance(NOW)).toBe(NOW);
     expect(directory.advance(NOW - 60_000)).toBe(NOW);

@@ -238,7 +238,7 @@ export class Directory {
     this.indexOf(listing.entry.record.namespace).reassess(listing, assess(listing.entry, now, this.lowBudget));
   }
 
-  /** Schedules the next reassessment, unless an earlier one is scheduled. That one then schedules the next. */
+  /** Schedules the next reassessment, unless an earlier one is scheduled. The earlier one then schedules the next. */
   private schedule(listing: Listing): void {
     const at = listing.assessment.validUntil;
     if (at >= listing.dueAt) return;

@@ -33,7 +33,7 @@ export function explain(
   return { excluded: excluded.slice(0, MAX_SHOWN), excludedTotal: excluded.length };
 }
 
-/** Adds agents that left to the excluded ones. */
+/** Adds agents that left to the excluded agents. */
 export function withDeparted<Facts extends Pick<Ranking, 'excluded' | 'excludedTotal'>>(
   facts: Facts,
   departed: readonly ExcludedAgent[],

@@ -88,7 +88,7 @@ describe('the ranking', () => {
     expect(ask(agents, { capabilities: { any: ['plan', 'buildr'] }, fuzzy: true })).toEqual(['a']);
   });
 
-  it('S3.7 ranks the fastest first, by observed or else declared latency, unknown latency last', () => {
+  it('S3.7 ranks the fastest agent first, by observed or else declared latency, and agents with unknown latency last', () => {
     const agents = [
       { agentId: 'a' },
       { agentId: 'b', latency: { declaredMs: 5, observedMs: 300 } },
@@ -97,7 +97,7 @@ describe('the ranking', () => {
     expect(ask(agents, { prefer: 'fastest' })).toEqual(['c', 'b', 'a']);
   });
 
-  it('S3.7 ranks the least loaded first', () => {
+  it('S3.7 ranks the least loaded agent first', () => {
     const agents = [
       { agentId: 'a', ratio: 0.5 },
       { agentId: 'b', ratio: 0.1 },
@@ -106,7 +106,7 @@ describe('the ranking', () => {
     expect(ask(agents, { prefer: 'least-loaded' })).toEqual(['b', 'c', 'a']);
   });
 
-  it('S3.7 states the load of an agent without a capacity by its tasks in progress', () => {
+  it('S3.7 the reason for an agent without a declared capacity contains its number of tasks in progress', () => {
     const { candidates } = rankerOf([{ agentId: 'a', ratio: 0.5 }]).ranker.rank({ prefer: 'least-loaded' }, NOW);
     expect(candidates[0]?.reasons).toContain('50 % busy (0 in progress)');
   });
@@ -169,13 +169,13 @@ describe('round-robin', () => {
   const first = (ranker: Ranker, query: AgentQuery = {}): string =>
     ids(ranker.rank({ capabilities: ['build'], prefer: 'round-robin', ...query }, NOW))[0];
 
-  it('S3.7 ranks each agent first equally often', () => {
+  it('S3.7 round-robin ranks each agent first equally often', () => {
     const { ranker } = rankerOf(['a', 'b', 'c', 'd'].map((agentId) => ({ agentId })));
     const firsts = Array.from({ length: 12 }, () => first(ranker));
     expect(firsts.join('')).toBe('abcdabcdabcd');
   });
 
-  it('S3.7 skips and repeats no agent when agents join and leave', () => {
+  it('S3.7 round-robin neither skips nor repeats an agent when agents join and leave', () => {
     const { ranker, directory } = rankerOf(['b', 'd', 'f'].map((agentId) => ({ agentId })));
     expect([first(ranker), first(ranker)]).toEqual(['b', 'd']);
     directory.remove('d', { generation: 1, revision: 1 }, NOW);
@@ -184,14 +184,14 @@ describe('round-robin', () => {
     expect(Array.from({ length: 5 }, () => first(ranker))).toEqual(['e', 'f', 'a', 'b', 'e']);
   });
 
-  it('S3.7 rotates separately for each query, whatever its spelling', () => {
+  it('S3.7 round-robin rotates separately for each query, and different spellings of a query are one query', () => {
     const { ranker } = rankerOf(['a', 'b'].map((agentId) => ({ agentId })));
     expect(first(ranker)).toBe('a');
     expect(first(ranker, { filter: { sandboxLevel: 1 } })).toBe('a');
     expect(first(ranker, { capabilities: ['BUILD'], limit: 5 })).toBe('b');
   });
 
-  it('S3.7 rotates only among ready agents', () => {
+  it('S3.7 round-robin rotates only among ready agents', () => {
     const agents = [{ agentId: 'a', ratio: 1 }, { agentId: 'b' }, { agentId: 'c' }];
     const { ranker } = rankerOf(agents);
     expect(Array.from({ length: 3 }, () => first(ranker))).toEqual(['b', 'c', 'b']);
@@ -245,7 +245,7 @@ describe('explanations', () => {
     expect(rankerOf(AGENTS).ranker.rank({}, NOW)).not.toHaveProperty('excluded');
   });
 
-  it('S3.8 returns when to retry if all matching circuits are open', () => {
+  it('S3.8 a ranking contains the time to wait if all matching circuits are open', () => {
     const later = { ...OPEN, openUntil: NOW + 9_000 };
     const agents = [
       { agentId: 'a', circuit: later },
@@ -258,7 +258,7 @@ describe('explanations', () => {
     expect([candidates[0].marks, retryAfterMs]).toEqual([['probe'], null]);
   });
 
-  it('S3.8 returns no retry time if waiting does not help', () => {
+  it('S3.8 a ranking contains no time to wait if waiting does not help', () => {
     const agents = [{ agentId: 'a', desiredState: 'quarantined' as const }];
     expect(rankerOf(agents).ranker.rank({}, NOW).retryAfterMs).toBeNull();
     const filtered = { filter: { sandboxLevel: 3 } };

@@ -64,7 +64,7 @@ describe('routability', () => {
     expect(standing({ suspect: true }).record.status).toBe('suspect');
   });
 
-  it('B1 returns the next time at which it changes without a write', () => {
+  it('B1 returns the next time at which the routability of an agent changes without a write', () => {
     expect(nextChangeAt(given.entry(), NOW)).toBe(Infinity);
     expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW + 3_000 }), NOW)).toBe(NOW + 3_000);
     expect(nextChangeAt(given.entry({ circuit: OPEN, dampedUntil: NOW - 1 }), NOW)).toBe(NOW + 4_000);

@@ -59,7 +59,7 @@ export class Search {
     }
   }
 
-  /** The requested capabilities that the agent lacks; those of `any` count as one. */
+  /** The requested capabilities that the agent lacks; the capabilities of `any` count as one. */
   missing(listing: Listing): string[] {
     const has = ({ buckets }: Term): boolean => buckets.some(({ members }) => members.has(listing));
     const missing = this.all.filter((term) => !has(term)).map(({ requested }) => requested);

@@ -110,7 +110,7 @@ describe('a strong read', () => {
     ]);
   });
 
-  it('B1 explains from the stored records, also for agents that match partly', async () => {
+  it('B1 an explanation after a strong read uses the stored records, even of agents that match only partly', async () => {
     await replicas.given.agent({ agentId: 'near', capabilities: ['build'] });
     await replicas.given.agent({ agentId: 'full', capabilities: ['build', 'plan'] });
     const query = { capabilities: ['build', 'plan'], explain: true };
@@ -141,7 +141,7 @@ describe('a strong read', () => {
 });
 
 describe('a replica', () => {
-  it('S3.10 reads used tokens with the heartbeats, and no longer ranks an agent that has used all of them', async () => {
+  it('S3.10 a replica reads used tokens with the heartbeats, and no longer ranks an agent whose budget is used up', async () => {
     const { here } = replicas;
     const agent = await replicas.given.agent({
       agentId: 'spender',
@@ -156,7 +156,7 @@ describe('a replica', () => {
     expect(ranked()).toBe(0);
   });
 
-  it('S3.10 keeps the tokens that a heartbeat reported if the ledger has fewer', async () => {
+  it('S3.10 a replica keeps the used tokens that a heartbeat reported if the ledger contains fewer', async () => {
     const { here } = replicas;
     const agent = await replicas.given.agent({
       agentId: 'spender',
@@ -189,7 +189,7 @@ describe('a replica', () => {
     expect(await there.strong.prepare({ capabilities: ['build'] })).toBe(0);
   });
 
-  it('S3.8 uses the clock of the database for the end of a cool-down', async () => {
+  it('S3.8 a replica uses the clock of the database for the end of a cool-down', async () => {
     const { there } = replicas;
     await replicas.given.agent({ agentId: 'cooling', circuit: 'open' });
     const query = { capabilities: ['build'] };
@@ -200,7 +200,7 @@ describe('a replica', () => {
     expect(retryAfterMs).toBeLessThanOrEqual(10_000);
   });
 
-  it('S3.11 reads a change later if it could not read it when the event arrived', async () => {
+  it('S3.11 a replica reads a change later if the read failed when the event arrived', async () => {
     const { db, connectAgain } = replicas.database;
     const third = await testRegistry(await connectAgain({ operationTimeoutMs: 1_500 }));
     await replicas.given.agent({ agentId: 'missed' });

@@ -51,7 +51,7 @@ export class StrongReader {
     await this.sync.refresh([agentId]);
   }
 
-  /** The agents that would match if they had not left recently. Without the database, an explanation does not have them. */
+  /** The agents that would match if they had not left recently. While the database is unavailable, an explanation does not contain them. */
   async departed(plan: QueryPlan): Promise<ExcludedAgent[]> {
     try {
       return (await this.candidates.departed(plan.namespace, this.groupsOf(plan))).map(toExcluded);

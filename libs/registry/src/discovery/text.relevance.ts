@@ -11,7 +11,7 @@ export type SearchableWords = readonly { readonly weight: number; readonly words
 
 /** How much a match counts, by the field in which the word occurs. */
 const WEIGHTS = { name: 1, capabilities: 1, tags: 0.8, description: 0.6 } as const;
-/** A word that only begins like a word of the agent: `forecasting` for `forecast`, or `deploy` for `deployment`. */
+/** For a word that only begins like a word of the agent: `forecasting` for `forecast`, or `deploy` for `deployment`. */
 const PREFIX_FACTOR = 0.5;
 const MIN_PREFIX_LENGTH = 4;
 const MAX_WORDS = 32;
@@ -46,7 +46,7 @@ export class TextQuery {
     this.words = (telling.length > 0 ? telling : all).slice(0, MAX_WORDS);
   }
 
-  /** From 0, no word occurs, to 100, each word occurs in the name or in a capability. */
+  /** From 0 (no word occurs) to 100 (each word occurs in the name or in a capability). */
   scoreOf(agent: SearchableWords): number {
     if (this.words.length === 0) return 0;
     const best = (word: string): number => Math.max(...agent.map(({ weight, words }) => weight * matchOf(word, words)));

@@ -80,7 +80,7 @@ describe('a database clock that is set back', () => {
     expect(row?.left).toBeLessThanOrEqual(310);
   });
 
-  it('D4 publishes an event, and a directory that is loaded again follows the clock back', async () => {
+  it('D4 a clock that is set back publishes an event, and a directory that is loaded again uses the earlier time', async () => {
     const { there, here } = replicas;
     await there.sync.load();
     there.directory.advance((await there.sync.time()) + HOUR_MS);

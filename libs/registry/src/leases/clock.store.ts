@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 
 /**
- * Corrects stored times after the database's clock was set back. A time that is now in the future would otherwise delay
- * everything by the length of the jump: leases would not expire, circuits would stay open. Periods that were stored between
- * the jump and its detection (about one second) end too early, which is harmless.
+ * Corrects the stored times of agents, leases, reservations and sinks after the database's clock was set back. Otherwise, times that
+ * are now in the future would delay everything by the length of the jump: leases would not expire, and circuits would stay open.
+ * Periods that were stored between the jump and its detection (about one second) end too early, which is harmless.
  */
 @Injectable()
 export class ClockStore {

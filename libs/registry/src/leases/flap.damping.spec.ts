@@ -41,7 +41,7 @@ describe('flap damping', () => {
     expect(flapPenalty({ penalty: 1_000, at: 60_000, suppressed: false }, 0, POLICY)).toBe(1_000);
   });
 
-  it('B5 suppresses no agent for longer than the longest time after its last flap', () => {
+  it('B5 suppresses no agent for longer than longestMs after its last flap', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(5_000), { minLength: 1, maxLength: 2_000 }), (pauses) => {
         let now = 0;

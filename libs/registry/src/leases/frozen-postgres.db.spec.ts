@@ -60,7 +60,7 @@ async function waitForSweeps(count: number): Promise<void> {
 }
 
 describe('a Postgres that freezes under a live fleet', () => {
-  it('S3.5 B5 a Postgres that freezes for many leases evicts no live agent when it continues, and a silent agent is evicted as before', async () => {
+  it('S3.5 B5 no live agent is evicted after Postgres was frozen for many leases, and a silent agent is evicted as before', async () => {
     await waitForSweeps(3);
     heartbeatsPaused = true;
     await registry.heartbeats.idle();

@@ -63,7 +63,7 @@ const allAgents = (): boolean => true;
 const notCutOff = (agent: number): boolean => agent >= CUT_OFF;
 
 describe('a fault that heals', () => {
-  it('D1 B10 evicts none of the 180 of 300 agents that were cut off for 45 s and come back within 9.5 s', async () => {
+  it('D1 B10 no agent is evicted if 180 of 300 agents are cut off for 45 s and come back within 9.5 s', async () => {
     await registerAll(FLEET);
     await run(10_000, allAgents);
     await run(45_000, notCutOff);

@@ -39,7 +39,7 @@ async function startedBatch(number: number): Promise<PromiseWithResolvers<Renewe
 }
 
 describe('heartbeats that wait for the batch in progress', () => {
-  it('S3.4 heartbeats that wait for a batch are rejected together with it if the database does not answer, and not batch by batch', async () => {
+  it('S3.4 if the database does not answer a batch, the heartbeats that wait for the batch are rejected with it', async () => {
     const first = beat('builder');
     const batch = await startedBatch(1);
     const others = [beat('builder'), beat('builder'), beat('other')];
@@ -52,7 +52,7 @@ describe('heartbeats that wait for the batch in progress', () => {
     expect(await again).toEqual({ ok: true, beatAt: 7 });
   });
 
-  it('S3.4 heartbeats that wait for a batch are written if it fails for another reason', async () => {
+  it('S3.4 heartbeats that wait for a batch are still written if Postgres rejects the batch', async () => {
     const first = beat('builder');
     const batch = await startedBatch(1);
     const other = beat('other');

@@ -15,7 +15,7 @@ export class LeaseEntity {
   /** The replica that committed the last heartbeat; 0 before the first heartbeat. */
   @Column({ type: 'integer', name: 'taken_by', default: 0 }) takenBy: number;
   /**
-   * The replica that committed the heartbeat before the last. If it is not `takenBy`, the replica in `takenBy` has not seen the
+   * The replica that committed the heartbeat before the last one. If it is not `takenBy`, the replica in `takenBy` has not seen the
    * values of that heartbeat.
    */
   @Column({ type: 'integer', name: 'taken_before', default: 0 }) takenBefore: number;

@@ -79,7 +79,7 @@ function explain(
     case 'healthy':
       return 'All agents send heartbeats.';
     case 'few_silent':
-      return `${silent}, at most ${limit} or fewer than ${policy.fewest} agents: expired agents are evicted.`;
+      return `${silent}, which is at most ${limit} or fewer than ${policy.fewest} agents: expired agents are evicted.`;
     case 'mass_silence':
       return `${silent}, more than ${limit}: the cause may be the registry or the network, so no agent is evicted for now.`;
     case 'time_box_over':

@@ -101,8 +101,8 @@ export function nextState(
 }
 
 /**
- * Leaving protection forgives silence, so an episode that enters and leaves protection repeatedly could keep dead agents for
- * ever. Therefore the whole episode has one time box, and after its end silence is forgiven only once.
+ * Leaving protection forgives silence, so an episode that enters and leaves protection repeatedly could keep dead agents listed
+ * forever. Therefore the whole episode has one time box, and after its end silence is forgiven only once.
  */
 export function mayForgive({ boxUntil, forgaveLate }: ProtectionState, now: number): boolean {
   return boxUntil === undefined || now < boxUntil || forgaveLate !== true;

@@ -153,7 +153,7 @@ describe('self-preservation', () => {
     expect(sweep([{ expired: 60 }], held.state, 90_000).state).toMatchObject({ mode: 'protecting', until: 151_000 });
   });
 
-  it('D4 moves its times back with a clock that is set back, and evicts no agent', () => {
+  it('D4 moves the stored times back with a clock that is set back, and evicts no agent', () => {
     const protecting = sweep(times(5, { expired: 60 })).state;
     const back = decideProtection(protecting, { ...HEALTHY, expired: 60 }, -3_595_000, POLICY);
     expect(back).toMatchObject({ mayEvict: 0, gap: null, clockBackMs: 3_600_000 });

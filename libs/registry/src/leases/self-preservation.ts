@@ -14,7 +14,7 @@ import {
  * Decides what one sweep may do.
  * - If a larger share of the fleet than the threshold is silent, the cause is probably not the agents. They become suspect and
  *   are not evicted. After a time box they are evicted at a limited rate, because they may really be gone.
- * - Suspect agents count as silent. Agents do not expire in the same sweep, so this detects an outage before most of them expire.
+ * - Suspect agents count as silent. Agents do not all expire in the same sweep, so this detects an outage before most of them expire.
  * - Protection ends when the share is no longer above the threshold. Silence until then is forgiven, because agents recover one
  *   after the other.
  * - A gap without sweeps extends all leases before anything else is decided.
