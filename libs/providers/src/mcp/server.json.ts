@@ -49,8 +49,8 @@ type Header = z.output<typeof Header>;
 type Remote = z.output<typeof Remote>;
 
 /**
- * Reads a `server.json`, with or without the envelope of the registry API. Only servers over Streamable HTTP can be used: a package would be a
- * program, and Rollcall starts only programs that the operator has configured. New tools always wait for an operator.
+ * Reads a `server.json`, with or without the envelope of the registry API. Only servers over Streamable HTTP can be used: a package
+ * would be a program, and Rollcall starts only programs that the operator has configured. New tools always wait for an operator.
  */
 export function readServerJson(document: unknown, name?: string): ServerProposal | readonly ServerFault[] {
   const inner = (document as { server?: unknown } | null)?.server ?? document;
