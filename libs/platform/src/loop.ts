@@ -74,7 +74,7 @@ export class Loop {
 
   private async pause(milliseconds: number): Promise<void> {
     const { signal } = this.stopping;
-    await delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined); // stopped
+    await delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined); // rejected when the loop stops
   }
 
   private async waitForWake(): Promise<void> {

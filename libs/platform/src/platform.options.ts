@@ -7,7 +7,7 @@ export interface PlatformOptions {
   database: Database | DatabaseOptions;
   /** The event types of all libraries of the application. */
   catalog: EventCatalog;
-  /** The retention limits: older events, and events beyond this number, are deleted. */
+  /** The retention limits: events older than `keepMs` are deleted, and the oldest events if there are more than `keepCount`. */
   events: { keepMs: number; keepCount: number };
   sinks: SinkOptions;
 }

@@ -40,7 +40,7 @@ describe('Keyring', () => {
     expect(keyring().redact('Nothing.')).toBe('Nothing.');
   });
 
-  it('returns the key of an agent only for its origins', () => {
+  it('returns the key of an agent only for the configured origins', () => {
     expect(keyring().forAgents('AGENT_KEY', ORIGIN)?.reveal()).toBe('value of AGENT_KEY');
     expect(keyring().forAgents('AGENT_KEY', 'https://other.example')).toBeUndefined();
     expect(keyring().forModels('AGENT_KEY')).toBeUndefined();

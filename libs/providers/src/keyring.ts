@@ -52,7 +52,7 @@ export class Keyring {
     return programs.some(({ secretEnv = [] }) => secretEnv.includes(name)) ? this.find(name) : undefined;
   };
 
-  /** For one MCP server: the keys that its configuration names, each for its own origin, or those of its program. */
+  /** For one MCP server: the keys that its configuration names, each for its own origin, or the keys of its program. */
   forMcp(config: McpServerConfig): SecretSource {
     if ('program' in config) return this.forPrograms;
     const { url, credential, clientCredentials: client } = config;

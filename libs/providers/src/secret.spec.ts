@@ -54,7 +54,7 @@ describe('S1.10 a secret', () => {
     expect(redacted.match(/\[secret\]/g)).toHaveLength(2);
   });
 
-  it('redacts a secret in the keys and strings of JSON, also if it is a number or escaped, and the JSON stays valid', () => {
+  it('redacts a secret in the property names and strings of JSON, even if it is escaped, but does not change numbers', () => {
     const redact = (text: string): string => new Secret('1234').redactIn(text);
     const received = JSON.parse('{"n":1234,"k1234":["\\u0031234",{"x":"a 1234 b"}],"__proto__":{"y":null}}') as unknown;
     const redacted = '{"n":1234,"k[secret]":["[secret]",{"x":"a [secret] b"}],"__proto__":{"y":null}}';

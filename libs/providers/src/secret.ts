@@ -19,12 +19,12 @@ export class Secret {
     return this.#value;
   }
 
-  /** Whether the key can be sent in a header. A key with a line break at the end, for example one read from a file, cannot. */
+  /** Whether the key can be sent in a header. A key that was read from a file may end with a line break and cannot be sent. */
   get fitsHeader(): boolean {
     return /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(this.#value);
   }
 
-  /** Replaces this secret in a text. Vendors may quote a rejected key, also as JSON, URL-encoded or in Base64. */
+  /** Replaces this secret in a text. Vendors may quote a rejected key, sometimes as JSON, URL-encoded or in Base64. */
   redactIn(text: string): string {
     if (this.#value.length < MIN_REDACTED_LENGTH) return text;
     return [...encodings(this.#value)].reduce((redacted, encoding) => redacted.replaceAll(encoding, REDACTED), text);

@@ -7,11 +7,11 @@ export class EventNamespaceEntity {
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'event_namespace_pkey' })
   namespace: string;
 
-  /** How many events of the namespace are in the log, without the expired ones. */
+  /** How many events of the namespace are in the log, not counting expired events. */
   @Column({ type: 'bigint', default: 0 })
   kept: string;
 
-  /** The seq of the newest event that expired because of the limit of the namespace; 0 if none did. */
+  /** The seq of the newest event that expired because of the limit of the namespace; 0 if no event expired. */
   @Column({ type: 'bigint', name: 'expired_to', default: 0 })
   expiredTo: string;
 }

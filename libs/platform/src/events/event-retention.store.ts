@@ -16,7 +16,7 @@ interface Excess {
 export class EventRetentionStore {
   constructor(private readonly db: Database) {}
 
-  /** How many events of the namespace are in the log, without the expired ones. */
+  /** How many events of the namespace are in the log, not counting expired events. */
   async countKept(namespace: string): Promise<number> {
     const sql = 'SELECT kept FROM event_namespace WHERE namespace = $1';
     const rows = await this.db.query<{ kept: string }>(sql, [namespace]);
@@ -45,8 +45,8 @@ export class EventRetentionStore {
   }
 
   /**
-   * Deletes the contents of up to `limit` of the oldest events of one namespace that has more events than its limit, and returns
-   * how many. Returns 0 if no namespace has too many, or if another replica is pruning.
+   * Selects one namespace that has more events than its limit, deletes the contents of up to `limit` of its oldest events, and
+   * returns how many events expired. Returns 0 if no namespace has too many events, or if another replica is pruning.
    */
   async expire(limit: number): Promise<number> {
     return await this.asOnlyPruner(async () => {
@@ -76,7 +76,7 @@ export class EventRetentionStore {
     });
   }
 
-  /** Locks in the order of the names, like the sequencer, which prevents deadlocks. */
+  /** Locks the rows in the order of the names, as the sequencer does, to prevent deadlocks. */
   private async uncount(deleted: ReadonlyMap<string, readonly unknown[]>): Promise<void> {
     if (deleted.size === 0) return;
     await this.db.query(
@@ -95,7 +95,7 @@ const LIMIT = `coalesce((n.limits->>'eventsKept')::bigint, 0)`;
 
 /**
  * The scan starts after the events that expired before, so it reads each event of the log about once for each
- * namespace. If it finds fewer events than requested, none is left, whatever the counter says.
+ * namespace. If it finds fewer events than requested, no event is left, so the counter is set to 0.
  */
 const EXPIRE = `
   WITH oldest AS (

@@ -16,13 +16,13 @@ export class CursorExpiredError extends PlatformError {
   }
 }
 
-/** The cursor belongs to another log, so its position means nothing in this one. */
+/** The cursor belongs to another log, so its position means nothing in this log. */
 export class CursorForeignError extends PlatformError {
   readonly code = 'CURSOR_FOREIGN';
 
   constructor(readonly head: number) {
     super(
-      'The cursor belongs to another event log: the database was restored from a backup, or replaced by another one. ' +
+      'The cursor belongs to another event log: the database was restored from a backup, or replaced by another database. ' +
         'Discard the state you derived from events, read a snapshot of the agents, and continue from its cursor.',
     );
   }
@@ -49,7 +49,7 @@ export class CursorAheadError extends PlatformError {
     readonly head: number,
   ) {
     super(
-      `There is no event ${after} yet; the newest is ${head}. Read a snapshot of the agents, and continue from its cursor.`,
+      `There is no event ${after} yet; the newest event is ${head}. Read a snapshot of the agents, and continue from its cursor.`,
     );
   }
 }

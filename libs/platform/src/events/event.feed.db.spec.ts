@@ -43,7 +43,7 @@ const upTo = (count: number, from = 1): number[] =>
   Array.from({ length: count - from + 1 }, (_, index) => from + index);
 
 describe('the feed', () => {
-  it('B3 delivers every event once and in order, whether the consumer subscribes before, during or after the writes, or resumes', async () => {
+  it('B3 delivers every event once and in order, at whatever time a consumer subscribes, and after it resumes', async () => {
     events.start();
     await until('the feed has read the log', () => events.feed.position === 0);
     const early = follow(0);
@@ -105,7 +105,7 @@ describe('the feed', () => {
     expect(seqs).toEqual(upTo(5));
   });
 
-  it('a slow consumer does not delay another one, and continues when it accepts more', async () => {
+  it('a slow consumer does not delay another consumer, and continues when it accepts more events', async () => {
     events.start();
     await until('the feed has read the log', () => events.feed.position === 0);
     const slow: number[] = [];

@@ -15,8 +15,8 @@ import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subs
 export interface FeedWatcher {
   started(): void;
   /**
-   * The feed has read every event that was in the log when the pass started, and has sent it to consumers that are up
-   * to date.
+   * The feed has read all events that were in the log when the pass started, and has sent them to the consumers that are
+   * up to date.
    */
   done(): void;
   failed(): void;
@@ -90,8 +90,8 @@ export class EventFeed implements OnApplicationBootstrap {
   }
 
   /**
-   * Starts a pass, because there may be new events. A `head` that was read or passed before starts none: the sequencer of
-   * this process and its NOTIFY both report each head.
+   * Starts a pass, because there may be new events. If the feed has read up to `head`, or `wake` was called with this `head`
+   * before, no pass starts: the sequencer of this process and its NOTIFY both report each head.
    */
   wake(head?: number): void {
     if (head !== undefined && this.newest !== undefined && head <= Math.max(this.newest, this.calledFor)) return;
@@ -198,8 +198,8 @@ export class EventFeed implements OnApplicationBootstrap {
   }
 
   /**
-   * Expired events are not cached: if this process was so late that events expired before it read them, consumers read the log, which
-   * rejects the cursors of their namespaces.
+   * Expired events are not cached. If events expired before this process read them, consumers read the log instead, and the log
+   * rejects the cursors of consumers of that namespace.
    */
   private cache(events: readonly RegistryEvent[]): void {
     const last = events.at(-1);

@@ -16,8 +16,8 @@ import { LogIdentity } from './log.identity.js';
 const CONCURRENT_PAGES = 1;
 
 /**
- * Reads the event log. A page always starts directly after its cursor. If events are missing there, or if events of a namespace of
- * the filter have expired after it, the read fails.
+ * Reads the event log. A page always starts directly after its cursor. The read fails if the next events were deleted, or if events
+ * after the cursor have expired in a namespace of the filter.
  */
 @Injectable()
 export class EventLog {

@@ -10,8 +10,8 @@ export interface EventContext {
   /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
   /**
-   * The namespace of the subject; `default` if absent. This value is ignored if the type of the event determines the namespace: the subject of an
-   * event about an agent is a qualified id, and an event about the registry concerns all namespaces.
+   * The namespace of the subject; `default` if absent. This value is ignored if the type of the event determines the namespace:
+   * the subject of an event about an agent is a qualified id, and an event about the registry concerns all namespaces.
    */
   namespace?: string;
 }
@@ -25,9 +25,9 @@ export type EventDraft = {
  * Stages events in the transaction of the change that they describe, so either both are committed or neither is. The
  * commit wakes the sequencer of this process.
  *
- * Events of one subject keep their order if each writer locks the row of the subject before it appends. Every writer
- * that changes the row does so. Appending never waits for other writers: it uses no counter, no lock and no NOTIFY. It
- * also needs no round trip of its own, because the events are sent together with the COMMIT.
+ * Events of one subject keep their order if each writer locks the row of the subject before it appends. A writer that
+ * changes the row has locked it. Appending never waits for other writers: it uses no counter, no lock and no NOTIFY. It
+ * needs no round trip of its own, because the events are sent together with the COMMIT.
  */
 @Injectable()
 export class EventOutbox {

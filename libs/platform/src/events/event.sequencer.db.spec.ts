@@ -47,7 +47,7 @@ describe('an event', () => {
     });
   });
 
-  it('the log contains the namespace of an event, and the id of an agent within it', async () => {
+  it('the log contains the namespace of an event, and the local id of its agent', async () => {
     await db.transaction(async () => {
       await joinInside('team-a/builder');
       await joinInside(qualifiedId('default', 'with/slash'));

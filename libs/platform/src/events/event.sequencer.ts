@@ -19,7 +19,7 @@ const POLL_MS = 500;
 /**
  * Moves committed events from the outbox to the log, numbers them, and wakes the feed of this process. Only one
  * sequencer of all replicas works at a time; the others wait for its transaction. A batch is one transaction, so after
- * a crash its events are either in the log or still staged, and the next pass moves them.
+ * a crash its events are either in the log, or still staged for the next pass.
  */
 @Injectable()
 export class EventSequencer implements OnApplicationBootstrap {

@@ -4,7 +4,7 @@ import { Database } from '../postgres/database.js';
 export interface OutboxStatus {
   /** Events that wait for the sequencer, counted up to a limit. */
   staged: number;
-  /** How long the oldest of them waits. */
+  /** How long the oldest staged event has waited. */
   oldestMs: number;
   /** The newest seq of the log. */
   head: number;

@@ -25,7 +25,7 @@ export interface LogPage {
   epoch: string;
   /** The first seq after the cursor that is in the log. */
   first: number | undefined;
-  /** The position of the newest expired event in the namespaces of the filter; 0 if no event expired, or if the filter has no namespaces. */
+  /** The position of the newest expired event in the namespaces of the filter; 0 if there is none, or if the filter has no namespaces. */
   expiredTo: number;
   /** The last position that was read for this page. It is the cursor for the next page. */
   upTo: number;
@@ -42,8 +42,8 @@ interface LogRow {
 }
 
 /**
- * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter and
- * inserts them into the log, so all of this happens or none of it. It also counts the events of each namespace.
+ * Moves staged events to the log. One statement deletes them from the staging table, numbers them from the counter,
+ * inserts them into the log and counts the events of each namespace, so either all of these changes happen or none.
  */
 const MOVE = `
   moved AS (
@@ -100,8 +100,8 @@ export class EventStore {
   }
 
   /**
-   * Holds the lock of the sequencer until the transaction ends. It is a separate statement, so that later statements see the changes of
-   * the previous holder.
+   * Acquires the lock of the sequencer until the transaction ends. This needs a separate statement, so that later statements see the
+   * changes of the previous holder.
    */
   async lockSequencer(): Promise<void> {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtext($1))', [SEQUENCER_LOCK]);

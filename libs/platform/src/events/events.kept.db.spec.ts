@@ -128,7 +128,7 @@ describe('after events have expired', () => {
     expect([seqs(page), page.upTo]).toEqual([[2, 5, 8, 11], 12]);
   });
 
-  it('a consumer of all namespaces receives each position, also with a filter that the deleted events may have matched', async () => {
+  it('a consumer of all namespaces receives the expired events, even with a filter that they may have matched', async () => {
     expect(seqs(await search(0, {}))).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
     for (const filter of [{ types: ['agent.left'] }, { agentIds: ['builder-2'] }, { capabilities: ['build'] }])
       expect(seqs(await search(0, filter))).toEqual([1, 4, 7]);

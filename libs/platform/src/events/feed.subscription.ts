@@ -20,7 +20,7 @@ export interface FeedConsumer {
 /** A part of the log. */
 export interface FeedSlice {
   events: readonly RegistryEvent[];
-  /** The last position of this part. Events up to it that do not match the filter may be missing. */
+  /** The last position of this part. Events up to this position may be missing if they do not match the filter. */
   upTo: number;
 }
 
@@ -43,7 +43,7 @@ interface Hooks {
 /** The maximum number of events in one call of a consumer. */
 const BATCH = 100;
 
-/** Delivers the log to one consumer. Old and new events take the same path, so none is lost or repeated in between. */
+/** Delivers the log to one consumer. Old and new events take the same path, so no event is lost or repeated between them. */
 export class FeedSubscription {
   private closed = false;
   /** True during a read or a delivery, so that a callback cannot start another. */

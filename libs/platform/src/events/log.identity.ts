@@ -10,8 +10,8 @@ const CLUSTER = `(SELECT system_identifier FROM pg_control_system()), left(pg_wa
 const NEW_EPOCH = `left(gen_random_uuid()::text, 8)`;
 
 /**
- * Assigns a new epoch to the log when its rows are in another database than the one they were written in, so that
- * cursors of the original database are rejected. It checks once, and again after every reconnect.
+ * Assigns a new epoch to the log when its rows are no longer in the database in which they were written, so that cursors
+ * of the original database are rejected. The check runs once, and again after every reconnect.
  */
 @Injectable()
 export class LogIdentity {
@@ -35,7 +35,7 @@ export class LogIdentity {
     }
   }
 
-  /** After a reconnect, the server may be a different one. */
+  /** A reconnect may lead to a different server. */
   private invalidate(): void {
     this.confirmed = undefined;
   }

@@ -20,7 +20,7 @@ export class AdminKeys {
     private readonly changes: KeyChanges,
   ) {}
 
-  /** Stores the key of `ROLLCALL_ADMIN_KEY`. If the value has changed, the new key replaces the previous one, which is revoked. */
+  /** Stores the key of `ROLLCALL_ADMIN_KEY`. If the value has changed, the key with the previous value is revoked. */
   async adopt(key: string): Promise<void> {
     const hash = hashOf(key);
     await this.withLock(async () => {
@@ -45,8 +45,8 @@ export class AdminKeys {
   }
 
   /**
-   * Creates and returns the first key of a new installation; undefined when keys exist. If `keep` throws, no key is
-   * created.
+   * Creates the first key of a new installation and returns it, or returns undefined if keys exist. If `keep` throws, no
+   * key is created.
    */
   async createFirst(keep: (key: string) => void): Promise<string | undefined> {
     return await this.withLock(async () => {
@@ -80,8 +80,8 @@ function requirePermanentAdmin({ id, namespace, roles, revokedAt, expiresAt }: K
   const isAdminOfAll = roles.includes(ADMIN_ROLE) && namespace === ALL_NAMESPACES;
   if (isAdminOfAll && revokedAt === null && expiresAt === null) return;
   throw new AdminKeyError(
-    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key for all namespaces. Set the variable to a new random value, ` +
-      'for example: openssl rand -hex 32',
+    `ROLLCALL_ADMIN_KEY holds the secret of the API key "${id}", which is not a permanent admin key for all namespaces. ` +
+      'Set the variable to a new random value, for example: openssl rand -hex 32',
   );
 }
 

@@ -4,7 +4,7 @@ export class KeyNotFoundError extends PlatformError {
   readonly code = 'KEY_NOT_FOUND';
 
   constructor(id: string) {
-    super(`No API key has the id "${id}". GET /v1/keys lists them.`);
+    super(`No API key has the id "${id}". GET /v1/keys lists the keys.`);
   }
 }
 
@@ -12,7 +12,7 @@ export class KeyRevokedError extends PlatformError {
   readonly code = 'KEY_REVOKED';
 
   constructor(id: string, at: Date) {
-    super(`The API key "${id}" was revoked at ${at.toISOString()}. Issue a new one.`);
+    super(`The API key "${id}" was revoked at ${at.toISOString()}. Issue a new key.`);
   }
 }
 
@@ -21,7 +21,7 @@ export class KeyNotActiveError extends PlatformError {
 
   /** `why` completes the sentence 'The API key "…" …'. */
   constructor(id: string, why: string) {
-    super(`The API key "${id}" ${why}. Issue a new one, or rotate the one in use.`);
+    super(`The API key "${id}" ${why}. Issue a new key, or rotate the key that is in use.`);
   }
 }
 
@@ -38,7 +38,8 @@ export class LastAdminKeyError extends PlatformError {
 
   constructor() {
     super(
-      'This is the last permanent admin key for all namespaces. First issue another one without an expiry: {"name": …, "roles": ["admin"], "namespace": "*"}.',
+      'This is the last permanent admin key for all namespaces. First issue another key that does not expire: ' +
+        '{"name": …, "roles": ["admin"], "namespace": "*"}.',
     );
   }
 }

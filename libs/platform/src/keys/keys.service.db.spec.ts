@@ -86,7 +86,7 @@ describe('the service of API keys', () => {
     await expect(keys.revoke(row.id, null)).rejects.toMatchObject({ code: 'KEY_REVOKED' });
   });
 
-  it('keeps one admin key without an expiry date, even if all of them are revoked at the same time', async () => {
+  it('keeps one admin key without an expiry date, even if all admin keys are revoked at the same time', async () => {
     const issued = await Promise.all(['a', 'b', 'c'].map((name) => issue(name, ['admin'], null)));
     const results = await Promise.allSettled(issued.map(({ row }) => keys.revoke(row.id, null)));
     const rejected = results.filter((result) => result.status === 'rejected');

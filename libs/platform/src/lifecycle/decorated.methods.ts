@@ -8,7 +8,7 @@ export interface DecoratedMethod<Options> {
 
 type Instance = Record<string, unknown>;
 
-/** Finds the methods of all providers that carry a given metadata key. */
+/** Finds all methods of providers that were marked with a given metadata key. */
 @Injectable()
 export class DecoratedMethods {
   constructor(

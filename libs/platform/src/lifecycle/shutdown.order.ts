@@ -2,7 +2,7 @@ import { SetMetadata } from '@nestjs/common';
 
 /**
  * The order in which the parts of a replica stop. A phase starts when all parts of the phase before it have stopped.
- * Before the first phase, the process reports that it is not ready and waits until the proxy has noticed it
+ * Before the first phase, the process reports that it is not ready and waits until the proxy sends no more requests
  * (`apps/api/src/boot/shutdown.ts`).
  */
 export const SHUTDOWN_ORDER = [

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Creates the tables of API keys, of the audit log and of stored responses of idempotent requests. The last two belong to the
+ * Creates the tables of API keys, of the audit log and of stored responses of idempotent requests. The last two tables belong to the
  * application, but a migration that was applied cannot be split.
  */
 export class Access1763251200000 implements MigrationInterface {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Counts the events of each namespace, for the limit of events that a namespace keeps. */
+/** Stores how many events each namespace has, because a namespace can limit how many events it keeps. */
 export class EventsKept1763400000000 implements MigrationInterface {
   name = 'EventsKept1763400000000';
 

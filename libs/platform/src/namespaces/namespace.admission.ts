@@ -16,8 +16,9 @@ export class NamespaceAdmission {
   ) {}
 
   /**
-   * Throws unless the namespace exists and has room for one more object. Must be called in the transaction that adds the object: until
-   * that transaction ends, the namespace cannot be deleted, and if the namespace has a limit, no other transaction adds an object of this kind.
+   * Throws unless the namespace exists and has room for one more object. Must be called in the transaction that adds the object:
+   * until that transaction ends, the namespace cannot be deleted, and if the namespace has a limit for this kind, no other
+   * transaction adds an object of this kind.
    */
   async admit(namespace: string, kind: LimitedKind, count: () => Promise<number>): Promise<void> {
     if (namespace === ALL_NAMESPACES) return;
@@ -30,8 +31,9 @@ export class NamespaceAdmission {
   }
 
   /**
-   * Returns those of the namespaces that exist. They cannot be deleted until the transaction ends. The default namespace always
-   * exists, so it is not locked: the hot paths of an installation without other namespaces send no statement.
+   * Returns the given namespaces that exist, and always the default namespace and `*`. The returned namespaces cannot be deleted
+   * until the transaction ends. The default namespace is permanent, so it is not locked: the hot paths of an installation without
+   * other namespaces send no statement.
    */
   async hold(names: readonly string[]): Promise<ReadonlySet<string>> {
     const deletable = names.filter((name) => !PERMANENT.has(name));

@@ -5,7 +5,7 @@ import type { LimitedKind } from './namespace.limits.js';
 export interface NamespaceContent {
   /** In the plural, for messages: "3 webhooks". */
   kind: LimitedKind | 'definitions' | 'runs' | 'reservations' | 'contracts' | 'eventsKept';
-  /** Whether the objects remain after the deletion of the namespace. Otherwise they must be removed before it. */
+  /** Whether the objects remain after the deletion of the namespace. If not, they must be removed before the deletion. */
   remains?: boolean;
   count(namespace: string): Promise<number>;
 }

@@ -7,7 +7,7 @@ export interface NamespaceLimits {
   webhooks: number;
   /** Requests per second on each replica. */
   requestsPerSecond: number;
-  /** Events in the log. The contents of older ones are deleted within a minute. */
+  /** Events in the log. The contents of older events are deleted within a minute. */
   eventsKept: number;
 }
 

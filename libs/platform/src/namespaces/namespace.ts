@@ -12,7 +12,7 @@ const SEPARATOR = '/';
 /**
  * The id of an object among the objects of all namespaces: `team-a/builder`. In the default namespace it is the local id itself, so
  * that ids that are older than namespaces stay valid. Different pairs of namespace and local id have different qualified ids: a local
- * id with a slash gets the prefix in the default namespace, too.
+ * id with a slash gets the prefix even in the default namespace.
  */
 export function qualifiedId(namespace: string, localId: string): string {
   const needsPrefix = namespace !== DEFAULT_NAMESPACE || localId.includes(SEPARATOR);

@@ -52,8 +52,8 @@ export class NamespacesService {
   }
 
   /**
-   * Only an empty namespace can be deleted. Agents, definitions, runs, keys, webhooks, budgets and reservations that are created at the same
-   * time wait for the deletion and are rejected.
+   * Only an empty namespace can be deleted. If agents, definitions, runs, keys, webhooks, budgets or reservations are created in it at
+   * the same time, their creation waits for the deletion and is then rejected.
    */
   async delete(name: string): Promise<void> {
     if (name === DEFAULT_NAMESPACE) throw new NamespacePermanentError(name);

@@ -16,8 +16,8 @@ export interface PoolUse {
 }
 
 /**
- * A pool whose callers wait until a connection becomes free when the server accepts no more connections. The pool of the driver fails
- * the caller in this case, even if another connection of the same pool becomes free soon.
+ * A pool for a server that may accept no more connections: callers then wait until a connection of the pool becomes free. The pool
+ * of the driver alone would reject such a caller, even if one of its connections became free soon.
  */
 export class ConnectionPool {
   private readonly size: number;

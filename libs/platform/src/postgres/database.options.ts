@@ -26,7 +26,7 @@ const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 /** A statement is sent without waiting for the result of the previous one. */
 const PIPELINE = { pipeline: true };
 
-/** The tables and migrations of one library. The application joins those of all libraries into one timeline. */
+/** The tables and migrations of one library. The application joins the migrations of all libraries into one timeline. */
 export interface Schema {
   // oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that TypeORM uses for entity and migration classes
   entities: Function[];
@@ -84,7 +84,7 @@ export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'ope
   };
 }
 
-/** The time limits of the client for a connection outside the pools. */
+/** The options of a connection outside the pools. Such a connection has only the time limits of the client. */
 export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, applicationName: string): ClientConfig {
   return {
     connectionString: url,

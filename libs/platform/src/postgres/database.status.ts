@@ -12,8 +12,8 @@ export class DatabaseStatus {
   constructor(private readonly db: Database) {}
 
   /**
-   * The age of the oldest open or prepared transaction of this database, of any program. While it is open, Postgres cannot reuse the
-   * space of updated rows. Transactions of other roles are visible only with the role `pg_read_all_stats`.
+   * The age of the oldest open or prepared transaction of any program in this database. While that transaction is open, Postgres
+   * cannot reuse the space of updated rows. Transactions of other roles are visible only with the role `pg_read_all_stats`.
    */
   async oldestTransactionMs(): Promise<number> {
     const [row] = await this.db.query<{ ms: number | null }>(
@@ -27,7 +27,7 @@ export class DatabaseStatus {
     return Math.max(0, row?.ms ?? 0);
   }
 
-  /** The rows that VACUUM has not removed yet, of tables that change often. The figures of Postgres are estimates. */
+  /** The number of rows in each table that are dead and that VACUUM has not removed yet. Postgres estimates these numbers. */
   async deadRows(tables: readonly string[]): Promise<DeadRows[]> {
     return await this.db.query<DeadRows>(
       `SELECT relname AS table, n_dead_tup::float8 AS rows FROM pg_stat_user_tables

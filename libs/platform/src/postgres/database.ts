@@ -31,7 +31,7 @@ interface Scope {
 /**
  * All access to Postgres goes through this class, which owns the connection pools.
  *
- * An operation fails when the server has not responded for `operationTimeoutMs`, even if the server is frozen; its
+ * An operation fails when the server has not responded for `operationTimeoutMs`, even if the server is frozen; the
  * connection is then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller
  * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit.
  * No connection is opened before the first operation.
@@ -40,7 +40,7 @@ interface Scope {
  * order they were sent and share one round trip.
  */
 export class Database {
-  /** What this replica has counted. Every service that counts something has the database already. */
+  /** The counters of this replica. They are here because every service that counts something already has the database. */
   readonly counts = new Counts();
   private readonly scopes = new AsyncLocalStorage<Scope>();
   private readonly pools: Record<PoolName, ConnectionPool>;
@@ -65,7 +65,7 @@ export class Database {
     return await this.run(operation, (client) => this.rows<Row>(client, { sql, parameters }));
   }
 
-  /** Runs `work` in a transaction, or inside the one that is already open. */
+  /** Runs `work` in the open transaction, or in a new transaction if none is open. */
   async transaction<T>(work: () => Promise<T>, pool: PoolName = 'ordinary'): Promise<T> {
     if (this.scopes.getStore()) return await work();
     const afterCommit: Scope['afterCommit'] = [];

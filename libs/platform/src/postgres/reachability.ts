@@ -13,7 +13,7 @@ const PERMANENT_ERRORS: Record<string, string> = {
 
 /**
  * Waits until Postgres accepts connections, at most for `waitMs`: in a deployment, the database may start after
- * Rollcall. A permanent error fails immediately, with a message that contains the address without the password.
+ * Rollcall. A permanent error is reported immediately, with a message that contains the address without the password.
  * `onWait` is called when the reason changes, not for every attempt.
  */
 export async function waitForPostgres(url: string, waitMs: number, onWait: (reason: string) => void): Promise<void> {

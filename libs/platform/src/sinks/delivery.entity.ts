@@ -1,8 +1,8 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
- * `retrying`: later events wait for this one. `parked`: the last attempt has failed. `pending`: an operator requested
- * one more attempt.
+ * `retrying`: later events wait for this event. `parked`: all permitted attempts have failed. `pending`: an operator
+ * requested one more attempt.
  */
 export type DeliveryState = 'delivered' | 'retrying' | 'parked' | 'pending';
 
@@ -23,7 +23,7 @@ export class DeliveryEntity {
   @Column({ type: 'int' })
   attempts: number;
 
-  /** A copy of the event, so that it can be sent again after the log has been pruned. Null after it was delivered. */
+  /** A copy of the event, so that it can be sent again after the log has been pruned. Null after the delivery. */
   @Column({ type: 'jsonb', nullable: true })
   event: Record<string, unknown> | null;
 

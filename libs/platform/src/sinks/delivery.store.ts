@@ -35,8 +35,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Marks one delivery, or all parked ones if `seq` is null, for one more attempt, and returns how many it marked. The event of a
-   * delivery that succeeded is read from the log again.
+   * Marks one delivery for one more attempt, or all parked deliveries if `seq` is null, and returns how many it marked. The event of
+   * a delivery that succeeded is read from the log again.
    */
   async markPending(sinkId: string, seq: number | null): Promise<number> {
     const rows = await this.db.query(

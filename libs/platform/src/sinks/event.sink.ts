@@ -13,14 +13,14 @@ export interface Receipt {
  */
 export interface EventSink {
   readonly matches: EventMatcher;
-  /** The namespace whose events it receives; `*` for all events. */
+  /** The namespace whose events the sink receives; `*` for all events. */
   readonly namespace: string;
   /** The maximum number of events in one call. */
   readonly batch: number;
   readonly retries: RetryPolicy;
   /** Whether each delivery is recorded, so that operators can inspect it and send it again. */
   readonly keepsDeliveries: boolean;
-  /** Whether this is the last event of the sink. When it is delivered or parked, the sink is deleted. Absent: there is no last event. */
+  /** Whether the sink is deleted after this event is delivered or parked. A sink without this method is never deleted in this way. */
   isLast?(event: RegistryEvent): boolean;
   /** Resolves when the destination has confirmed all events, otherwise throws. The same events may be delivered again. */
   deliver(events: readonly RegistryEvent[], signal: AbortSignal): Promise<Receipt>;

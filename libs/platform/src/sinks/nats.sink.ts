@@ -37,7 +37,7 @@ export interface NatsSinkOptions {
 const CONNECT_MS = 3_000;
 const ACK_MS = 5_000;
 const BATCH = 100;
-/** Stands for all namespaces in a subject. It is not a valid name of a namespace, and `*` is a wildcard in NATS. */
+/** Stands for all namespaces in a subject, because `*` is a wildcard in NATS. It is not a valid name of a namespace. */
 const ALL_TOKEN = '_all';
 
 interface OpenStream {
@@ -51,8 +51,8 @@ interface OpenStream {
  * twice.
  *
  * The messages of a batch are published without waiting for each other. When the stream rejects one of them, the whole
- * batch is published again, so the rejected event can follow later ones in the stream. A failed connection is closed
- * and replaced.
+ * batch is published again, so the rejected event can come after later events in the stream. A failed connection is
+ * closed and replaced.
  */
 export class NatsSink implements EventSink {
   readonly batch = BATCH;

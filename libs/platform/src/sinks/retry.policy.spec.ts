@@ -29,7 +29,7 @@ describe('the delay before the next attempt', () => {
 });
 
 describe('a failed delivery', () => {
-  it('the attempts are exhausted after the last one, and never exhausted if their number has no maximum', () => {
+  it('the attempts are exhausted when their number reaches the maximum, and never if there is no maximum', () => {
     expect([4, 5].map((failures) => isExhausted(POLICY, failures))).toEqual([false, true]);
     expect(isExhausted({ ...POLICY, maxAttempts: null }, 1e9)).toBe(false);
   });

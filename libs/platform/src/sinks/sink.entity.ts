@@ -6,11 +6,11 @@ export class SinkEntity {
   @PrimaryColumn({ type: 'text', primaryKeyConstraintName: 'event_sink_pkey' })
   id: string;
 
-  /** The implementation: `webhook` or `nats`. */
+  /** The implementation: `webhook`, `nats` or `push`. */
   @Column({ type: 'text' })
   kind: string;
 
-  /** The seq of the last processed event: it was delivered, parked, or did not match the filter. */
+  /** The seq of the last processed event. A processed event was delivered, was parked, or did not match the filter. */
   @Column({ type: 'bigint' })
   cursor: string;
 

@@ -4,7 +4,7 @@ export class SinkNotFoundError extends PlatformError {
   readonly code = 'SINK_NOT_FOUND';
 
   constructor(id: string) {
-    super(`There is no sink "${id}". GET /v1/sinks lists them.`);
+    super(`There is no sink "${id}". GET /v1/sinks lists the sinks.`);
   }
 }
 
@@ -12,6 +12,8 @@ export class DeliveryNotFoundError extends PlatformError {
   readonly code = 'DELIVERY_NOT_FOUND';
 
   constructor(id: string, seq: number) {
-    super(`"${id}" has no record of a delivery of event ${seq}. Replay all events after a sequence number instead.`);
+    super(
+      `There is no record of a delivery of event ${seq} to "${id}". Replay all events after a sequence number instead.`,
+    );
   }
 }

@@ -146,7 +146,7 @@ export class SinkRelay implements Worker<ClaimedSink> {
   private async deliver(batch: readonly RegistryEvent[]): Promise<void> {
     const last = batch.at(-1)?.seq ?? this.cursor;
     for (;;) {
-      await delay(this.dueInMs, undefined, { signal: this.stopping.signal }).catch(() => undefined); // stopped
+      await delay(this.dueInMs, undefined, { signal: this.stopping.signal }).catch(() => undefined); // the relay stops
       if (this.isStopped) return;
       const result = await this.attempt(batch);
       if (this.aborting.signal.aborted) return;

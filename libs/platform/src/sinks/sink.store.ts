@@ -39,8 +39,8 @@ const FREE = `lease_owner = NULL, lease_token = NULL, lease_until = NULL`;
 const NOTIFY = `SELECT pg_notify('${SINK_CHANNEL}', id) FROM changed`;
 
 /**
- * The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease and returns
- * whether the lease was valid.
+ * The lease and the progress of each sink. Every write of a relay is fenced by the token of its lease: the write has no
+ * effect if the lease was lost.
  */
 @Injectable()
 export class SinkStore {
@@ -114,7 +114,7 @@ export class SinkStore {
     );
   }
 
-  /** Saves the progress of a sink and the outcome of a delivery atomically. */
+  /** Saves the progress of a sink and the outcome of a delivery atomically. Returns false if the lease was lost. */
   async save({ id, token }: SinkLease, progress: Progress, outcome?: DeliveryOutcome): Promise<boolean> {
     const { cursor, attempts, dueInMs, error } = progress;
     const rows = await this.db.query(
@@ -128,7 +128,7 @@ export class SinkStore {
     return rows.length > 0;
   }
 
-  /** Deletes a sink that has delivered its last event. */
+  /** Deletes a sink whose last event was delivered or parked. */
   async finish({ id, token }: SinkLease): Promise<void> {
     await this.db.query('DELETE FROM event_sink WHERE id = $1 AND lease_token = $2', [id, token]);
   }

@@ -279,7 +279,7 @@ describe('a sink that cannot be created', () => {
 });
 
 describe('sinks of several replicas', () => {
-  it('each sink is held by exactly one replica, and another replica continues when that one stops', async () => {
+  it('each sink is held by exactly one replica, and another replica continues when that replica stops', async () => {
     const [one, two] = [await replica(database.db), await replica(await database.connectAgain())];
     for (const id of ['x', 'y', 'z']) await one.sinks.add(id, 'test', { after: 0 });
     await until('all sinks are held', () => one.supervisor.held.length + two.supervisor.held.length === 3);
@@ -292,7 +292,7 @@ describe('sinks of several replicas', () => {
     expect(two.supervisor.held.toSorted()).toEqual(['x', 'y', 'z']);
   });
 
-  it('no event is lost when a replica dies during a delivery, and later writes of the dead replica are rejected', async () => {
+  it('no event is lost when a replica loses its lease during a delivery, and later writes of that replica are rejected', async () => {
     const one = await replica(database.db, { leaseMs: 300 });
     const sink = sinkOf('one');
     const release = Promise.withResolvers<void>();

@@ -18,7 +18,7 @@ export interface SinkStatus {
   state: 'delivering' | 'retrying' | 'paused' | 'stopped';
   cursor: number;
   head: number;
-  /** The age of the oldest event that was not delivered yet; null if all events were delivered. */
+  /** The age of the oldest event after the cursor; null if there is no event after the cursor. */
   lagMs: number | null;
   parked: number;
   attempts: number;
@@ -67,7 +67,7 @@ export class SinksService {
     await this.store.change(id, {});
   }
 
-  /** Sends all events after `seq` again. Throws if some of them were deleted from the log, or have expired in its namespace. */
+  /** Sends all events after `seq` again. Throws if some of them were deleted from the log, or have expired in the sink's namespace. */
   async replayAfter(id: string, seq: number): Promise<void> {
     const { namespace } = await this.get(id);
     await this.log.locate(String(seq), namespace === ALL_NAMESPACES ? null : [namespace]);
@@ -98,7 +98,7 @@ export class SinksService {
     return await this.deliveries.page(id, limit, before, state);
   }
 
-  /** Returns the given sinks, or all sinks except those of tasks, ordered by id. A sink that is not a webhook receives all events. */
+  /** Returns the given sinks, or all sinks that are not of kind `push`, ordered by id. A sink that is not a webhook receives all events. */
   async list(ids?: readonly string[]): Promise<SinkStatus[]> {
     const rows = await this.db.query<StatusRow>(
       `SELECT s.id, s.kind, coalesce(w.namespace, '${ALL_NAMESPACES}') AS namespace, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",

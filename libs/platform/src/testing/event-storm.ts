@@ -38,8 +38,8 @@ const TERMINATE_ONE = `
   ORDER BY pid IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory') DESC, random() LIMIT 1`;
 
 /**
- * Writers on two replicas change agents and append events, while random connections are terminated, above all those of the
- * sequencers. The row of each agent counts its changes, so the rows determine the expected events, including those of changes
+ * Writers on two replicas change agents and append events, while random connections are terminated, most often connections of the
+ * sequencers. The row of each agent counts the changes of the agent. So the rows determine the expected events, even of changes
  * that were committed but not acknowledged.
  */
 export async function eventStorm(database: TestDatabase, options: StormOptions & StormGoals): Promise<StormReport> {
@@ -107,7 +107,7 @@ export async function stormKiller(
   return kills;
 }
 
-/** Call it after the last writer has ended. Returns the log and the errors in it. */
+/** Must be called after the last writer has ended. Returns the log and the errors in it. */
 export async function settleStorm(
   db: Database,
 ): Promise<{ log: RegistryEvent[]; report: Pick<StormReport, 'logged' | 'gaps' | 'wrongAgents'> }> {

@@ -14,7 +14,7 @@ export class RecordingSink implements EventSink {
   namespace: string = ALL_NAMESPACES;
   /** The sink ends with this event. */
   lastSeq = Infinity;
-  /** Throws to make the delivery fail. */
+  /** A test makes a delivery fail with a function that throws. */
   onAttempt: (event: RegistryEvent, signal: AbortSignal) => Promise<void> | void = () => undefined;
   closed = 0;
 

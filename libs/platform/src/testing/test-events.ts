@@ -15,7 +15,7 @@ import type { DatabaseOptions } from '../postgres/database.options.js';
 import { PgListener } from '../postgres/pg.listener.js';
 import { type TestDatabase, testDatabase } from './test-database.js';
 
-/** Some event types of the registry, and those of the platform. */
+/** Some event types of the registry, and all event types of the platform. */
 export const SOME_EVENTS = new EventCatalog({
   'agent.joined': 'agent',
   'agent.left': 'agent',

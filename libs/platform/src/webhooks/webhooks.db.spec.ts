@@ -97,7 +97,7 @@ async function loggedEvent(): Promise<RegistryEvent> {
 }
 
 describe('a webhook', () => {
-  it('posts a CloudEvent that both secrets sign during the overlap after a rotation', async () => {
+  it('posts a CloudEvent that is signed with both secrets during the overlap after a rotation', async () => {
     const { service, sinks } = webhooks();
     const { row, secret: old } = await service.create({ fields: FIELDS, paused: true, ...OWNER });
     const { secret: current, row: rotated } = await service.rotate(row.id, 60_000, null);
@@ -134,7 +134,7 @@ describe('a webhook', () => {
     await expect(service.get(row.id, null)).rejects.toMatchObject({ code: 'WEBHOOK_NOT_FOUND' });
   });
 
-  it('A6 rejects a webhook beyond the quota of its creator, even when many are created at the same time', async () => {
+  it('A6 rejects a webhook beyond the quota of its creator, even if many webhooks are created at the same time', async () => {
     const { service } = webhooks({ limit: 3, setting: 'QUOTA' });
     const create = async (by: string): Promise<unknown> =>
       await service.create({ fields: FIELDS, paused: true, ...OWNER, createdBy: by });

@@ -21,7 +21,7 @@ describe('Gate', () => {
     expect([most, gate.waiting]).toEqual([1, 0]);
   });
 
-  it('A8 starts work in the order of arrival, and runs at most as much at the same time as the limit allows', async () => {
+  it('A8 starts work in the order of arrival, and never runs more at the same time than the limit allows', async () => {
     const gate = new Gate({ ...options, limit: 2 });
     const ends = Array.from({ length: 4 }, () => Promise.withResolvers<void>());
     const started: number[] = [];
@@ -54,7 +54,7 @@ describe('Gate', () => {
     expect(await gate.run(async () => 'next', 3_000)).toBe('next');
   });
 
-  it('A8 rejects all waiting work after an error with which it would fail too', async () => {
+  it('A8 rejects all waiting work immediately if that work would fail with the same error', async () => {
     const gate = new Gate({ ...options, limit: 1, failsAll: () => true });
     const all = [gate.run(async () => await Promise.reject(new Error('gone'))), gate.run(async () => 'waits')];
     for (const one of all) await expect(one).rejects.toThrow('gone');

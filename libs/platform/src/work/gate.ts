@@ -1,9 +1,9 @@
 export interface GateOptions {
   /** How many pieces of work run at the same time. */
   limit: number;
-  /** Whether work that waits would fail with the same error. Waiting work then fails immediately. */
+  /** Whether waiting work would fail with the same error. If so, all waiting work fails immediately. */
   failsAll(error: unknown): boolean;
-  /** Creates the error for work that would wait too long. */
+  /** Creates the error for work that has waited too long. */
   busy(): Error;
   /** Returns the time in milliseconds. */
   now?(): number;

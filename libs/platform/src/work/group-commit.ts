@@ -77,7 +77,7 @@ export class GroupCommit<Item, Result> {
   }
 
   private async drain(): Promise<void> {
-    await nextTick(); // items of the same event loop iteration share a batch
+    await nextIteration(); // items of the same event loop iteration share a batch
     let deliver = (): void => undefined;
     while (this.waiting.length > 0) {
       const batch = this.takeBatch();
@@ -85,7 +85,7 @@ export class GroupCommit<Item, Result> {
       this.db.counts.add(`batches.${this.options.name}`);
       this.db.counts.add(`batched.${this.options.name}`, items.length);
       const committed = this.commit(items);
-      await nextTick(); // lets the driver send the batch to Postgres
+      await nextIteration(); // lets the driver send the batch to Postgres
       deliver();
       const results = await committed;
       deliver = () => this.deliver(batch, items, results);
@@ -153,6 +153,6 @@ function byKey(one: { key: string }, other: { key: string }): number {
   return one.key < other.key ? -1 : 1;
 }
 
-function nextTick(): Promise<void> {
+function nextIteration(): Promise<void> {
   return new Promise(setImmediate);
 }

@@ -21,7 +21,7 @@ describe('inBatches', () => {
     },
   );
 
-  it('stops after a failed pass', async () => {
+  it('fails with the error of a failed pass', async () => {
     await expect(inBatches(10, () => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
   });
 });

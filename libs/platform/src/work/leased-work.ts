@@ -37,15 +37,15 @@ export interface LeasedWorkOptions<Claim extends WorkClaim> {
   leaseMs?: number;
   /** How often leases are renewed. */
   everyMs?: number;
-  /** A pass that was woken only claims rows: the loss of a lease is noticed by the next regular pass. For rows with many wake-ups. */
+  /** If true, a pass after `wake` only claims rows, unless a renewal is due. Useful if `wake` is called often. */
   claimsOnWake?: boolean;
-  /** Whether there may be rows to claim when a worker has ended. By default, there may be. */
+  /** Whether there may be more rows to claim after a worker has ended. The default is true. */
   mayHaveMore?(): boolean;
 }
 
 const LEASE_MS = 15_000;
 const EVERY_MS = 2_000;
-/** If a lease cannot be renewed, the last third of it is reserved for work in progress to end. */
+/** If a lease cannot be renewed, its workers stop at this share of its duration: the rest is time for work in progress to end. */
 const USABLE_SHARE = 2 / 3;
 
 /**

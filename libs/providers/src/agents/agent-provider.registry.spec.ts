@@ -32,7 +32,7 @@ describe('the registry of agent providers', () => {
     await expect(registry.get('a').createAgent({ name: 'ada' })).rejects.toThrow(new TypeError('cannot create ada'));
   });
 
-  it('S1.7 lists the registered providers by name, and contains none by default', () => {
+  it('S1.7 lists the registered providers by name, and is empty at first', () => {
     expect(new AgentProviderRegistry().list()).toEqual([]);
     const registry = new AgentProviderRegistry().register(new FailingProvider('b')).register(new FailingProvider('a'));
     expect(registry.list().map(({ name }) => name)).toEqual(['a', 'b']);

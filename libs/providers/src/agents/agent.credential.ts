@@ -20,7 +20,7 @@ export const CredentialSchema = z.strictObject({
   /** The authentication scheme before the key. */
   scheme: z
     .string()
-    .regex(/^[\w-]{0,50}$/, 'one word, such as Bearer')
+    .regex(/^[\w-]{0,50}$/, 'must be one word, such as Bearer')
     .default('Bearer'),
 });
 
@@ -28,7 +28,7 @@ export type CredentialSettings = z.output<typeof CredentialSchema>;
 
 export interface Credential {
   secret: Secret;
-  /** Adds the key, but only to requests to its own origin, because a card may contain URLs of other origins. */
+  /** Adds the key, but only to requests to the configured origin, because a card may contain URLs of other origins. */
   fetch: typeof fetch;
 }
 

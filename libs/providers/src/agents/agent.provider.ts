@@ -16,7 +16,7 @@ export interface AgentConfig {
 export interface AgentProvider {
   readonly name: string;
   readonly agentType: AgentType;
-  /** The form of the settings. A definition whose settings differ from it is rejected when it is registered. */
+  /** The schema of the settings. A definition whose settings do not match the schema cannot be registered. */
   readonly settingsSchema?: z.ZodType;
   createAgent(config: AgentConfig): Promise<Agent>;
   /** Describes the provider for users: its purpose, its requirements and its settings. */

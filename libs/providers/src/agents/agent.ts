@@ -30,7 +30,7 @@ export interface CallContext {
   readonly namespace: string;
   readonly rootRunId: string;
   readonly runId: string;
-  /** The run that delegated to this run, whose budget pays for it. Absent for a root. */
+  /** The run that delegated to this run, and whose budget pays for this run. Absent for a root. */
   readonly parentRunId?: string;
   /** The name of the called agent, for tools, logs and traces. */
   readonly agentName: string;
@@ -121,7 +121,7 @@ export type AgentEvent =
 export interface BidInvitation {
   readonly contractId: string;
   readonly capabilities: readonly string[];
-  /** What the winner shall do. It is data of the announcer. */
+  /** What the winner has to do, as the announcer wrote it. */
   readonly task: string;
   /** When the auction closes, as an ISO date. */
   readonly deadline: string;
@@ -147,10 +147,10 @@ export interface Agent {
   handle(message: AgentMessage, options?: HandleOptions): AsyncIterable<AgentEvent>;
   shutdown(): Promise<void>;
   /**
-   * Bids for a contract, or refuses. The signal is aborted at the deadline. An agent without this method refuses all contracts. An
-   * agent that wins has confirmed by its bid, and receives the task with `handle`.
+   * Bids for a contract, or refuses. The signal is aborted at the deadline. An agent without this method refuses all contracts. A bid
+   * is binding: an agent that wins receives the task with `handle`.
    */
   bid?(invitation: BidInvitation, signal: AbortSignal): Promise<AgentBid>;
-  /** This agent has not won the contract that it has bid for: another agent has won, or no agent. */
+  /** Called when the agent did not win a contract that it bid for, because another agent or no agent won it. */
   lost?(contractId: string): void;
 }

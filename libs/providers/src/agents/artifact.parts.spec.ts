@@ -4,7 +4,7 @@ import { type ContentPart, textPart } from './content.part.js';
 const DATA: ContentPart = { type: 'data', data: { a: [1] } };
 
 describe('S1.10 the parts of artifacts', () => {
-  it('joins texts of one artifact that follow each other, and keeps the order of artifacts', () => {
+  it('joins consecutive texts of one artifact, and keeps the order of artifacts', () => {
     const artifacts = new ArtifactParts();
     artifacts.apply({ id: 'b', parts: [textPart('1')], append: true });
     artifacts.apply({ id: 'a', parts: [textPart('x')], append: false });

@@ -4,7 +4,7 @@ import { unreachable } from './agent.status.js';
 
 type Respond = (signal: AbortSignal) => AsyncIterable<AgentEvent>;
 
-/** The reason with which the signal of each call that has ended is aborted. An error for each call would need a stack trace. */
+/** The abort reason of the signal of an ended call. All calls share it, because a new error for each call costs a stack trace. */
 const CALL_ENDED = aborted('A call that has ended');
 
 /**

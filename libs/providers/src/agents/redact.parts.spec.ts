@@ -19,7 +19,7 @@ describe('S1.10 redacted parts', () => {
     }
   });
 
-  it('contain a file without the key byte for byte', () => {
+  it('contain an unchanged copy of a file in which there is no key', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (content) => {
         const part = file(Buffer.from(content));

@@ -25,7 +25,7 @@ export const SHORT_CALL_LIMITS: EgressLimits = {
   bytes: 1 << 20,
 };
 
-/** For requests that can take long: models and agents. */
+/** For requests that can take a long time: models and agents. */
 export const LONG_CALL_LIMITS: EgressLimits = {
   connectMs: 5_000,
   headersMs: 600_000,

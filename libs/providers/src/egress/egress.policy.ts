@@ -60,8 +60,8 @@ export class EgressPolicy {
   }
 }
 
-/** Programs disagree on what a backslash in a URL means, and the URL parser drops some control characters silently. */
 const MAX_SHOWN = 200;
+/** Programs disagree on what a backslash in a URL means, and the URL parser drops some control characters silently. */
 const AMBIGUOUS = /[\\\p{Cc}]/u;
 
 function parse(text: string | URL): URL {

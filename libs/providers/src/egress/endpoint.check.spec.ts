@@ -76,14 +76,14 @@ describe('the check of an endpoint', () => {
     await expect(mixed).resolves.toBe('https://agent.example');
   });
 
-  it('S3.2 accepts a host name that does not resolve, or not in time, because the connection checks it again', async () => {
+  it('S3.2 accepts a host name that cannot be resolved or takes too long, because each connection checks the address again', async () => {
     await expect(checkWith(new Error('ENOTFOUND')).check('https://soon.example/')).resolves.toBe(
       'https://soon.example',
     );
     await expect(checkWith('never').check('https://slow.example/')).resolves.toBe('https://slow.example');
   });
 
-  it('S3.2 accepts a host name without a lookup while many others are being resolved', async () => {
+  it('S3.2 accepts a host name without a lookup while many other host names are being resolved', async () => {
     const check = checkWith('never');
     const checks = Array.from({ length: 10 }, async () => await check.check('https://slow.example/'));
     expect(await Promise.all(checks)).toHaveLength(10);

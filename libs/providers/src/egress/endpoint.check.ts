@@ -6,9 +6,9 @@ import { type EgressPolicy, normalizeUrl } from './egress.policy.js';
 
 export interface EndpointCheckOptions {
   policy: EgressPolicy;
-  /** The time limit for the resolution of one name. After it, the URL is accepted, and each connection is checked. */
+  /** The time limit for the resolution of one name. If it is exceeded, the URL is accepted, and each connection is checked. */
   timeoutMs?: number;
-  /** The time limit of `checkAll`. After it, no further name is resolved, and URLs whose name was not resolved are rejected. */
+  /** The time limit of `checkAll`. If it is exceeded, no further name is resolved, and the URLs with the remaining names are rejected. */
   totalTimeoutMs?: number;
   /** Replaces the name resolution of the system. */
   resolve?: ConnectorOptions['resolve'];
@@ -77,7 +77,7 @@ export class EndpointCheck {
     return new ProviderError(
       'ENDPOINT_NOT_CHECKED',
       `${host} was not checked: the host names of this request took longer than ${this.totalTimeoutMs} ms to resolve. ` +
-        'Send it again in a request with fewer host names.',
+        'Send this URL again in a request with fewer host names.',
     );
   }
 

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { aborted, ProviderError } from '../errors.js';
 
 /**
- * One call of an MCP server. The SDK has no parameter that leads from a call to its HTTP requests, so they find their scope in
- * the asynchronous context. When the call ends for any reason, its requests are aborted.
+ * One call to an MCP server. The SDK has no parameter that leads from a call to its HTTP requests, so the requests find the scope of
+ * their call in the asynchronous context. When the call ends for any reason, its requests are aborted.
  */
 export class CallScope {
   private failed?: ProviderError;
@@ -11,7 +11,7 @@ export class CallScope {
   private readonly ending = new AbortController();
 
   private constructor(private readonly caller: AbortSignal | undefined) {
-    this.failing.promise.catch(() => undefined); // it may fail when nobody waits for a result
+    this.failing.promise.catch(() => undefined); // a request may fail when nobody waits for a result
   }
 
   static get current(): CallScope | undefined {
@@ -24,7 +24,7 @@ export class CallScope {
   ): Promise<Result> {
     const scope = new CallScope(caller);
     const end = (): void => scope.ending.abort();
-    if (caller?.aborted) throw aborted('The call of an MCP server');
+    if (caller?.aborted) throw aborted('The call to an MCP server');
     caller?.addEventListener('abort', end, { once: true });
     try {
       return await scopes.run(scope, async () => await work(scope));

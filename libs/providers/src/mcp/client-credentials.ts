@@ -16,7 +16,7 @@ const TokenResponse = z.object({
 
 export interface TokenSourceOptions {
   settings: ClientCredentials;
-  /** The URL of the MCP server. The token is issued for it only. */
+  /** The URL of the MCP server. The token is issued for this server only. */
   resource: string;
   secrets: SecretSource;
   fetch: typeof fetch;
@@ -24,7 +24,7 @@ export interface TokenSourceOptions {
 
 interface IssuedToken {
   secret: Secret;
-  /** In the time of `performance.now()`. */
+  /** In milliseconds, on the clock of `performance.now()`. */
   expiresAt: number;
 }
 
@@ -57,7 +57,7 @@ export class TokenSource {
     return await this.token();
   }
 
-  /** The server refused the token: the next call requests another one. */
+  /** Discards a token that the server has refused. The next call requests a new token. */
   reject(): void {
     this.current = undefined;
   }

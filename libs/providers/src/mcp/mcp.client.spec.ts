@@ -62,7 +62,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema: { type: 'object' } });
   });
 
-  it('S2.2 calls a tool, also many times at the same time over one connection', async () => {
+  it('S2.2 calls a tool several times at the same time over one connection', async () => {
     const one = client();
     const results = await Promise.all([1, 2, 3].map(async (n) => await one.callTool(ECHO, { n })));
     expect(results).toEqual([1, 2, 3].map((n) => ({ text: `{"n":${n}}`, isError: false })));
@@ -104,7 +104,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect((await one.callTool(ECHO, {})).text).toBe('well again');
   });
 
-  it('S2.2 ends a call that the caller cancels, and the server can notice it', async () => {
+  it('S2.2 ends a call that the caller cancels, and the server notices the cancellation', async () => {
     answering(async () => await new Promise(() => undefined));
     const abort = new AbortController();
     const call = client().callTool(ECHO, {}, { signal: abort.signal });
@@ -143,7 +143,7 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(await one.callTool(ECHO, { n: 2 })).toMatchObject({ text: '{"n":2}' });
   });
 
-  it('S2.2 waits for a server that starts slowly, and reports a server that exceeds its time', async () => {
+  it('S2.2 waits for a server that starts slowly, and reports a server that exceeds the time limit', async () => {
     const gate = Promise.withResolvers<void>();
     server.intercept = (_request, response) => {
       void gate.promise.then(() => response.writeHead(503).end());
@@ -263,7 +263,7 @@ describe('a client with client credentials', () => {
     expect(headers.authorization).toBe(`Basic ${Buffer.from('rollcall:client-secret-0123').toString('base64')}`);
   });
 
-  it('S2.2 requests another token when the server refuses the current one', async () => {
+  it('S2.2 requests a new token when the server refuses the current token', async () => {
     const one = client();
     await one.callTool(ECHO, {});
     valid = 'token-2-0123456789';
@@ -271,7 +271,7 @@ describe('a client with client credentials', () => {
     expect(issued).toBe(2);
   });
 
-  it('S2.2 reports a token that the server always refuses, after one repetition', async () => {
+  it('S2.2 retries once with a new token, and then reports that the server refuses the credential', async () => {
     valid = 'another';
     await expect(client().listTools()).rejects.toMatchObject({ code: 'MCP_CREDENTIAL_REFUSED' });
     expect(issued).toBe(2);
@@ -288,7 +288,7 @@ describe('the configuration of an MCP server', () => {
   it.each([
     ['a key that is not set', { url: 'http://127.0.0.1:9/mcp', credential: { env: 'NOT_SET' } }],
     ['a program that the operator does not allow', { program: 'unknown' }],
-  ])('S2.2 with %s is reported when it is used', async (_name, config) => {
+  ])('S2.2 a configuration with %s is reported when it is used', async (_name, config) => {
     await expect(clientOf(config).listTools()).rejects.toMatchObject({ code: 'MCP_SETTINGS_INVALID' });
   });
 
@@ -297,7 +297,7 @@ describe('the configuration of an MCP server', () => {
     ['another protocol', { a: { url: 'ftp://example.com' } }],
     ['a command', { a: { command: '/bin/sh' } }],
     ['two credentials', { a: { url: 'https://x.example', credential: { env: 'A' }, clientCredentials: {} } }],
-  ])('S2.2 with %s is rejected', (_name, servers) => {
+  ])('S2.2 a configuration with %s is rejected', (_name, servers) => {
     expect(McpServersSchema.safeParse(servers).success).toBe(false);
   });
 });

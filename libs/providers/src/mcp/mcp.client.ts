@@ -102,7 +102,7 @@ export class McpClient {
 
   private async call<Result>(signal: AbortSignal | undefined, work: Work<Result>, isRepeated = false): Promise<Result> {
     if (this.closed) throw this.closedError();
-    if (signal?.aborted) throw aborted(`The call of ${this.source.label}`);
+    if (signal?.aborted) throw aborted(`The call to ${this.source.label}`);
     const connection = await this.connected(signal);
     try {
       return await CallScope.run(signal, async (scope) => {
@@ -146,7 +146,7 @@ export class McpClient {
     this.connections.delete(connection);
   }
 
-  /** Returns a usable connection, or opens one. Several calls share one attempt to connect, so a cancelled call does not end it. */
+  /** Returns a usable connection, or opens one. Several calls share one attempt to connect, which a cancelled call does not end. */
   private async connected(signal: AbortSignal | undefined): Promise<McpConnection> {
     const current = [...this.connections].find(({ isUsable }) => isUsable);
     if (current) return current;
@@ -213,7 +213,7 @@ async function untilCancelled<Result>(
 ): Promise<Result> {
   if (!signal) return await result;
   const { promise, reject } = Promise.withResolvers<never>();
-  const cancel = (): void => reject(aborted(`The call of ${label}`));
+  const cancel = (): void => reject(aborted(`The call to ${label}`));
   signal.addEventListener('abort', cancel, { once: true });
   try {
     return await Promise.race([result, promise]);

@@ -62,7 +62,7 @@ export class McpConnection {
     return 'sessionId' in this.transport && this.transport.sessionId !== undefined;
   }
 
-  /** Why a program ended. */
+  /** Why the program ended, if the server is a program. */
   get failure(): ProviderError | undefined {
     return 'failure' in this.transport ? this.transport.failure : undefined;
   }

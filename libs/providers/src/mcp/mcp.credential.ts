@@ -44,7 +44,7 @@ function withClientCredentials(
     const response = await send(input, init);
     if (response.status !== 401) return response;
     await response.body?.cancel();
-    tokens.reject(); // it may have been revoked
+    tokens.reject(); // the token may have been revoked
     return await send(input, init);
   };
   return { fetch: authorized, secrets: () => issued };

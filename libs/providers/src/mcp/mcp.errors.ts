@@ -17,9 +17,9 @@ export interface ErrorSource {
   redact(text: string): string;
 }
 
-/** Converts any error of the SDK or of a request. Texts of the server are cut, and keys are removed from them. */
+/** Converts any error of the SDK or of a request. Texts of the server are shortened, and keys are removed from them. */
 export function toMcpError(error: unknown, source: ErrorSource, scope: CallScope): ProviderError {
-  if (scope.isCancelled) return aborted(`The call of ${source.label}`);
+  if (scope.isCancelled) return aborted(`The call to ${source.label}`);
   const known = scope.failure ?? providerErrorIn(error);
   return known ? withMcpCode(known, source) : fromSdk(error, source);
 }
@@ -47,7 +47,7 @@ function fromStatus(status: number, label: string): ProviderError {
   return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} responded with ${status}.`, { status, retryable });
 }
 
-/** A server that cannot be reached or does not respond has the same code over HTTP and as a program. Other errors keep their code. */
+/** The codes for a server that cannot be reached or does not respond are the same for HTTP and for programs. Other codes stay. */
 function withMcpCode(error: ProviderError, { label }: ErrorSource): ProviderError {
   if (error.code === 'EGRESS_UNREACHABLE')
     return new ProviderError('MCP_SERVER_UNREACHABLE', `${label} cannot be reached: ${error.message}`);

@@ -2,7 +2,7 @@ import { guardedBody } from '../egress/guarded-body.js';
 import { ProviderError } from '../errors.js';
 import { CallScope } from './call.scope.js';
 
-/** The largest response of an MCP server, for one request. */
+/** The maximum size of the response to one request. */
 export const MAX_ANSWER_BYTES = 4 << 20;
 
 /**
@@ -25,7 +25,7 @@ export function scopedFetch(inner: typeof fetch): typeof fetch {
 
 function limited(response: Response, scope: CallScope, host: string): Response {
   const explain = (error: unknown): ProviderError => {
-    scope.fail(error as ProviderError); // the egress client throws only these
+    scope.fail(error as ProviderError); // the egress client throws only ProviderErrors
     return error as ProviderError;
   };
   const body =

@@ -35,41 +35,41 @@ async function call(client: McpClient, name: string, input = {}, signal?: AbortS
 }
 
 describe('an MCP server that is a program', () => {
-  it.each(['modern', 'old'])('S2.2 of the kind %s lists and calls its tools in one process', async (kind) => {
+  it.each(['modern', 'old'])('S2.2 a program of the kind %s lists and calls its tools in one process', async (kind) => {
     const client = clientOf([kind]);
     expect((await client.listTools()).map(({ name }) => name)).toContain('echo');
     expect(await call(client, 'echo', { n: 1 })).toBe('{"n":1}');
     expect(await call(client, 'pid')).toBe(await call(client, 'pid'));
   });
 
-  it('S2.2 receives only the configured environment, and its key does not appear in results', async () => {
+  it('S2.2 a program receives only the configured environment, and its key does not appear in results', async () => {
     expect(JSON.parse(await call(clientOf(['modern']), 'env'))).toEqual({ LANG: 'C', PROGRAM_KEY: '[secret]' });
   });
 
-  it('S2.2 may start slowly: the first call waits for it', async () => {
+  it('S2.2 the first call waits for a program that starts slowly', async () => {
     expect(await call(clientOf(['modern', '500']), 'echo')).toBe('{}');
   });
 
-  it('S2.2 is stopped at the time limit if it answers nothing', async () => {
+  it('S2.2 a program that does not answer is reported at the time limit', async () => {
     await expect(clientOf(['silent'], { startTimeoutMs: 1_500 }).listTools()).rejects.toMatchObject({
       code: expect.stringMatching(/^MCP_(TIMED_OUT|SERVER_UNREACHABLE)$/) as string,
     });
   });
 
-  it('S2.2 fails the call with the reason if it crashes, and starts again at the next call', async () => {
+  it('S2.2 a call fails with the reason if the program crashes, and the next call starts the program again', async () => {
     const client = clientOf(['modern']);
     const error = { code: 'MCP_SERVER_UNREACHABLE', message: 'The program of MCP server local ended with code 3' };
     await expect(call(client, 'crash')).rejects.toMatchObject(error);
     expect(await call(client, 'echo')).toBe('{}');
   });
 
-  it('S2.2 cannot reveal its key in the reason of its exit', async () => {
+  it('S2.2 a program cannot reveal its key in the reason for its exit', async () => {
     await expect(call(clientOf(['modern']), 'complain')).rejects.toMatchObject({
       message: expect.stringContaining('bad key [secret]') as string,
     });
   });
 
-  it('S2.2 is stopped at the time limit of a call if it hangs, and starts again at the next call', async () => {
+  it('S2.2 a program that hangs is stopped at the time limit of the call, and the next call starts it again', async () => {
     const client = clientOf(['modern'], { timeoutMs: 2_000 });
     const pid = Number(await call(client, 'pid'));
     await expect(call(client, 'hang')).rejects.toMatchObject({ code: 'MCP_TIMED_OUT' });
@@ -77,7 +77,7 @@ describe('an MCP server that is a program', () => {
     expect(Number(await call(client, 'pid'))).not.toBe(pid);
   });
 
-  it('S2.2 continues after a call that was cancelled', async () => {
+  it('S2.2 a program continues after a call that was cancelled', async () => {
     const client = clientOf(['modern']);
     const pid = await call(client, 'pid');
     const abort = new AbortController();
@@ -87,11 +87,11 @@ describe('an MCP server that is a program', () => {
     expect(await call(client, 'pid')).toBe(pid);
   });
 
-  it('S2.2 is stopped if it returns 100 MB', async () => {
+  it('S2.2 rejects a result of 100 MB', async () => {
     await expect(call(clientOf(['modern']), 'huge')).rejects.toMatchObject({ code: 'MCP_ANSWER_UNREADABLE' });
   });
 
-  it('S2.2 ends with the processes that it has started when the client closes', async () => {
+  it('S2.2 a program and the processes that it has started end when the client closes', async () => {
     const client = clientOf(['modern']);
     const pids = [Number(await call(client, 'pid')), Number(await call(client, 'child'))];
     expect(pids.map(isAlive)).toEqual([true, true]);
@@ -99,7 +99,7 @@ describe('an MCP server that is a program', () => {
     await until('both processes have ended', () => !pids.some(isAlive));
   });
 
-  it('S2.2 is reported if it does not exist', async () => {
+  it('S2.2 a program that does not exist is reported', async () => {
     const servers = McpServersSchema.parse({ local: { program: 'none' } });
     const programs = { none: { command: '/nonexistent/program' } };
     clients = new McpClients({ servers, programs, fetch, secretsOf: () => () => undefined });

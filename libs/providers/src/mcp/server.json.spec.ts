@@ -19,7 +19,7 @@ const fields = (document: unknown, name?: string): string[] =>
   (readServerJson(document, name) as ServerFault[]).map(({ field }) => field);
 
 describe('a server.json as settings', () => {
-  it('has the URL of the server, and new tools wait for an operator', () => {
+  it('the settings contain the URL of the server, and an operator must accept new tools', () => {
     const expected = {
       name: 'weather-data',
       config: { url: 'https://mcp.example.com/mcp', requireAcceptance: true },
@@ -30,7 +30,7 @@ describe('a server.json as settings', () => {
     expect(readServerJson(server(), 'mine')).toMatchObject({ name: 'mine' });
   });
 
-  it('has the name of an environment variable for the key of the server', () => {
+  it('the settings name an environment variable for the key of the server', () => {
     const headers = [
       { name: 'X-Trace', value: 'a' },
       { name: 'Authorization', description: 'The key.', isRequired: true, isSecret: true, value: 'Token {key}' },
@@ -46,7 +46,7 @@ describe('a server.json as settings', () => {
     expect(McpServersSchema.safeParse({ [plain.name]: plain.config }).success).toBe(true);
   });
 
-  it('fills the variables of the URL with their values, encoded', () => {
+  it('variables in the URL are replaced by their encoded values', () => {
     const url = 'https://mcp.example.com/{tenant}/{region}';
     const variables = { tenant: { value: 'a/b' }, region: { default: 'eu' } };
     expect(readServerJson(server(remote({ url, variables })))).toMatchObject({
@@ -62,8 +62,8 @@ describe('a server.json as settings', () => {
     ['a name without a domain', server({ name: 'weather' }), ['name']],
     ['a name that cannot be a setting', server({ name: 'com.example/...' }), ['name']],
     ['only packages', server({ remotes: [], packages: [{}] }), ['remotes']],
-    ['a URL that is no URL', server(remote({ url: 'file:///etc/passwd' })), ['remotes.1.url']],
-    ['a program as URL', server(remote({ url: 'javascript:1' })), ['remotes.1.url']],
+    ['a file URL', server(remote({ url: 'file:///etc/passwd' })), ['remotes.1.url']],
+    ['a javascript URL', server(remote({ url: 'javascript:1' })), ['remotes.1.url']],
     [
       'two keys and a required header',
       server(
@@ -78,12 +78,16 @@ describe('a server.json as settings', () => {
       ['remotes.1.headers', 'remotes.1.headers'],
     ],
     [
-      'a key in a header of HTTP',
+      'a key in a reserved header',
       server(remote({ headers: [{ name: 'Host', isSecret: true }] })),
       ['remotes.1.headers'],
     ],
-    ['a variable of every object', server(remote({ url: 'https://x/{toString}' })), ['remotes.1.url']],
-  ])('%s is rejected with all faults', (_name, document, expected) => {
+    [
+      'a variable with the name of a built-in property',
+      server(remote({ url: 'https://x/{toString}' })),
+      ['remotes.1.url'],
+    ],
+  ])('%s is rejected, and all faults are reported', (_name, document, expected) => {
     expect(fields(document)).toEqual(expected);
   });
 });

@@ -49,8 +49,8 @@ type Header = z.output<typeof Header>;
 type Remote = z.output<typeof Remote>;
 
 /**
- * Reads a `server.json`, or one in the envelope of the registry API. Only servers over Streamable HTTP can be used: a package would be a
- * program, and Rollcall starts only programs that the operator has configured. New tools always wait for an operator.
+ * Reads a `server.json`, with or without the envelope of the registry API. Only servers over Streamable HTTP can be used: a package
+ * would be a program, and Rollcall starts only programs that the operator has configured. New tools always wait for an operator.
  */
 export function readServerJson(document: unknown, name?: string): ServerProposal | readonly ServerFault[] {
   const inner = (document as { server?: unknown } | null)?.server ?? document;
@@ -69,7 +69,8 @@ export function readServerJson(document: unknown, name?: string): ServerProposal
   const needed = remote.headers.filter(
     ({ value, isSecret, isRequired }) => isSecret || (isRequired && value === undefined),
   );
-  if (needed.length > 1) faults.push(fault(`${field}.headers`, 'requires several keys; Rollcall sends one'));
+  if (needed.length > 1)
+    faults.push(fault(`${field}.headers`, 'requires several keys, but Rollcall can send only one key'));
   for (const { name: header } of remote.headers.filter((one) => !needed.includes(one) && one.isRequired)) {
     faults.push(fault(`${field}.headers`, `requires the fixed header ${header}, which Rollcall does not send`));
   }
@@ -115,7 +116,7 @@ function urlOf({ url, variables }: Remote, field: string, faults: ServerFault[])
   });
   const result = text.join('');
   if (!z.url({ protocol: /^https?$/ }).safeParse(result).success)
-    faults.push(fault(field, 'is not a URL of http or https'));
+    faults.push(fault(field, 'is not an http or https URL'));
   return result;
 }
 

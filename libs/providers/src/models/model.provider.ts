@@ -70,8 +70,8 @@ export interface ModelProvider {
   complete(request: ModelRequest, options?: ModelCallOptions): Promise<ModelReply>;
 
   /**
-   * Ends with exactly one `finished` event, whose reply equals that of `complete`. The call ends when the caller stops
-   * reading.
+   * Ends with exactly one `finished` event, whose reply equals the reply of `complete`. The call ends when the caller
+   * stops reading.
    */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelEvent>;
 }

@@ -5,7 +5,7 @@ import { INHERIT, type ModelChoice, type PresetCatalog } from './preset.catalog.
 
 export type ResolutionRule = 'inline' | 'preset' | 'alias' | 'built-in-alias' | 'inherit' | 'default';
 
-/** Names of other systems that mean the default preset, unless the operator defines a preset or an alias with the name. */
+/** Model names that other systems use. Each selects the default preset, unless the operator defines a preset or alias of this name. */
 export const BUILT_IN_ALIASES: readonly string[] = ['haiku', 'opus', 'sonnet'];
 
 export interface ResolvedModel {
@@ -72,7 +72,7 @@ function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {
   };
 }
 
-/** If the model changes, its prices and context window are unknown, so they are removed. */
+/** If the model changes, the prices and the context window of the new model are unknown, so they are removed. */
 function changed(choice: ModelChoice, { model, settings }: { model?: string; settings?: object }): ModelChoice {
   const { contextWindow, prices, ...rest } = choice;
   const same = model === undefined || model === choice.model;

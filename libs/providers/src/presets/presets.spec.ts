@@ -197,7 +197,7 @@ describe('S4.7 the price of a usage', () => {
     expect(priceUsage({ inputTokens: 1_000 }, 'fast', presets)).toEqual({ tokens: null, microUsd: null });
   });
 
-  it('rejects a model that no preset or alias names', () => {
+  it('rejects a model that is neither a preset nor an alias', () => {
     expect(() => priceUsage({}, 'unknown', presets)).toThrow(expect.objectContaining({ code: 'MODEL_PRESET_UNKNOWN' }));
   });
 });

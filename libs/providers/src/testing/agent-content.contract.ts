@@ -57,7 +57,7 @@ function describeParts(subject: () => AgentContractSubject): void {
     expect(await echo(file)).toEqual([file]);
   });
 
-  it('sends and returns the address of a file, and the order of parts', async () => {
+  it('sends and returns the address of a file, and keeps the order of parts', async () => {
     const file: ContentPart = { type: 'file', url: 'https://files.example/a%20b.png?c=d', ...PICTURE };
     const parts: ContentPart[] = [file, { type: 'data', data: { a: 1 } }, { ...file, name: 'b.png' }];
     expect(await echo(...parts)).toEqual(parts);
@@ -113,7 +113,7 @@ function describeContext(subject: () => AgentContractSubject): void {
     expect(parts).toEqual([{ type: 'data', data: { rootRunId, runId, depth, deadline } }]);
   });
 
-  it('S2.9 the remote side receives a run without a deadline, and no run if there is none', async () => {
+  it('S2.9 the remote side receives a run without a deadline, and receives no run if the call has none', async () => {
     const endless = { ...context, deadline: null };
     const shown = resultOf(await callAgent(subject(), { does: 'show context' }, { context: endless })).parts;
     expect(shown).toMatchObject([{ data: { runId: 'run-2', deadline: null } }]);
@@ -134,7 +134,7 @@ export function describeOutcomes(subject: () => AgentContractSubject, features: 
 
   if (features.has('stops'))
     it.each(['iterations', 'budget'])(
-      'returns a limit with its reason, usage and partial answer: %s',
+      'returns the outcome stopped with the reason, the usage and the partial answer: %s',
       async (reason) => {
         const detail = 'It used 500 tokens.';
         const result = resultOf(

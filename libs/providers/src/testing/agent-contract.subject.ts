@@ -19,7 +19,7 @@ export interface AgentContractSubject {
 const FEATURES = ['streaming', 'usage', 'parts', 'artifacts', 'refusals', 'stops', 'context'] as const;
 
 /**
- * What not every kind of agent can do. `streaming`: text arrives before the result. `usage`: the remote side can report its usage.
+ * Features that some kinds of agents lack. `streaming`: text arrives before the result. `usage`: the remote side can report its usage.
  * `parts`: messages and answers can contain JSON data and files. `artifacts`: answers can contain artifacts. `refusals`, `stops`:
  * the remote side can report that it refused a message or reached a limit. `context`: the remote side receives the run that the
  * call belongs to.

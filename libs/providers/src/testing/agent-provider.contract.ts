@@ -91,7 +91,7 @@ function describeFailures(
     expect(error.message).toContain('no such city');
   });
 
-  it('reports a crash of the remote side as its fault, and the next call can succeed', async () => {
+  it('reports a crash as a fault of the remote side, and the next call can succeed', async () => {
     const error = await failure(callAgent(subject(), { does: 'crash', pieces: PIECES }));
     expect(failureCodes.crashes).toContain(error.code);
     expect(error).toMatchObject({ retryable: true, fault: 'remote' });

@@ -14,9 +14,9 @@ interface Line {
 const LIMITS: Record<string, string> = { iterations: 'error_max_turns', budget: 'error_max_budget_usd' };
 
 /**
- * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts its output to messages
- * of the SDK; their format was compared with that of the real SDK. Like the real SDK, it reacts slowly when it is
- * aborted.
+ * A fake of the Claude Agent SDK 0.3. It starts a real process with the given hook and converts the output of the process
+ * to messages of the SDK. The format of the messages was compared with the real SDK. Like the real SDK, the fake reacts
+ * slowly when it is aborted.
  */
 export class FakeClaudeSdk implements ClaudeSdk {
   readonly queries: ClaudeQueryOptions[] = [];

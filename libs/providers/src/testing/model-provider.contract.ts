@@ -128,7 +128,7 @@ function describeFailures(subject: () => ModelContractSubject): void {
   );
 
   it.each(FAILURES)(
-    'B2 an error with status %i reports no usage if the vendor rejected the call, and unknown usage if it may have executed the call',
+    'B2 an error with status %i reports a usage of 0 if the vendor rejected the call, and an unknown usage otherwise',
     async (status) => {
       for (const attempt of [complete, drain]) {
         subject().play({ does: 'fail', status });

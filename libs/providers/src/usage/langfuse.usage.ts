@@ -95,7 +95,7 @@ export class LangfuseUsage {
   private async call(query: string): Promise<{ data: MetricsRow[] }> {
     const { metrics, legacy } = this.client.api;
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.options;
-    // the timeout of the library ends with the headers of the response; this timeout includes the body
+    // the timeout of the library covers only the headers of the response; this timeout also covers the body
     const options = { maxRetries: 0, abortSignal: AbortSignal.timeout(timeoutMs) };
     if (!this.isLegacy) {
       try {

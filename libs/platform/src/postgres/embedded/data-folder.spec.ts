@@ -8,7 +8,7 @@ describe('the data folder', () => {
   beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-folder-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is created with its parents, for its user only', () => {
+  it('is created together with its missing parents, and only its owner has access', () => {
     const path = join(folder, 'a', 'b');
     new DataFolder(path).claim();
     for (const created of [path, join(folder, 'a')]) expect(statSync(created).mode & 0o777).toBe(0o700);

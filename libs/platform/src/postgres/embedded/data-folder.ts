@@ -44,7 +44,7 @@ export class DataFolder {
     rmSync(this.lock, { force: true });
   }
 
-  /** Waits until the server of a crashed owner has stopped, and removes the lock file of a server that does not run. */
+  /** Waits until the server of a crashed owner has stopped, and removes the lock file of a server that is not running. */
   async waitForOldServer(waitMs: number): Promise<void> {
     const file = join(this.cluster, 'postmaster.pid');
     const started = performance.now();
@@ -116,7 +116,7 @@ export class DataFolder {
   }
 }
 
-/** Where the system allows no folder, as in /proc, the recursive `mkdirSync` of Node never ends. */
+/** Creates the missing folders one by one: where the system allows no folder, as in /proc, a recursive `mkdirSync` never ends. */
 function makeFolder(path: string): void {
   const missing: string[] = [];
   for (let folder = path; !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);

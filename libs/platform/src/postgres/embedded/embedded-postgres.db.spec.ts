@@ -11,7 +11,7 @@ describe('the embedded Postgres server', () => {
   beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-embedded-'))));
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('the server ends at stop, even when it is frozen', async () => {
+  it('stop ends the server process, even if the process is frozen', async () => {
     const postgres = await EmbeddedPostgres.start({ folder, stopWaitMs: 300 });
     const server = Number.parseInt(readFileSync(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), 10);
     process.kill(server, 'SIGSTOP');

@@ -12,7 +12,7 @@ import { makeSocketFolder } from './socket-folder.js';
 
 export interface EmbeddedPostgresOptions {
   folder: string;
-  /** Programs of an installed Postgres. Default: those that npm installed. */
+  /** The programs of an installed Postgres. The default is the Postgres that npm installed. */
   binaries?: Binaries;
   /** Additional `name=value` server settings. */
   settings?: string[];

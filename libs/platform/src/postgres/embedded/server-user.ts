@@ -14,9 +14,10 @@ export interface ServerUser {
 const NAMESPACE = ['unshare', '-U', '--map-user=1000', '--map-group=1000'];
 
 /**
- * An ordinary user starts the server under its own account. Root starts it in a user namespace: inside it, the server has another
- * user id; outside, it is still root. So it needs no account, no change of ownership and no access for others. Where user
- * namespaces are not allowed (in many containers), the server runs under an unprivileged account.
+ * An ordinary user starts the server under its own account. Root starts the server in a user namespace: the server has another user
+ * id inside the namespace, but is still root outside. So the server needs no account of its own, and its files need no other owner
+ * and no access for other users. Where user namespaces are not allowed (in many containers), the server runs under an
+ * unprivileged account.
  */
 export async function serverUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return { prefix: [] };
@@ -39,8 +40,9 @@ export function allowTraversal(user: ServerUser, folder: string): void {
 export function adviceFor(user: ServerUser): string {
   if (user.uid === undefined) return '';
   return (
-    ' | As root without user namespaces, Postgres runs as another user, which must be able to enter this folder: move the ' +
-    'installation to a folder that other users can enter, start Rollcall as an ordinary user, or set DATABASE_URL.'
+    ' | Rollcall runs as root, and user namespaces are not available. So Postgres runs as another user, which must be able to ' +
+    'enter this folder: move the installation to a folder that other users can enter, start Rollcall as an ordinary user, ' +
+    'or set DATABASE_URL.'
   );
 }
 
@@ -61,7 +63,7 @@ function unprivilegedAccount(): { uid: number; gid: number } {
   const account = ['postgres', 'nobody'].map((name) => accounts.find(([user]) => user === name)).find(Boolean);
   if (!account) {
     throw new DataFolderError(
-      'Postgres does not run as root, and this system has neither user namespaces nor an account "nobody". ' +
+      'Postgres does not run as root, and this system has neither user namespaces nor an account "postgres" or "nobody". ' +
         'Start Rollcall as an ordinary user, or set DATABASE_URL.',
     );
   }

@@ -243,7 +243,7 @@ describe('S1.10 an a2a agent', () => {
     expect(events.at(-1)).toMatchObject({ result: { parts: [textPart('Hello you')], conversationId: 'c' } });
   });
 
-  it('redacts the key in text and data, even if it arrives in two parts', async () => {
+  it('redacts the key in text and data, even if the key arrives in two parts', async () => {
     const [begin, end] = [KEY.slice(0, 5), KEY.slice(5)];
     const parts = [{ text: `got ${KEY} ${begin}` }, { text: end }, { data: { echo: [KEY] } }];
     const working = {
@@ -273,7 +273,7 @@ describe('S1.10 an a2a agent', () => {
     });
   });
 
-  it('reports a crash when the stream ends before the task is finished', async () => {
+  it('reports a retryable fault of the remote side when the stream ends before the task is finished', async () => {
     const agent = await agentWithResults([
       { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } },
     ]);
@@ -281,7 +281,7 @@ describe('S1.10 an a2a agent', () => {
     expect(error).toMatchObject({ fault: 'remote', retryable: true });
   });
 
-  it.each([401, 403, 429, 502, 503])('uses status %i, not the error in the body', async (status) => {
+  it.each([401, 403, 429, 502, 503])('reports status %i, not the error in the body', async (status) => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32603, message: `bad ${KEY}` } });
     const agent = await agentWithAnswer((_request, response) =>
       response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '2' }).end(body),

@@ -72,8 +72,8 @@ export class A2aAgent extends TrackedAgent {
   }
 
   /**
-   * The agent has received the message, so a failure here says that the agent died or lost its task: it is no fault of the caller. The
-   * cause is left out, because a connection that is refused would mean that nothing was sent.
+   * The agent has received the message, so a failure here means that the agent crashed or lost its task, and not that the caller made a
+   * mistake. The error has no cause, because a refused connection as the cause would mean that nothing was sent.
    */
   private async readAgain(call: A2aCall, taskId: string, signal: AbortSignal): Promise<Task> {
     try {

@@ -31,7 +31,7 @@ describe('S1.10 an a2a agent with a card', () => {
     [
       'only gRPC',
       [{ url: 'https://a.example', protocolBinding: 'GRPC', protocolVersion: '1.0' }],
-      /offers GRPC 1\.0; supported are/,
+      /offers GRPC 1\.0; Rollcall supports/,
     ],
     [
       'only a later version',

@@ -31,7 +31,7 @@ export function usableCard(card: AgentCard, policy: EgressPolicy, label: string)
   );
   if (supported.length === 0) {
     const offered = listed.data.map((one) => `${one.protocolBinding} ${one.protocolVersion}`).join(', ');
-    throw unusable(label, `it offers ${offered}; supported are ${BINDINGS.join(' and ')}, versions 1.x and 0.3`);
+    throw unusable(label, `it offers ${offered}; Rollcall supports ${BINDINGS.join(' and ')}, versions 1.x and 0.3`);
   }
   for (const { url } of supported) policy.checkUrl(url);
   return { ...card, supportedInterfaces: supported };

@@ -12,7 +12,7 @@ const REJECTIONS = new Set([
 ]);
 const PROTOCOL_MISMATCHES = new Set(['VERSION_NOT_SUPPORTED', 'INVALID_AGENT_RESPONSE']);
 const MAX_REASON_LENGTH = 300;
-/** Statuses of a proxy, of an authentication check or of a rate limit. They are treated as HTTP errors, even if the body is a JSON-RPC error. */
+/** Statuses of a proxy, an authentication check or a rate limit. They are treated as HTTP errors, even if the body is a JSON-RPC error. */
 const HTTP_ERROR_STATUSES = new Set([401, 403, 408, 425, 429, 502, 503, 504, 529]);
 
 interface ErrorContext {

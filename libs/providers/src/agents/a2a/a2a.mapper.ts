@@ -3,7 +3,7 @@ import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
 import type { ContentPart } from '../content.part.js';
 import { toWireContext } from '../wire/wire.message.js';
 
-/** The default media type of data. Data without a media type is sent with this type, and received data with this type has none. */
+/** The default media type of data. It is added to data that is sent without a media type, and removed from received data. */
 const JSON_TYPE = 'application/json';
 
 /** Converts a message to A2A; `task.reader.ts` converts the responses. */
@@ -36,7 +36,7 @@ function toA2aPart(part: ContentPart): Part {
   return Part.fromJSON('bytes' in part ? { raw: part.bytes, ...about } : { url: part.url, ...about });
 }
 
-/** Converts parts of A2A. A part without content, which a later protocol version may define, is ignored. */
+/** Converts A2A parts. A part without content, which a later protocol version may define, is ignored. */
 export function fromA2aParts(parts: readonly Part[] = []): ContentPart[] {
   return parts.flatMap((part) => toPart(part) ?? []);
 }

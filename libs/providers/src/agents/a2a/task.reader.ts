@@ -27,10 +27,10 @@ export class TaskReader {
   private readonly artifacts = new ArtifactParts();
   private metadata: Record<string, unknown> | undefined;
 
-  /** If the message continues a task, the first event may be its old state. That state counts only if no other event follows. */
+  /** If the message continues a task, the first event may be the old state of the task. It counts only if no other event follows. */
   constructor(
     private readonly label: string,
-    /** The task, as soon as it is known. */
+    /** The id of the task, as soon as it is known. */
     public taskId?: string,
     private readonly redact: Redact = (text) => text,
   ) {

@@ -11,7 +11,7 @@ import { TrackedAgent } from '../tracked.agent.js';
 import { untilAborted } from '../until-aborted.js';
 import { SdkMessageReader } from './claude-sdk.wire.js';
 
-/** The used part of `@anthropic-ai/claude-agent-sdk`. The package is optional, so its own types cannot be used. */
+/** The part of `@anthropic-ai/claude-agent-sdk` that is used here. The package is optional, so its own types cannot be used. */
 export interface ClaudeSdk {
   query(params: { prompt: string; options: ClaudeQueryOptions }): AsyncIterable<unknown>;
 }

@@ -51,7 +51,7 @@ interface ReadContext {
 
 const MICRO_PER_DOLLAR = 1_000_000;
 const MAX_REASON_LENGTH = 500;
-/** The results that are caused by our own limits, with the reason of the outcome `stopped`. */
+/** The subtypes of results that our own limits cause, with the reason for the outcome `stopped`. */
 const LIMITS = new Map([
   ['error_max_turns', 'iterations'],
   ['error_max_budget_usd', 'budget'],
@@ -116,7 +116,7 @@ function reasonText({ subtype, result, errors }: ResultMessage, { redact }: Read
   return redact(errors.join('; ') || result || subtype).slice(0, MAX_REASON_LENGTH);
 }
 
-/** Uses `modelUsage`, because `usage` does not include subagents. Its input tokens do not include cached tokens; ours do. */
+/** Uses `modelUsage`, because `usage` does not include subagents. `inputTokens` of the SDK does not include cached tokens; ours does. */
 function toUsage(modelUsage: ResultMessage['modelUsage']): AgentUsage {
   const byModel = Object.fromEntries(Object.entries(modelUsage).map(([model, one]) => [model, toModelUsage(one)]));
   const [first, ...others] = Object.values(byModel);

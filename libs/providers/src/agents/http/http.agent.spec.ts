@@ -149,7 +149,7 @@ describe('S1.10 an http agent', () => {
     [['H', 'i'], { parts: [textPart('Hi'), FILE] }, [textPart('Hi'), FILE]],
     [['H', 'i'], { text: '' }, []],
     [[], {}, []],
-  ])('reads text, data and parts of an answer once: %j %j', async (texts, result, parts) => {
+  ])('does not repeat text or data that an answer also contains as parts: %j %j', async (texts, result, parts) => {
     const pieces = texts.map((text) => ({ type: 'text', text }));
     const events = await collect(await agentWithEvents([...pieces, { type: 'result', ...result }]));
     expect(events.at(-1)).toMatchObject({ result: { parts: parts ?? result.parts } });
@@ -174,7 +174,7 @@ describe('S1.10 an http agent', () => {
     ]);
   });
 
-  it('returns the outcome stopped with the reason unknown if a limit has no reason', async () => {
+  it('returns the outcome stopped with the reason unknown if the agent gives no reason', async () => {
     const events = await collect(await agentWithEvents([{ type: 'result', text: 'So far', outcome: 'stopped' }]));
     expect(events.at(-1)).toMatchObject({ result: { outcome: 'stopped', reason: 'unknown', detail: '' } });
   });

@@ -78,8 +78,8 @@ export class ProgramSession {
   }
 
   /**
-   * Cancels a call. The call stays registered until the program confirms. If it does not confirm, the program is stopped, and its other
-   * calls fail.
+   * Cancels a call. The call stays registered until the program confirms the cancellation. A program that does not confirm in time is
+   * stopped, and its other calls fail.
    */
   private cancel(id: string, call: Call): void {
     if (call.cancelTimer) return;
@@ -92,7 +92,7 @@ export class ProgramSession {
     const fault = await this.process.read((line) => this.onLine(line)).then(() => undefined, reasonOf);
     this.ending = true;
     if (fault || !(await this.process.group.exitsWithin(EXIT_TIMEOUT_MS))) await this.process.group.stop();
-    const how = fault ?? (await this.process.group.exited);
+    const how = fault ? `was stopped: ${fault}` : await this.process.group.exited;
     const message = `The program of ${this.options.label} ${this.options.redact(how)}`;
     for (const id of this.calls.keys()) this.end(id, new ProviderError('AGENT_CRASHED', message));
   }
@@ -123,7 +123,7 @@ export class ProgramSession {
     const value: unknown = new WireReader(this.options.label, this.options.redact).parse(line);
     const { id } = (value ?? {}) as { id?: unknown };
     if (typeof id !== 'string')
-      throw new Error(`wrote a line without the id of a call: ${this.options.redact(line).slice(0, 100)}`);
+      throw new Error(`it wrote a line without the id of a call: ${this.options.redact(line).slice(0, 100)}`);
     return { ...(value as object), id };
   }
 

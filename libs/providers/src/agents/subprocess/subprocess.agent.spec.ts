@@ -101,7 +101,7 @@ describe('S1.10 a subprocess agent', () => {
     expect((await send('show environment').next()).value).toMatchObject({ type: 'finished' });
   });
 
-  it('accepts any amount of standard error of a program, and the error message contains the end of it', async () => {
+  it('accepts any amount of standard error output, and the error message contains the end of the output', async () => {
     await startAgent();
     const error = await send('flood stderr')
       .next()

@@ -11,7 +11,7 @@ import type { AssistantPart, FilePart, ModelMessage, TextPart, ToolCallPart, Ven
 import type { FinishReason, ModelReply, ModelRequest, ToolChoice } from '../model.provider.js';
 import { toUsage } from './ai-sdk.usage.js';
 
-/** Converts between the types of Rollcall and those of the AI SDK. */
+/** Converts between the types of Rollcall and the types of the AI SDK. */
 
 type PromptOf<Role extends LanguageModelV4Message['role']> = Extract<LanguageModelV4Message, { role: Role }>;
 

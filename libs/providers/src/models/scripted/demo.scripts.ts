@@ -20,8 +20,8 @@ export const STEPS: StepFunction = ({ messages }) => {
 };
 
 /**
- * The model of an installation without models: it follows `Read the clock 3 times` and `Ask AGENT: TASK`, and repeats any other
- * message. It needs no network, and the same conversation always gets the same reply.
+ * The model of an installation that has configured no model. It follows `Read the clock 3 times` and `Ask AGENT: TASK`, and repeats
+ * any other message. It needs no network, and the same conversation always gets the same reply.
  */
 export const DEMO: StepFunction = (request) => {
   const { messages } = request;

@@ -110,7 +110,7 @@ async function begin({ delayMs, failure }: Step, signal?: AbortSignal): Promise<
   throw new ProviderError(codeOfStatus(status), message, { status, retryAfterMs, usage: usageOfStatus(status) });
 }
 
-/** Waits until the call is aborted. Without a signal this could never happen, so it throws. */
+/** Waits until the call is aborted. Throws if there is no signal, because the wait would never end. */
 async function forever(signal?: AbortSignal): Promise<never> {
   if (!signal) throw mismatch('The script hangs here, but the call has no signal to end it.');
   return await new Promise((_resolve, reject) => {
