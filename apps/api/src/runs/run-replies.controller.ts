@@ -54,7 +54,8 @@ export class RunRepliesController {
     summary: 'Approve or reject a call',
     description:
       'Decides about one of the calls in `result.approvals`. The decision applies to exactly the input of this call. The run ' +
-      'continues, and waits again if other calls need a decision. Without the permission `runs:manage`, the caller must have started the run.',
+      'continues, and waits again if other calls need a decision. Without the permission `runs:manage`, the caller must have ' +
+      'started the run.',
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })

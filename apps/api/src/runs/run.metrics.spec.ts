@@ -39,7 +39,7 @@ describe('the metrics of runs', () => {
     expect(await valuesOf('rollcall_run_duration_seconds')).toEqual([]);
   });
 
-  it('B6 B2 the usage of an agent with its own loop is counted from its result, and the usage of any other agent from each reply', async () => {
+  it('B6 B2 usage is counted from the result of an agent with its own loop, and from each reply of any other agent', async () => {
     const run = { namespace: 'default', definition: null };
     const usage = { inputTokens: 10, outputTokens: 5, costMicroUsd: 2_000_000 };
     const result = { outcome: 'completed', parts: [], usage } as const;
