@@ -38,7 +38,7 @@ export interface Foundations {
   database: PlatformOptions['database'];
   lifecycle: Lifecycle;
   metrics: HttpMetrics;
-  /** Only if the logs are formatted for a terminal. */
+  /** Present only if the logs are formatted for a terminal. */
   summary?: TerminalSummary;
   inFlight: InFlight;
   secrets: SecretSource;

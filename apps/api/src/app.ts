@@ -52,7 +52,7 @@ const UNVERSIONED = [
   'v0.1/{*path}',
 ];
 
-/** Actions whose path looks like the path of an object. No object can have their name as its id. */
+/** Actions whose path looks like the path of an object. The name of an action cannot be the id of an object. */
 const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'];
 
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */

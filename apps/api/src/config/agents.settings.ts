@@ -4,15 +4,15 @@ import { json, setting } from './setting.js';
 const Fields = z.record(z.string(), z.unknown());
 const onOff = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]).default(false);
 
-/** Where Claude Code keeps agents. If it does not exist, it is ignored. */
+/** The folder in which Claude Code keeps agents. It is ignored if it does not exist. */
 export const DEFAULT_AGENTS_FOLDER = '.claude/agents';
 
-/** The runtime checks each content, because it knows the tools, skills and models. */
+/** Validated by the runtime, which knows the tools, skills and models. */
 export const agents = setting(json().pipe(Fields).default({}), {
   env: 'ROLLCALL_AGENTS',
   about:
     'Definitions of agents by name (see definitions.md). The environment adds agents and fields to those of the file. In the environment: one line of JSON.',
-  expects: 'contents by name, such as {"reviewer": {"description": "Reviews code.", "instructions": "Review."}}',
+  expects: 'definitions by name, such as {"reviewer": {"description": "Reviews code.", "instructions": "Review."}}',
   defaultText: 'none',
   mergedLevels: 2,
 });
@@ -21,7 +21,7 @@ export const agent = setting(json().pipe(Fields).optional(), {
   env: 'ROLLCALL_AGENT',
   about:
     'The definition of the default agent, for runs that name no agent. Its name is `default`, unless it has a `name`. In the environment: one line of JSON.',
-  expects: 'a content, such as {"description": "Answers.", "instructions": "Answer."}',
+  expects: 'a definition, such as {"description": "Answers.", "instructions": "Answer."}',
   defaultText: 'none',
   mergedLevels: 1,
 });

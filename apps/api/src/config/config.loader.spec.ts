@@ -50,7 +50,7 @@ describe('configuration', () => {
       agent: { description: 'D' },
     });
     expect(loadConfig({}, folder).agent).toBeUndefined();
-    expect(errorsOf({ ROLLCALL_AGENTS: '{' })[0]).toContain('agents (ROLLCALL_AGENTS): expected contents by name');
+    expect(errorsOf({ ROLLCALL_AGENTS: '{' })[0]).toContain('agents (ROLLCALL_AGENTS): expected definitions by name');
   });
 
   it('reads the file that ROLLCALL_CONFIG names, and reports a missing file', () => {
@@ -156,7 +156,7 @@ describe('configuration', () => {
     expect(errorsOf({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' })[0]).toContain('expected one or more of RS256');
   });
 
-  it('treats an empty variable as not set, and is immutable', () => {
+  it('treats an empty variable as not set, and returns an immutable configuration', () => {
     const config = loadConfig({ PORT: '', DATABASE_URL: '' }, folder);
     expect(config.http.port).toBe(8080);
     expect(() => Object.assign(config.http, { port: 1 })).toThrow(TypeError);

@@ -51,11 +51,15 @@ export function environmentSecrets(environment: Environment, folder: string): Se
 }
 
 /** Variables that clients read. They may be set in the shell that starts the server. */
-const OF_CLIENTS = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
+const CLIENT_VARIABLES = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
 
 /** Variables that begin with ROLLCALL_ and are not settings, usually because of a typing error. */
 export function unknownVariables(environment: Environment): string[] {
-  const known = new Set([...listSettings(ConfigSchema).map((entry) => entry.env), 'ROLLCALL_CONFIG', ...OF_CLIENTS]);
+  const known = new Set([
+    ...listSettings(ConfigSchema).map((entry) => entry.env),
+    'ROLLCALL_CONFIG',
+    ...CLIENT_VARIABLES,
+  ]);
   return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !known.has(name));
 }
 
@@ -135,7 +139,7 @@ function parsedJson(text: string): unknown {
   }
 }
 
-/** The members of both values. Of members with the same key, the later one is used, or both are merged if there are levels left. */
+/** Returns the members of both values. Members with the same key are merged while levels are left; otherwise the later one is used. */
 function merged(earlier: unknown, later: unknown, levels: number): unknown {
   if (levels === 0 || !isTree(earlier) || !isTree(later)) return later;
   const both = Object.entries(later).map(([key, value]) => {

@@ -30,7 +30,7 @@ export const database = z.strictObject({
   }),
   operationTimeout: setting(duration('1500ms'), {
     env: 'ROLLCALL_DATABASE_TIMEOUT',
-    about: 'Maximum time of one statement. After it, the response is 503.',
+    about: 'Maximum time of one statement. If a statement takes longer, the response is 503.',
     expects: DURATION_FORMAT,
     defaultText: '1500ms',
   }),

@@ -4,7 +4,7 @@ import { runtimeOptions } from './library.options.js';
 const NO_FOLDER = '/nonexistent';
 
 describe('settings of runs and delegation', () => {
-  it('S4.6 have the documented defaults', () => {
+  it('S4.6 the settings of runs and delegation have the documented defaults', () => {
     expect(runtimeOptions(loadConfig({}, NO_FOLDER))).toMatchObject({
       execution: { timeoutMs: 600_000, retry: { maxAttempts: 3, maxDelayMs: 30_000 } },
       delegation: {
@@ -24,7 +24,7 @@ describe('settings of runs and delegation', () => {
     expect(() => redactAfterMs('never')).toThrow('off, or a duration');
   });
 
-  it('S2.5 S2.6 S2.8 reach the runtime', () => {
+  it('S2.5 S2.6 S2.8 the settings of runs and delegation reach the runtime', () => {
     const environment = {
       ROLLCALL_RUNTIME_RUN_TIMEOUT: '1h',
       ROLLCALL_RUNTIME_MODEL_ATTEMPTS: '1',

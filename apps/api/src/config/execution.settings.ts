@@ -18,7 +18,8 @@ export const execution = {
   }),
   modelAttempts: setting(integer(1, 10, 3), {
     env: 'ROLLCALL_RUNTIME_MODEL_ATTEMPTS',
-    about: 'Attempts for each call of a model that fails with a temporary error, including the first. Each is charged.',
+    about:
+      'Maximum number of attempts of a model call that fails with a temporary error, including the first. Each attempt is charged.',
     expects: 'a number from 1 to 10',
   }),
   modelRetryDelay: setting(timeout('30s'), {
@@ -49,14 +50,14 @@ export const delegation = z.strictObject({
   }),
   childTimeout: setting(timeout('10m'), {
     env: 'ROLLCALL_RUNTIME_CHILD_TIMEOUT',
-    about: 'Time limit of each delegated run. The time limit of the run that delegates applies, too.',
+    about: 'Time limit of each delegated run. The time limit of the run that delegates also applies.',
     expects: TIMEOUT_FORMAT,
     defaultText: '10m',
   }),
   inheritTools: setting(z.enum(INHERITANCE_MODES).default('union'), {
     env: 'ROLLCALL_RUNTIME_INHERIT_TOOLS',
     about:
-      'Tools of a delegated agent: its own and those of its parent (`union`), only its own (`off`), or those of its own that its parent may use, too (`intersection`). A definition can choose a stricter mode.',
+      'Tools of a delegated agent: its own and those of its parent (`union`), only its own (`off`), or only those of its own that its parent may also use (`intersection`). A definition can choose a stricter mode.',
     expects: INHERITANCE_MODES.join(', '),
   }),
 });

@@ -11,7 +11,7 @@ import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
-/** The report of a shutdown must be sent before the time limit of its request. */
+/** The share of the time limit of a request that a shutdown may take, so that its report can still be sent. */
 const ANSWER_SHARE = 0.8;
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
 
@@ -46,7 +46,7 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
   return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, mcpServers, secrets };
 }
 
-/** `http_fetch` does not call loopback addresses, unless the operator allows them: other services of this machine trust them. */
+/** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;

@@ -11,19 +11,19 @@ export const mcp = z.strictObject({
   allowedOrigins: setting(list([]), {
     env: 'ROLLCALL_MCP_ALLOWED_ORIGINS',
     about:
-      'Further host names of web pages, without a scheme and a port, that may call MCP from a browser (`Origin`). The allowed hosts are always allowed. Requests without `Origin` do not come from a page.',
+      'Further host names of web pages, without a scheme and a port, that may call MCP from a browser (`Origin`). Pages of all hosts that are allowed in `Host` may always call MCP. Requests without `Origin` are accepted, because they do not come from a page.',
     expects: 'host names separated by commas',
   }),
   wait: setting(duration('45s'), {
     env: 'ROLLCALL_MCP_WAIT',
     about:
-      'How long a tool call waits for its run. Then the client gets a task, or the id of the run. Must be shorter than the timeout of clients and proxies (usually 60s).',
+      'How long a tool call waits for its run. After this time, the client gets a task, or the id of the run. Must be shorter than the timeout of clients and proxies (usually 60s).',
     expects: DURATION_FORMAT,
     defaultText: '45s',
   }),
   subscriptions: setting(integer(0, 1_000_000, 1_000), {
     env: 'ROLLCALL_MCP_SUBSCRIPTIONS',
-    about: 'MCP clients that a replica notifies of changes at the same time.',
+    about: 'Maximum number of MCP subscriptions to changes that a replica serves at the same time.',
     expects: 'a whole number from 0 to 1000000',
   }),
 });

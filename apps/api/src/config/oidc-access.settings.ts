@@ -14,7 +14,7 @@ export const oidcAccess = {
   oidcNamespaceClaim: setting(z.string().min(1).default('namespace'), {
     env: 'ROLLCALL_OIDC_NAMESPACE_CLAIM',
     about:
-      'Claim with the namespace of the token, or a list of them; `*` means all. Without this claim and without a matching group, the token belongs to `default`.',
+      'Claim with the namespace of the token, or with a list of namespaces; `*` means all. Without this claim and without a matching group, the token belongs to `default`.',
     expects: 'the name of a claim',
   }),
   oidcGroupsClaim: setting(z.string().min(1).default('groups'), {

@@ -23,7 +23,7 @@ export function oidcErrors({ auth }: Config): string[] {
   return errors;
 }
 
-/** Allows https, and plain http to this machine or when the operator allows it. */
+/** Allows https. Plain http is allowed only to this machine, or if the operator allows it. */
 export function mayFetchKeysFrom(url: string, { oidcPlainHttp }: Pick<Config['auth'], 'oidcPlainHttp'>): boolean {
   const { protocol, hostname } = new URL(url);
   if (protocol !== 'http:') return protocol === 'https:';

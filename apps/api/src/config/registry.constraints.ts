@@ -2,7 +2,7 @@ import { CapabilityAliasError, flapPolicyFaults } from '#rollcall/registry';
 import type { Config } from './config.schema.js';
 import { directoryOptions, flapPolicy } from './registry.policies.js';
 
-/** New registrations, and replicas that read `agent.left`, need the row of the agent that has left. They need it for much less than this. */
+/** A new registration, or a replica that reads `agent.left`, needs the row of the agent that has left. Both need it for a shorter time. */
 const MIN_HISTORY_MS = 15 * 60_000;
 
 /** Checks settings of the registry that are valid alone but not together. */

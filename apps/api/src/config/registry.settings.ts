@@ -107,12 +107,12 @@ export const flapping = z.strictObject({
   suppressAt: setting(decimal(0.1, 1_000, 3), {
     env: 'ROLLCALL_FLAPPING_SUPPRESS_AT',
     about:
-      'An agent that left and registered again this often is suppressed: queries do not return it. Each time counts less as it gets older.',
+      'An agent that left and registered again this many times is suppressed: queries do not return it. The count decreases over time.',
     expects: 'a number from 0.1 to 1000',
   }),
   reuseBelow: setting(decimal(0.01, 1_000, 1), {
     env: 'ROLLCALL_FLAPPING_REUSE_BELOW',
-    about: 'Queries return a suppressed agent again when its count has fallen below this.',
+    about: 'Queries return a suppressed agent again when its count has fallen below this value.',
     expects: 'a number from 0.01 to 1000',
   }),
   halfLife: setting(duration('1m'), {

@@ -26,7 +26,7 @@ const tools = z.strictObject({
     {
       env: 'ROLLCALL_TOOLS_HTTP_FETCH_HOSTS',
       about:
-        'Hosts that `http_fetch` may call. If the list is empty, all public hosts and the networks of `egress.allow`.',
+        'Hosts that `http_fetch` may call. If the list is empty, it may call all public hosts and the networks of `egress.allow`.',
       expects: 'host names separated by commas, such as api.example.com or *.example.com',
       defaultText: 'all',
     },
@@ -45,7 +45,7 @@ const tools = z.strictObject({
   }),
   maxOutput: setting(integer(1_000, 1_000_000, 50_000), {
     env: 'ROLLCALL_TOOLS_MAX_OUTPUT',
-    about: 'Longest output of a tool call that a model receives, in characters. A longer one is cut.',
+    about: 'Longest output of a tool call that a model receives, in characters. A longer output is cut.',
     expects: 'a number of characters from 1000 to 1000000',
   }),
 });
@@ -67,7 +67,7 @@ const lifecycle = z.strictObject({
   shutdownTimeout: setting(duration('10s'), {
     env: 'ROLLCALL_AGENTS_SHUTDOWN_TIMEOUT',
     about:
-      'How long the shutdown of agents may take. Agents that have not ended then are abandoned. At most 80 % of `http.handlerTimeout`, and when the process stops, half of `shutdown.timeout`.',
+      'How long the shutdown of agents may take. Agents that have not ended after this time are abandoned. The limit is never longer than 80 % of `http.handlerTimeout` or, when the process stops, half of `shutdown.timeout`.',
     expects: DURATION_FORMAT,
     defaultText: '10s',
   }),
@@ -77,7 +77,7 @@ const runs = z.strictObject({
   lease: setting(duration('15s'), {
     env: 'ROLLCALL_RUNS_LEASE',
     about:
-      'How long a replica may execute a run without a sign of life. When a replica dies, others continue its runs after this time.',
+      'How long a replica may execute a run without renewing its lease on the run. When a replica dies, others continue its runs after this time.',
     expects: DURATION_FORMAT,
     defaultText: '15s',
   }),
@@ -100,7 +100,7 @@ const runs = z.strictObject({
   redactAfter: setting(z.union([z.literal('off').transform(() => null), duration('')]).default(null), {
     env: 'ROLLCALL_RUNS_REDACT_AFTER',
     about:
-      'How long after the end of a run its contents are removed: inputs, answers, texts of models, and arguments and results of tools. The run, its usage and the kinds of its steps stay. It also applies to runs that are finished already.',
+      'How long after the end of a run its contents are removed: inputs, answers, texts of models, and arguments and results of tools. The run, its usage and the kinds of its steps stay. The setting also applies to runs that have already finished.',
     expects: `off, or ${DURATION_FORMAT}`,
     defaultText: 'off',
   }),

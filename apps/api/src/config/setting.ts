@@ -11,7 +11,7 @@ export interface SettingInfo {
   secret?: boolean;
   /** The default as a user writes it, when the parsed form is unclear. */
   defaultText?: string;
-  /** How many levels of the value are merged with the value of the source before it. Absent: the value replaces it. */
+  /** How many levels of the value are merged with the value of the previous source. If absent, the previous value is replaced. */
   mergedLevels?: number;
 }
 

@@ -9,13 +9,13 @@ export const webhooksConfig = z.strictObject({
   }),
   retryFirst: setting(duration('1s'), {
     env: 'ROLLCALL_WEBHOOK_RETRY_FIRST',
-    about: 'Wait after the first failed attempt. It doubles with each further failure.',
+    about: 'Waiting time after the first failed attempt. It doubles with each further failure.',
     expects: DURATION_FORMAT,
     defaultText: '1s',
   }),
   retryLongest: setting(duration('15m'), {
     env: 'ROLLCALL_WEBHOOK_RETRY_LONGEST',
-    about: 'Maximum wait between two attempts.',
+    about: 'Maximum waiting time between two attempts.',
     expects: DURATION_FORMAT,
     defaultText: '15m',
   }),
@@ -56,7 +56,7 @@ export const natsConfig = z.strictObject({
     {
       env: 'NATS_STREAM',
       about: 'Name of the stream. It is created if it does not exist; an existing stream is not changed.',
-      expects: '1 to 100 of A-Z a-z 0-9 _ -',
+      expects: '1 to 100 characters out of A-Z a-z 0-9 _ -',
     },
   ),
   subjectPrefix: setting(

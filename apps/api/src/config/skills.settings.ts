@@ -1,6 +1,6 @@
 import { list, setting } from './setting.js';
 
-/** Where other tools keep skills. A folder that does not exist is ignored. */
+/** The folders in which other tools keep skills. A folder that does not exist is ignored. */
 export const DEFAULT_SKILL_FOLDERS = ['.agents/skills', '.claude/skills'];
 
 export const skills = setting(list(DEFAULT_SKILL_FOLDERS), {

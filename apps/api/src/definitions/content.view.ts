@@ -55,7 +55,7 @@ class OptionalContent {
   @ApiPropertyOptional({
     type: [String],
     example: ['code.review'],
-    description: 'What the agent claims in the registry. Invalid ones are not claimed.',
+    description: 'The capabilities that the agent claims in the registry. Invalid capabilities are not claimed.',
   })
   capabilities?: readonly string[];
 
@@ -89,7 +89,7 @@ class OptionalContent {
   @ApiPropertyOptional({
     enum: ['queue', 'reject'],
     example: 'queue',
-    description: 'What happens to further calls.',
+    description: 'What happens to calls above `maxConcurrency`.',
   })
   whenBusy?: 'queue' | 'reject';
 
@@ -128,7 +128,7 @@ class OptionalContent {
     type: 'object',
     additionalProperties: true,
     example: { color: 'blue' },
-    description: 'Values without an effect.',
+    description: 'Values that are stored and have no effect.',
   })
   metadata?: Record<string, unknown>;
 }

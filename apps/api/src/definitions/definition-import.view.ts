@@ -5,7 +5,7 @@ class ImportProblemView implements ImportProblem {
   @ApiProperty({ type: 'integer', example: 4, description: 'The line in the file.' }) line: number;
   @ApiProperty({
     example: 'These tools do not exist, so they are dropped from tools: Read.',
-    description: 'A sentence.',
+    description: 'A sentence that describes the problem.',
   })
   message: string;
 }
@@ -15,7 +15,7 @@ class ImportedDefinitionView {
   @ApiProperty({
     enum: ['registered', 'replaced', 'unchanged'],
     example: 'registered',
-    description: 'What the import did, or would do. `unchanged`: the definition has this content already.',
+    description: 'What the import did, or would do. `unchanged`: the definition already has this content.',
   })
   change: ImportChange;
 }
@@ -31,7 +31,7 @@ class ImportedFileView implements ImportedFile {
 }
 
 export class ImportReportView implements ImportReport {
-  @ApiProperty({ example: false, description: 'Whether nothing was changed.' }) dryRun: boolean;
+  @ApiProperty({ example: false, description: 'Whether this was a dry run, which changes nothing.' }) dryRun: boolean;
   @ApiProperty({ type: 'integer', example: 1, description: 'Files with loaded definitions.' }) loaded: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'Files with warnings.' }) warned: number;
   @ApiProperty({ type: 'integer', example: 0, description: 'Files with errors.' }) rejected: number;

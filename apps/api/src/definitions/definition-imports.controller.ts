@@ -31,8 +31,8 @@ export class DefinitionImportsController {
     operationId: 'definitions.import',
     summary: 'Import definitions from spec files',
     description:
-      'Registers or replaces the definitions in spec files. A wrong file does not stop the others; the report states what became of each ' +
-      'file. Instead of JSON, the body can be a tar archive that is compressed with gzip (`Content-Type: application/gzip`), with at most ' +
+      'Registers or replaces the definitions in spec files. A file with errors does not stop the import of other files; the report ' +
+      'contains the result of each file. Instead of JSON, the body can be a tar archive that is compressed with gzip (`Content-Type: application/gzip`), with at most ' +
       '4 MB of unpacked data. Definitions that the files do not contain are not removed.',
   })
   @ApiBody({ type: ImportBody, examples: IMPORT_EXAMPLES })

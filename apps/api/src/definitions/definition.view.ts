@@ -56,15 +56,16 @@ export class DefinitionView implements Definition {
 }
 
 export class DefinitionPage extends PageView {
-  @ApiProperty({ type: [DefinitionSummary], description: 'By name.' }) items: DefinitionSummary[];
+  @ApiProperty({ type: [DefinitionSummary], description: 'The definitions, sorted by name.' })
+  items: DefinitionSummary[];
 }
 
 export class RevisionPage extends PageView {
-  @ApiProperty({ type: [DefinitionSummary], description: 'Newest first.' }) items: DefinitionSummary[];
+  @ApiProperty({ type: [DefinitionSummary], description: 'The revisions, newest first.' }) items: DefinitionSummary[];
 }
 
 export class CapabilitiesView {
-  @ApiProperty({ type: [String], example: ['code.review'], description: 'In their normal form, sorted.' })
+  @ApiProperty({ type: [String], example: ['code.review'], description: 'The capabilities in normal form, sorted.' })
   capabilities: string[];
 }
 

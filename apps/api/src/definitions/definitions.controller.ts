@@ -93,7 +93,7 @@ export class DefinitionsController {
   @Permit('definitions:read')
   @ApiOperation({ operationId: 'definitions.get', summary: 'Get a definition' })
   @ApiParam(DEFINITION_NAME)
-  @ApiOkResponse({ type: DefinitionView, description: 'Its current revision.', headers: ETAG })
+  @ApiOkResponse({ type: DefinitionView, description: 'The current revision.', headers: ETAG })
   @Problems('DEFINITION_NOT_FOUND')
   @UseInterceptors(RevisionTagInterceptor)
   async get(@Param('name') name: string, @Caller() { namespace }: Principal): Promise<DefinitionView> {

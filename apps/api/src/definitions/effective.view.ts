@@ -26,14 +26,27 @@ class EffectiveLimitsView {
   maxIterations: number;
   @ApiProperty({ type: 'integer', example: 3, description: 'How many levels of delegation are allowed.' })
   maxDelegationDepth: number;
-  @ApiProperty({ type: 'integer', nullable: true, example: null, description: 'Calls at a time. Null: no limit.' })
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description: 'Calls at the same time. Null: no limit.',
+  })
   maxConcurrency: number | null;
-  @ApiProperty({ enum: ['queue', 'reject'], example: 'queue', description: 'What happens to further calls.' })
+  @ApiProperty({
+    enum: ['queue', 'reject'],
+    example: 'queue',
+    description: 'What happens to calls above `maxConcurrency`.',
+  })
   whenBusy: 'queue' | 'reject';
 }
 
 class EffectiveBudgetView {
-  @ApiProperty({ enum: ['run', 'agent', 'namespace'], example: 'run', description: 'Whose spending it limits.' })
+  @ApiProperty({
+    enum: ['run', 'agent', 'namespace'],
+    example: 'run',
+    description: 'Whose spending the budget limits.',
+  })
   kind: 'run' | 'agent' | 'namespace';
   @ApiProperty({
     type: String,
@@ -60,7 +73,7 @@ export class EffectiveView implements EffectiveDefinition {
   @ApiProperty({ type: EffectiveLimitsView, description: 'The limits, with defaults.' }) limits: EffectiveLimitsView;
   @ApiProperty({
     type: [EffectiveBudgetView],
-    description: 'The budgets on which each call is reserved, except the budget of the fleet.',
+    description: 'The budgets on which each call reserves an amount, except the budget of the fleet.',
   })
   budgets: EffectiveBudgetView[];
 }

@@ -8,7 +8,7 @@ import { ImportBody, MAX_FILES, MAX_PATH_LENGTH } from './definition-imports.dto
 /** The files of an import, from JSON or from an archive. */
 export function importFilesOf(body: unknown): readonly ArchivedFile[] {
   const { files: given } = body instanceof ArchiveBody ? body : validated(plainToInstance(ImportBody, body ?? {}));
-  // tar and find write ./a.md
+  // tar and find write a.md as ./a.md
   const files = given.map(({ path, content }) => ({ path: path.replace(/^(?:\.\/)+/, ''), content }));
   const errors = pathErrors(files);
   if (files.length > MAX_FILES)
@@ -21,9 +21,9 @@ function pathErrors(files: readonly ArchivedFile[]): FieldError[] {
   const seen = new Set<string>();
   return files.flatMap(({ path }, index) => {
     const field = `files.${index}.path`;
-    const isTwice = seen.has(path);
+    const isDuplicate = seen.has(path);
     seen.add(path);
-    if (isTwice) return [{ field, message: `${field} is the path of an earlier file, too` }];
+    if (isDuplicate) return [{ field, message: `${field} is also the path of an earlier file` }];
     return isRelativePath(path)
       ? []
       : [{ field, message: `${field} must be a relative path such as team/a.md, without .. and \\` }];

@@ -3,7 +3,7 @@ import { Database, EventFeed, EventStatus } from '#rollcall/platform';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 import { counter, gauge, once, single } from '../telemetry/measure.js';
 
-/** The path of an event: outbox, log, feed of this replica, consumers. */
+/** Metrics for each stage of an event: outbox, log, feed of this replica, consumers. */
 @Injectable()
 export class EventMetrics {
   constructor(db: Database, status: EventStatus, feed: EventFeed, { registry }: HttpMetrics) {
@@ -21,7 +21,7 @@ export class EventMetrics {
     gauge(registry, staged, async () => single((await read()).staged));
     const waiting = {
       name: 'rollcall_outbox_oldest_seconds',
-      help: 'How long the oldest of them waits. The same on every replica.',
+      help: 'How long the oldest event in the outbox has waited. The same on every replica.',
     };
     gauge(registry, waiting, async () => single((await read()).oldestMs / 1_000));
     const lag = {

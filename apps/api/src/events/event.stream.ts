@@ -79,7 +79,7 @@ export class EventStream {
     this.resume();
   }
 
-  /** Call this regularly: the cursor of a consumer whose filter matches few events must not expire. */
+  /** Call this regularly, so that the cursor of a consumer whose filter matches few events does not expire. */
   sendPosition(): void {
     const { position } = this;
     if (position.seq <= this.sentSeq) return;

@@ -20,7 +20,7 @@ import { beginSse } from './sse.response.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
-/** Errors of cursors that cannot be continued. */
+/** Errors for cursors from which a consumer cannot continue. */
 const CURSOR_PROBLEMS = [
   'CURSOR_AHEAD',
   {

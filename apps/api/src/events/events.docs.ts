@@ -75,11 +75,11 @@ const EVENT_DOCS: EventDocs = {
     data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
   'definition.unregistered': {
-    about: 'A definition was removed. `revision` is its last one.',
+    about: 'A definition was removed. `revision` is its last revision.',
     data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
   'run.queued': {
-    about: 'A run was started, or continues after it waited. A replica executes it as soon as one has a free place.',
+    about: 'A run was started, or continues after it waited. The next replica with free capacity executes it.',
     data: { ...RUN, by: 'key:4fT9sKq2Lm' },
   },
   'run.started': { about: 'A replica began to execute a run.', data: RUN },
@@ -142,7 +142,7 @@ const EVENT_DOCS: EventDocs = {
   },
   'event.expired': {
     about:
-      'The event at this position was deleted, because its namespace has more events than its limit `eventsKept`. Only consumers of all namespaces receive it, whatever their filter.',
+      'The event at this position was deleted, because its namespace exceeded the limit `eventsKept`. Only consumers of all namespaces receive this event, whatever their filter.',
     data: {},
   },
   'protection.left': { about: 'Self-preservation ended. Agents are evicted again.', data: { fleet: 118 } },

@@ -120,7 +120,7 @@ export class EventsQuery extends EventFilterQuery {
 
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'If there is no event yet, wait this long for one.',
+    description: 'How long to wait for the next event, in milliseconds, if there is none yet.',
     default: 0,
     example: 0,
     minimum: 0,

@@ -7,7 +7,7 @@ export class SendSpace {
     this.onSpace?.();
   }
 
-  /** False if there is no space after this time. */
+  /** Returns false if there is still no space after `limitMs`. */
   async wait(limitMs: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(() => resolve(false), limitMs).unref();

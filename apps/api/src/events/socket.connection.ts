@@ -12,7 +12,7 @@ export interface SocketStream {
   close(): void;
 }
 
-/** One WebSocket, with one subscription to the event log at a time, and further streams by name. Frames are `{"event": …, "data": …}`. */
+/** One WebSocket, with one subscription to the event log, and further streams by name. Frames are `{"event": …, "data": …}`. */
 export class SocketConnection implements StreamSink, StreamConnection {
   private stream?: EventStream;
   private readonly others = new Map<string, SocketStream>();
@@ -32,7 +32,7 @@ export class SocketConnection implements StreamSink, StreamConnection {
     return this.stream?.cursor;
   }
 
-  /** Processes the requests of this connection in their order. */
+  /** Processes the requests of this connection one after another. */
   async enqueue(work: () => Promise<void>): Promise<void> {
     const done = this.queue.then(work);
     this.queue = done.catch(() => undefined); // the caller of this method gets the error

@@ -19,7 +19,7 @@ export class TicketStore {
     return rows[0]?.expiresAt ?? new Date();
   }
 
-  /** Deletes the ticket. Of several concurrent calls, on all replicas, only one gets the principal. */
+  /** Deletes the ticket. If several requests use a ticket concurrently, on any replicas, only one of them gets the principal. */
   async consume(hash: Buffer): Promise<Principal | undefined> {
     const rows = await this.db.query<{ principal: Principal; valid: boolean }>(
       'DELETE FROM event_ticket WHERE hash = $1 RETURNING principal, expires_at > clock_timestamp() AS valid',

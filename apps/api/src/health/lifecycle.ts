@@ -1,4 +1,4 @@
-/** The phase of this replica. It decides about readiness, about new requests and about closing connections. */
+/** The phase of this replica. It determines readiness, and whether requests are accepted and connections are kept. */
 export class Lifecycle {
   phase: 'serving' | 'draining' | 'closing' = 'serving';
 }

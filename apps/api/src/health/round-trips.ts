@@ -9,7 +9,7 @@ export interface RoundTripVerdict {
 
 /**
  * Decides whether the connection to the database is slow. The verdict changes only after several consecutive round trips:
- * otherwise single slow ones would make a proxy remove and add the replica again and again.
+ * otherwise a single slow round trip could make a proxy remove the replica and add it again.
  */
 export class RoundTrips {
   private slow = false;

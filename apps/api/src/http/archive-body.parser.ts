@@ -21,16 +21,16 @@ export interface ArchivedFile {
 const MAX_UNPACKED_BYTES = 4 * 1_024 * 1_024;
 const MAX_ENTRIES = 2_000;
 const GZIP_TYPES = ['application/gzip', 'application/x-gzip'];
-/** Known only for a better error message. */
+/** These types are not accepted. They have a parser only for a better error message. */
 const TAR_TYPES = ['application/x-tar', 'application/tar', 'application/x-gtar', 'application/x-compressed-tar'];
 const SEND_JSON = 'Send the body as JSON, with the header Content-Type: application/json.';
 const SEND_GZIP = 'Compress the archive with gzip, and send it with the header Content-Type: application/gzip.';
-/** The first bytes of all data in the format of gzip. */
+/** The first bytes of any gzip data. */
 const GZIP_START = Buffer.from([0x1f, 0x8b]);
 const FILE_TYPES: ReadonlySet<unknown> = new Set(['file', 'contiguous-file', null, undefined]);
 const unzip = promisify(gunzip);
 
-/** The files of a request with an archive. Its JSON, which identifies the request, is a hash. */
+/** The files of a request whose body is an archive. Its JSON form is a hash of the archive, so that a repeated request is recognised. */
 export class ArchiveBody {
   readonly #files: readonly ArchivedFile[];
   readonly #hash: string;

@@ -13,7 +13,7 @@ describe('ConcurrencyLimiter', () => {
     expect(limiter.acquire({ id: 'key:a' }, 'requests')).toEqual({ requests: 2, streams: 1 });
   });
 
-  it('A8 advises to close a stream if there are too many streams, and to wait for a response if there are too many other requests', () => {
+  it('A8 the error advises closing a stream if there are too many streams, and waiting if there are too many requests', () => {
     const limiter = new ConcurrencyLimiter({ requests: 1, streams: 1 });
     for (const kind of ['requests', 'streams'] as const) limiter.acquire({ id: 'key:a' }, kind);
     expect(() => limiter.acquire({ id: 'key:a' }, 'streams')).toThrow('Close one of them');

@@ -7,9 +7,9 @@ import { PROBLEM_CONTENT } from './problems.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
 
-Every request needs \`Authorization: Bearer <API key or JWT>\`, except those to /health, /docs and /openapi.json. Every error
-response is \`application/problem+json\` with a stable \`code\`. Every request that changes something accepts an
-\`Idempotency-Key\`. Lists are paged: send \`nextCursor\` as \`cursor\` to get the next page.`;
+Every request needs \`Authorization: Bearer <API key or JWT>\`, except requests to /health, /docs, /openapi.json,
+and to public cards and catalogs. Every error response is \`application/problem+json\` with a stable \`code\`. Every request
+that changes something accepts an \`Idempotency-Key\`. Lists are paged: send \`nextCursor\` as \`cursor\` to get the next page.`;
 
 const REJECTED =
   'The request is rejected. Codes that every route can return: `VALIDATION_FAILED`, `MALFORMED_REQUEST`, ' +
@@ -21,7 +21,7 @@ const FAILED =
 /** The sections of the page. A test checks that each tag has an entry here. */
 const TAGS = {
   agents: 'Register agents, keep their leases, find them, and operate them.',
-  budgets: 'Limit what agents, callers, runs, namespaces and the fleet spend, and reserve before a call.',
+  budgets: 'Limit what agents, callers, runs, namespaces and the fleet spend, and reserve an amount before a call.',
   events: 'Follow what happens: pages, server-sent events, snapshots, tickets for WebSockets.',
   webhooks: 'Deliver events to endpoints, and replay them.',
   models: 'Model presets, model vendors and agent providers of this deployment.',
@@ -67,7 +67,7 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, to which / leads. The page does not store the credential. */
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, and redirects / to it. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
   rejectOtherFiles(app);
   app

@@ -24,9 +24,9 @@ const NEEDED_TYPES = new Map<string, NeededType>([
 const EACH = 'each value in ';
 
 /**
- * Returns the message for a field that violates `rule`. Rules about the size are checked first, because they make all others
- * cheap. They also reject absent values and values of a wrong type, so the message must name that error and not the size. For an
- * element of a list, the property is its index, so the message contains its `path`.
+ * Returns the message for a field that violates `rule`. Rules about the size are checked first, so that the other rules
+ * get only small values. They also reject absent values and values of a wrong type, so the message must name that error and not
+ * the size. For an element of a list, the property is its index, so the message contains its `path`.
  */
 export function fieldMessage(
   { property, value }: ValidationError,

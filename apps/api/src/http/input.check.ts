@@ -66,7 +66,7 @@ function errorInObject(values: Record<string, unknown>, depth: number): InputErr
   return undefined;
 }
 
-/** Rejects names that every object inherits, such as `toString`: code that looks up fields by name would find them. */
+/** Rejects names that every object inherits, such as `toString`: code that looks up a field by name would find the inherited one. */
 function errorInName(name: string): InputError | undefined {
   if (name in Object.prototype) return { path: [], message: 'is a reserved name; use another' };
   const { keyLength } = INPUT_LIMITS;

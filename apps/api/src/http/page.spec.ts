@@ -15,7 +15,7 @@ describe('a page', () => {
     expect(NUMBERS.toPage([], 2, String, String)).toEqual({ items: [], nextCursor: null });
   });
 
-  it('rejects a cursor of another list, and text that is no cursor', () => {
+  it('rejects a cursor of another list, and text that is not a cursor', () => {
     const names = new PagedList('names', /^.{1,128}$/);
     const { nextCursor } = NUMBERS.toPage([1, 2], 1, String, String);
     for (const cursor of [nextCursor ?? '', 'Mw', 'zzz', 'bm9uc2Vuc2U', ''])

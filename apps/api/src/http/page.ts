@@ -54,7 +54,7 @@ export class PagedList {
     private readonly position: RegExp = SEQUENCE,
   ) {}
 
-  /** Makes a page of up to `limit + 1` rows: the extra row shows that there is a next page. */
+  /** Makes a page from up to `limit + 1` rows: the extra row shows that there is a next page. */
   toPage<Row, View>(
     rows: readonly Row[],
     limit: number,
@@ -72,7 +72,10 @@ export class PagedList {
     if (cursor === undefined) return undefined;
     const [name, position] = splitOnce(Buffer.from(cursor, 'base64url').toString('utf8'));
     if (name === this.name && this.position.test(position)) return position;
-    throw new ApiError('CURSOR_INVALID', 'Send a `nextCursor` of this list, unchanged, as `cursor`, or leave it out.');
+    throw new ApiError(
+      'CURSOR_INVALID',
+      'Send an unchanged `nextCursor` of this list as `cursor`, or leave out `cursor`.',
+    );
   }
 
   private cursorOf(position: string): string {

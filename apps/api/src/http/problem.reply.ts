@@ -4,7 +4,7 @@ import { type Problem, toProblem } from './problem.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Writes the errors of a route in another format than problem+json. */
+    /** Writes the errors of a route in a format other than problem+json. */
     errorFormat?: ErrorFormat;
   }
 }
@@ -34,8 +34,9 @@ export function replyProblem(reply: FastifyReply, error: unknown): void {
   const { id, routeOptions } = reply.request;
   const problem = toProblem(error, id);
   const { status, headers, body } = routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
-  if (problem.unexpected && status >= 500) logUnexpected(error, id); // a format may know the error as one of the client
+  if (problem.unexpected && status >= 500) logUnexpected(error, id); // a format may classify the error as an error of the client
   if (reply.sent) return;
-  if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close'); // a new connection may reach another replica
+  // a new connection may reach another replica
+  if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close');
   void reply.code(status).headers(headers).send(JSON.stringify(body));
 }

@@ -14,7 +14,10 @@ class FieldErrorView implements FieldError {
 })
 export class ProblemView {
   @ApiProperty({ example: 'urn:rollcall:problem:validation-failed', description: 'The code as a URI.' }) type: string;
-  @ApiProperty({ example: PROBLEMS.VALIDATION_FAILED.title, description: 'The same text for every error of a code.' })
+  @ApiProperty({
+    example: PROBLEMS.VALIDATION_FAILED.title,
+    description: 'The same text for every error with this code.',
+  })
   title: string;
   @ApiProperty({ type: 'integer', example: 400, description: 'The status of the response.' }) status: number;
   @ApiProperty({ example: 'Please correct: name.', description: 'What happened, and what to do.' }) detail: string;
@@ -37,7 +40,8 @@ export class ProblemView {
   moreErrors?: number;
   @ApiPropertyOptional({
     example: '/v1/events/snapshot',
-    description: 'A cursor that cannot be continued: read the snapshot at this path, then continue from its `cursor`.',
+    description:
+      'If you cannot continue from the cursor: read the snapshot at this path, then continue from its `cursor`.',
   })
   snapshot?: string;
   @ApiPropertyOptional({

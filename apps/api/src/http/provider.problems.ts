@@ -1,6 +1,6 @@
 import type { ProviderErrorCode } from '#rollcall/providers';
 
-/** Errors of providers: 4xx if the caller can correct them, 500 if the operator must, 502 to 504 if the remote side failed. */
+/** Errors of providers: 4xx if the caller can correct them, 500 if the operator must correct them, 502 to 504 if the remote side failed. */
 export const PROVIDER_PROBLEMS = {
   MODEL_VENDOR_UNKNOWN: { status: 400, title: 'The model vendor does not exist' },
   MODEL_CHOICE_INVALID: { status: 400, title: 'The choice of a model is invalid' },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
-/** A request id is this random part and a number: unique as a UUID, but faster to create. */
+/** A request id is this random part and a number: as unique as a UUID, but faster to create. */
 const PROCESS_ID = randomBytes(9).toString('base64url');
 let requests = 0;
 

@@ -3,7 +3,7 @@ import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constant
 import type { FastifyContextConfig } from 'fastify';
 
 /**
- * Adds to the configuration of a Fastify route, which hooks read before the body is parsed. Nest passes the configuration of a
+ * Extends the configuration of a Fastify route, which hooks read before the body is parsed. Nest passes the configuration of a
  * method to Fastify, so a class decorator adds it to every method of the class. The configuration of a method takes precedence.
  */
 export function routeConfig(config: FastifyContextConfig): ClassDecorator & MethodDecorator {

@@ -34,13 +34,13 @@ export class RouteTable {
     });
   }
 
-  /** A GET without an upgrade to the path of a WebSocket gets 426. */
+  /** A GET request to the path of a WebSocket gets 426 if it has no upgrade. */
   addSocket(path: string, server: FastifyInstance): void {
     this.sockets.add(path);
     server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));
   }
 
-  /** Rejects other methods on paths of actions, which look like the id of an object: `GET /v1/agents/query` gets 405. */
+  /** Rejects methods other than POST on paths of actions, which look like paths of objects: `GET /v1/agents/query` gets 405. */
   allowOnlyPost(paths: readonly string[], server: FastifyInstance): void {
     for (const url of paths) {
       server.route({
@@ -52,7 +52,7 @@ export class RouteTable {
     }
   }
 
-  /** Whether a request is an upgrade to an existing WebSocket. All other requests are ordinary, with any Upgrade header. */
+  /** Whether a request is an upgrade to an existing WebSocket. All other requests are ordinary, even if they have an Upgrade header. */
   isSocket({ method, url = '', headers }: IncomingMessage): boolean {
     if (method !== 'GET' || headers.upgrade?.toLowerCase() !== 'websocket') return false;
     return this.sockets.has(url.split('?', 1)[0] ?? '');

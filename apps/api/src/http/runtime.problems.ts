@@ -1,6 +1,6 @@
 import type { RuntimeErrorCode } from '#rollcall/agent-runtime';
 
-/** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must. */
+/** Errors of the runtime: 4xx if the caller can correct them, 500 if the operator or a developer must correct them. */
 export const RUNTIME_PROBLEMS = {
   DEFINITION_IMPORT_TOO_LARGE: { status: 413, title: 'The import has too many definitions' },
   DEFINITION_INVALID: { status: 400, title: 'The definition is invalid' },
@@ -14,7 +14,7 @@ export const RUNTIME_PROBLEMS = {
   AGENT_ALREADY_EXISTS: { status: 409, title: 'A live agent has this name' },
   AGENT_HOSTED_ELSEWHERE: { status: 409, title: 'Another replica hosts the agent' },
   AGENT_NAME_RESERVED: { status: 409, title: 'The name belongs to a definition' },
-  AGENT_BUSY: { status: 429, title: 'The agent has as many calls as it accepts' },
+  AGENT_BUSY: { status: 429, title: 'The agent has reached its limit of concurrent calls' },
   AGENT_SHUTDOWN_FAILED: { status: 502, title: 'The agent was removed, but its shutdown failed' },
   AGENTS_STOPPING: { status: 503, title: 'The agents are being shut down' },
   SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
@@ -24,7 +24,7 @@ export const RUNTIME_PROBLEMS = {
   TOOL_PIN_NOT_FOUND: { status: 404, title: 'The tool of an MCP server is unknown' },
   TOOL_PIN_CHANGED: { status: 409, title: 'The definition of the tool has changed' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
-  RUN_CRASHED: { status: 500, title: 'The run crashed its replicas' },
+  RUN_CRASHED: { status: 500, title: 'The replicas that executed the run crashed' },
   RUN_DEADLINE_PASSED: { status: 400, title: 'The deadline of the run is in the past' },
   RUN_TARGET_MISSING: { status: 400, title: 'The run names no agent, and there is no default agent' },
   RUN_FOREIGN: { status: 403, title: 'Another principal started the run' },

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ApiError, FieldError } from './api.error.js';
 import { validationFailed } from './validation.error.js';
 
-/** How errors name the checked value: `prefix` is the first part of each field; `root` is only the name of the value itself. */
+/** How errors name the checked value: `prefix` is the first part of each field; `root` is used only in errors of the value itself. */
 type Naming = { readonly prefix: string } | { readonly root: string };
 
 /** Creates a VALIDATION_FAILED error with the faults that a schema reports. */

@@ -39,7 +39,7 @@ const SHUTTING_DOWN = new ApiError('SHUTTING_DOWN', 'Send the request again to r
 const NO_HOST = new ApiError('MALFORMED_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.');
 
 /**
- * Creates Fastify with all limits set; its defaults are unlimited. A connection without any data ends after the headers
+ * Creates Fastify with all limits set, because its defaults are unlimited. A connection without any data ends after the headers
  * timeout, and a connection that is idle between requests ends after the keep-alive timeout.
  */
 export function createServer(parts: ServerParts): FastifyAdapter {
@@ -50,7 +50,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     keepAliveTimeout: http.keepAliveTimeout,
     http: {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, http.requestTimeout),
-      // Node would use the first of two Authorization headers, a proxy perhaps the second; joined, they are no valid credential
+      // Node would use the first of two Authorization headers, a proxy perhaps the second; joined, they are not a valid credential
       joinDuplicateHeaders: true,
       // Node would answer without a body; `hostError` answers instead
       requireHostHeader: false,

@@ -8,8 +8,8 @@ const GRACE_MS = 1_000;
 /**
  * Closes the connections that wait for their client when the server closes: connections that never carried a request (browsers and
  * proxies open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
- * leaves them open and the server would never stop. Requests in progress are completed first, also if the server has stopped
- * listening before: Fastify waits only for a server that listens.
+ * leaves them open and the server would never stop. Requests in progress are completed first, even if the server has already
+ * stopped listening: Fastify waits only for a server that still listens.
  */
 export function closeUnusedConnections(server: FastifyInstance): void {
   const closed = Promise.withResolvers<void>();

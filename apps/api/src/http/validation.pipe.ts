@@ -17,7 +17,7 @@ export const VALIDATION = {
   forbidNonWhitelisted: true,
   forbidUnknownValues: true,
   stopAtFirstError: true,
-  validationError: { target: true }, // its class has the known fields
+  validationError: { target: true }, // the class of the target has the known fields
 } as const;
 
 export function validationPipe(): ValidationPipe {

@@ -20,7 +20,7 @@ function storageOf(): MetadataStorage {
 }
 
 describe('the kept rules of a DTO', () => {
-  it('are the rules that class-validator collects, including inherited ones', () => {
+  it('keeps the rules that class-validator collects, including inherited rules', () => {
     const [original, keeping] = [storageOf(), storageOf()];
     keepValidationRules(keeping);
     const expected = original.getTargetValidationMetadatas(Derived, '', false, false);
@@ -35,7 +35,7 @@ describe('the kept rules of a DTO', () => {
     expect(expected.some(({ type }) => type === ValidationTypes.CUSTOM_VALIDATION)).toBe(true);
   });
 
-  it('are collected once for each class', () => {
+  it('collects the rules of each class once', () => {
     const storage = storageOf();
     keepValidationRules(storage);
     const first = storage.getTargetValidationMetadatas(Derived, '', false, false);
@@ -43,7 +43,7 @@ describe('the kept rules of a DTO', () => {
     expect(storage.getTargetValidationMetadatas(Base, '', false, false)).not.toBe(first);
   });
 
-  it('do not apply to a lookup with groups', () => {
+  it('does not use the kept rules for a lookup with groups', () => {
     const [original, keeping] = [storageOf(), storageOf()];
     keepValidationRules(keeping);
     keeping.getTargetValidationMetadatas(Derived, '', false, false);

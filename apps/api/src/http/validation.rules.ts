@@ -4,7 +4,7 @@ type Storage = ReturnType<typeof getMetadataStorage>;
 type Rules = ReturnType<Storage['getTargetValidationMetadatas']>;
 
 /**
- * Makes class-validator keep the rules of each DTO. It otherwise collects them from all classes for every object that it checks.
+ * Makes class-validator keep the rules of each DTO. Otherwise, it collects the rules from all classes for every object it checks.
  * The rules of a class do not change after its decorators have run. Lookups with groups or a schema are not kept. See ADR 4.
  */
 export function keepValidationRules(storage: Storage): void {

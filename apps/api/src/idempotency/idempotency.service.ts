@@ -17,7 +17,7 @@ export interface OnceResult {
   replayed: boolean;
 }
 
-/** A request that must have one effect. */
+/** A request that must take effect only once. */
 export interface KeyedRequest {
   callerId: string;
   key: string;

@@ -11,7 +11,7 @@ export class IdempotencyStore {
   constructor(private readonly db: Database) {}
 
   /**
-   * Claims the key for this transaction; returns false if it was used. A second request with the same key waits here until the
+   * Claims the key for this transaction; returns false if it was already used. A second request with the same key waits here until the
    * first one ends. Then it finds the response or, if the first one failed, a free key.
    */
   async claim({ callerId, keyHash }: KeySlot, fingerprint: Buffer, keepMs: number): Promise<boolean> {

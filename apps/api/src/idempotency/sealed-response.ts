@@ -6,8 +6,8 @@ const IV = 12;
 const TAG = 16;
 
 /**
- * The key material of an encrypted response. An Idempotency-Key may be easy to guess, and its hash is stored with the response. So
- * a secret that is not in the database is needed, too.
+ * The key material of an encrypted response. An Idempotency-Key may be easy to guess, and its hash is stored with the response,
+ * so the key material also contains a secret that is not in the database.
  */
 export interface Seal {
   idempotencyKey: string;

@@ -119,7 +119,7 @@ export class IssuedKeyView extends OmitType(KeyView, []) {
 }
 
 export class KeyPage extends PageView {
-  @ApiProperty({ type: [KeyView], description: 'Newest first.' }) items: KeyView[];
+  @ApiProperty({ type: [KeyView], description: 'The keys, newest first.' }) items: KeyView[];
 }
 
 export function toKeyView(row: KeyRow): KeyView {
@@ -135,10 +135,10 @@ export function toIssuedKeyView({ row, key }: IssuedKey): IssuedKeyView {
   return { ...toKeyView(row), key };
 }
 
-/** Without an overlap, a caller that loses the response could not repeat the request: its old secret is already invalid. */
+/** Requires an overlap if a caller rotates its own key: if the response is lost, the caller repeats the request with the old secret. */
 export function checkOwnOverlap(id: string, { overlapSeconds }: RotateKeyBody, caller: Principal): void {
   if (caller.id !== keyPrincipalId(id) || overlapSeconds >= MIN_OWN_OVERLAP_S) return;
-  const message = `overlapSeconds must be at least ${MIN_OWN_OVERLAP_S} for the key that sends this request: otherwise you cannot repeat it if the response is lost`;
+  const message = `overlapSeconds must be at least ${MIN_OWN_OVERLAP_S} for the key that sends this request: otherwise you cannot repeat the request if the response is lost`;
   throw validationFailed([{ field: 'overlapSeconds', message }]);
 }
 

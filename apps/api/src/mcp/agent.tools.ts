@@ -35,7 +35,7 @@ export class AgentTools {
     private readonly clock: RegistryClock,
   ) {}
 
-  /** In the order in which clients list them. */
+  /** Returns the tools in the order in which clients list them. */
   all(): McpTool[] {
     return [this.find(), this.describe()];
   }

@@ -22,7 +22,7 @@ export function errorFacts({ body }: Problem): ErrorFacts {
   return { code, detail, requestId, ...(errors && { errors }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-/** The explanation of an error with all its faults. */
+/** Explains an error, with the message of each field error. */
 export function explanationOf({ detail, errors = [] }: ErrorFacts): string {
   return [detail, ...errors.map(({ message }) => `${message}.`)].join(' ');
 }

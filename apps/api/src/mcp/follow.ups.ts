@@ -10,14 +10,14 @@ export interface FollowUps {
 
 const MAX_NAME = 64;
 
-/** At the address of one agent, the tool of this agent does both. */
+/** At the address of one agent, the tool of this agent both waits for results and answers questions. */
 export function followUpsOf({ agent }: McpCall): FollowUps {
   if (!agent) return { get: 'get_run', answer: 'answer_run' };
   const name = toolName(agent.agentId);
   return { get: name, answer: name };
 }
 
-/** MCP allows fewer characters in the name of a tool than Rollcall in an agentId. */
+/** MCP allows fewer characters in the name of a tool than Rollcall allows in an agentId. */
 export function toolName(agentId: string): string {
   return agentId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, MAX_NAME);
 }

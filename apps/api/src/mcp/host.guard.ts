@@ -6,8 +6,8 @@ import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/api.error.js';
 
 /**
- * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, a web page could change its DNS record to the address of this
- * server (DNS rebinding), and call the server from the browser of a user.
+ * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, an attacker could point the DNS record of a web page to this
+ * server (DNS rebinding), and the page could call the server from the browser of a user.
  */
 @Injectable()
 export class HostGuard implements CanActivate {

@@ -3,7 +3,7 @@ import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent
 import type { AgentRecord } from '#rollcall/registry';
 import { AgentLookup, descriptionOf } from '../agents/agent.lookup.js';
 
-/** An agent that a client can run: a registered one, or a definition that Rollcall builds when a run needs it. */
+/** An agent that a client can run: a registered agent, or a definition from which Rollcall builds an agent when a run needs it. */
 export interface McpAgent {
   readonly agentId: string;
   readonly name: string;

@@ -76,7 +76,7 @@ interface Streamed {
   readonly close: () => Promise<void>;
 }
 
-/** Without the body, which is parsed already. */
+/** Creates the request without its body, which is already parsed. */
 function toWebRequest({ request, signal }: McpCall): Request {
   return new Request(`http://localhost${request.url}`, { method: 'POST', headers: toHeaders(request), signal });
 }

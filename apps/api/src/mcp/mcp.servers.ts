@@ -22,7 +22,7 @@ const INSTRUCTIONS =
 @Injectable()
 export class McpServers {
   private readonly features: McpFeature[] = [];
-  /** Shared, because each validator compiles its own schemas. */
+  /** Shared by all requests, because each new validator would compile all schemas again. */
   private readonly jsonSchemaValidator = new AjvJsonSchemaValidator();
 
   constructor(

@@ -38,7 +38,7 @@ function streamTo(connection: Connection, slowAfterMs: number): McpStream {
 const bodyOf = (...texts: string[]): ReadableStream<Uint8Array> => ReadableStream.from(chunks(...texts));
 
 describe('an MCP stream', () => {
-  it('writes at the pace of the client, and ends with the body', async () => {
+  it('writes at the pace of the client, and ends when the body ends', async () => {
     const connection = new Connection(false);
     const stream = streamTo(connection, 60_000);
     const copied = stream.copy(bodyOf('first', 'second', 'third'));

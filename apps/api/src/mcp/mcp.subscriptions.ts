@@ -11,7 +11,7 @@ import { needsTasks } from './mcp.tasks.js';
 import { TaskSubscriptions } from './task.subscriptions.js';
 
 const MAX_TASKS = 100;
-/** The SDK checks everything else. */
+/** Contains only the fields that Rollcall reads. The SDK checks all other fields. */
 const ListenSchema = z.looseObject({
   method: z.literal('subscriptions/listen'),
   params: z.looseObject({

@@ -63,7 +63,7 @@ export class McpTasks {
     for (const method of this.methods) this.addMethod(mcp, call, method);
   }
 
-  /** Rejects with RUN_NOT_FOUND, also for the run of another caller. */
+  /** Rejects with RUN_NOT_FOUND if the run does not exist, or is not a task that the caller may see. */
   async get(call: McpCall, id: string): Promise<Run> {
     const run = await this.reader.get(keyOf(call, id));
     if (!isTaskOf(run, call.caller, call.agent?.agentId)) throw new RunNotFoundError(id);
@@ -82,7 +82,7 @@ export class McpTasks {
     });
   }
 
-  /** Responses to other questions than the current ones are ignored, as the specification requires. */
+  /** Responses to questions other than the current ones are ignored, as the specification requires. */
   private async update(call: McpCall, run: Run, { mcpReq }: ServerContext): Promise<Record<string, unknown>> {
     const replies = RepliesSchema.safeParse(mcpReq.inputResponses ?? {}).data ?? {};
     const once = { content: null };

@@ -12,7 +12,7 @@ const MAX_OUTPUT = 20_000;
 
 const ABOUT_FILE = {
   filename: z.string().min(1).max(256).optional(),
-  mediaType: z.string().min(1).max(256).optional().describe('Such as image/png.'),
+  mediaType: z.string().min(1).max(256).optional().describe('The media type, such as image/png.'),
 };
 const FileSchema = z.union([
   z.strictObject({ ...ABOUT_FILE, base64: z.base64() }),

@@ -12,7 +12,7 @@ import { toResult } from './run.result.js';
 export class RunTools {
   constructor(private readonly actions: RunActions) {}
 
-  /** In the order in which clients list them. */
+  /** Returns the tools in the order in which clients list them. */
   all(): McpTool[] {
     return [this.run(), this.get(), this.answer(), this.cancel()];
   }
@@ -23,7 +23,7 @@ export class RunTools {
       title: 'Run an agent',
       description:
         'Gives work to an agent and returns its answer. Name an agent, or the capabilities that it needs; if you name neither, the ' +
-        'default agent is used. If the work takes long, the result has the id of the run, which continues: call get_run to wait for it.',
+        'default agent is used. If the work takes long, the run continues, and the result contains its id: call get_run to wait for it.',
       permission: 'runs:start',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     } as const;

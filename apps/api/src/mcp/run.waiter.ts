@@ -15,8 +15,8 @@ export class RunWaiter {
   ) {}
 
   /**
-   * Returns when the run is finished, when the run waits for its caller, or when the time is over. If the client closes the connection, only the wait
-   * ends: the run continues.
+   * Returns when the run is finished, when the run waits for its caller, or when the time is over. If the client closes the connection,
+   * only the wait ends: the run continues.
    */
   async wait(call: McpCall, { id }: Pick<Run, 'id'>, context: ServerContext, waitMs?: number): Promise<Run> {
     const limitMs = Math.min(waitMs ?? Infinity, this.config.mcp.wait);

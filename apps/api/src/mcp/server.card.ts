@@ -31,7 +31,7 @@ export function serverCard(url: string): object {
   };
 }
 
-/** `com.example.rollcall` for `rollcall.example.com`. An IP address is not reversed. */
+/** `com.example.rollcall` for `rollcall.example.com`. An IPv4 address is not reversed; an IPv6 address becomes `localhost`. */
 function reversedName(host: string): string {
   if (/^[\d.]+$/.test(host)) return host;
   return host.startsWith('[') ? 'localhost' : host.split('.').toReversed().join('.');

@@ -5,7 +5,7 @@ import type { McpCall } from './mcp.call.js';
 import { McpTasks } from './mcp.tasks.js';
 import { toDetailedTask } from './task.view.js';
 
-/** The SDK does not support subscriptions to tasks, so a task is a resource with this address for the SDK. */
+/** The SDK does not support subscriptions to tasks, so for the SDK a task is a resource whose address has this prefix. */
 const PREFIX = 'task:';
 const DATA = 'data: ';
 const METHOD = 'notifications/tasks';

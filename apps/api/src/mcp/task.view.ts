@@ -38,7 +38,7 @@ export function toDetailedTask(run: Run, tools: FollowUps): McpTask & Record<str
   return task.status === 'input_required' ? { ...task, inputRequests: inputRequests(run) } : { ...task };
 }
 
-/** Each question of a run has another key, so that an answer always belongs to its question. */
+/** Each question of a run has its own key, so that an answer always belongs to its question. */
 function inputRequests(run: Run): Record<string, InputRequest> {
   if (run.waitingFor === 'input') return { [questionKey(run)]: question(textOfParts(run.result?.parts ?? [])) };
   const approvals = run.result?.approvals ?? [];

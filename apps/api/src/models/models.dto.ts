@@ -18,10 +18,13 @@ export class ModelChoiceView {
   @ApiProperty({ example: 'claude-haiku-4-5', description: 'The model, as the vendor calls it.' }) model: string;
   @ApiPropertyOptional({
     example: 'http://127.0.0.1:11434/v1',
-    description: 'Absent: the usual address of the vendor.',
+    description: 'The address of the vendor. Absent: its usual address.',
   })
   baseUrl?: string;
-  @ApiPropertyOptional({ example: 'ANTHROPIC_API_KEY', description: 'The name of the variable, never its value.' })
+  @ApiPropertyOptional({
+    example: 'ANTHROPIC_API_KEY',
+    description: 'The environment variable with the key: its name, never its value.',
+  })
   keyEnv?: string;
   @ApiProperty({
     type: 'object',
@@ -30,7 +33,8 @@ export class ModelChoiceView {
     description: 'Settings of each call.',
   })
   settings: object;
-  @ApiPropertyOptional({ type: 'integer', example: 200_000, description: 'In tokens.' }) contextWindow?: number;
+  @ApiPropertyOptional({ type: 'integer', example: 200_000, description: 'The size in tokens.' })
+  contextWindow?: number;
   @ApiPropertyOptional({
     type: 'object',
     additionalProperties: { type: 'number' },

@@ -124,7 +124,7 @@ function targetOf(request: FastifyRequest, result: unknown): string | null {
   return id ?? name ?? made?.id ?? made?.name ?? null;
 }
 
-/** The namespace that the action concerns. A key, budget or webhook has its own namespace, which may differ from the namespace of the request. */
+/** The namespace that the action concerns. The namespace of a key, budget or webhook may differ from the namespace of the request. */
 function namespaceOf(request: FastifyRequest, result: unknown): string {
   if (request.routeOptions.config.scope === 'installation') return ALL_NAMESPACES;
   const { namespace } = (result ?? {}) as { namespace?: string };

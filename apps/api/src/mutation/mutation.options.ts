@@ -7,7 +7,7 @@ export interface MutationOptions {
   audit: string | null;
   /** The handler runs before the transaction opens and returns an `Effect`, which runs in the transaction. */
   prepares?: true;
-  /** With `prepares`: the preparation changes something, so that a repetition with an Idempotency-Key must not run it. */
+  /** With `prepares`: the preparation changes something, so a repetition with the same Idempotency-Key must not run it again. */
   checksKeyFirst?: true;
   /** The route is executed each time, and an Idempotency-Key has no effect. */
   repeatable?: true;

@@ -60,7 +60,7 @@ class LimitsView implements NamespaceLimits {
     minimum: 0,
     maximum: MAX_LIMIT,
     example: 100_000,
-    description: 'Events in the log; the oldest ones expire within a minute. 0: no limit.',
+    description: 'Events in the log; if there are more, the oldest events expire within a minute. 0: no limit.',
   })
   @IsInt()
   @Min(0)
@@ -83,7 +83,7 @@ export class UpdateNamespaceBody {
   @MaxLength(500)
   description?: string | null;
 
-  @ApiPropertyOptional({ type: LimitsBody, description: 'Limits; absent ones are not changed.' })
+  @ApiPropertyOptional({ type: LimitsBody, description: 'The limits to change. Absent limits are not changed.' })
   @IsOptional()
   @Nested(() => LimitsBody)
   limits?: LimitsBody;
@@ -130,7 +130,7 @@ export class NamespaceView extends NamespaceSummary {
 }
 
 export class NamespacePage extends PageView {
-  @ApiProperty({ type: [NamespaceSummary], description: 'By name.' }) items: NamespaceSummary[];
+  @ApiProperty({ type: [NamespaceSummary], description: 'The namespaces, sorted by name.' }) items: NamespaceSummary[];
 }
 
 export function toNamespaceSummary({

@@ -56,5 +56,6 @@ export class ProviderItem implements ProviderView {
 }
 
 export class ProviderList {
-  @ApiProperty({ type: [ProviderItem], description: 'Agent providers first.' }) items: ProviderItem[];
+  @ApiProperty({ type: [ProviderItem], description: 'All providers; agent providers come first.' })
+  items: ProviderItem[];
 }

@@ -6,7 +6,7 @@ import { HttpMetrics } from '../telemetry/http.metrics.js';
 /** The database is read at most this often, however often the metrics are scraped. */
 const SAMPLE_EVERY_MS = 10_000;
 
-/** The unfinished runs of the whole installation: the same on every replica. */
+/** Metrics of the unfinished runs of the whole installation. They are the same on every replica. */
 @Injectable()
 export class OpenRunMetrics {
   private readonly log = new Logger('runs');
@@ -20,7 +20,7 @@ export class OpenRunMetrics {
     const registers = [registry];
     const oldest: Gauge = new Gauge({
       name: 'rollcall_runs_oldest_queued_seconds',
-      help: 'How long the oldest queued run has waited for a replica, at most 10 seconds ago. The same on every replica.',
+      help: 'How long the oldest queued run has waited for a replica, measured at most 10 seconds ago. The same on every replica.',
       registers,
       collect: async () => {
         const sample = await this.current();
@@ -30,7 +30,7 @@ export class OpenRunMetrics {
     });
     const open: Gauge = new Gauge({
       name: 'rollcall_runs',
-      help: 'Unfinished runs without delegated ones, by state, at most 10 seconds ago. The same on every replica.',
+      help: 'Unfinished runs by state, without delegated runs, measured at most 10 seconds ago. The same on every replica.',
       labelNames: ['state'],
       registers,
       collect: async () => {

@@ -53,8 +53,9 @@ export class RunRepliesController {
     operationId: 'runs.decide',
     summary: 'Approve or reject a call',
     description:
-      'Decides about one of the calls in `result.approvals`, with exactly its input. The run continues, and waits again if other ' +
-      'calls wait. Without the permission `runs:manage`, the caller must have started the run.',
+      'Decides about one of the calls in `result.approvals`. The decision applies to exactly the input of this call. The run ' +
+      'continues, and waits again if other calls need a decision. Without the permission `runs:manage`, the caller must have ' +
+      'started the run.',
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })

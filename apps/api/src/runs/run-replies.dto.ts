@@ -7,7 +7,7 @@ const MAX_HASH = 128;
 const MAX_REASON = 2_000;
 const MAX_OUTPUT = 20_000;
 
-/** A decision about one call, from `result.approvals` of the run. */
+/** A decision about one of the calls in `result.approvals` of the run. */
 export class DecisionBody {
   @ApiProperty({ minLength: 1, maxLength: MAX_CALL_ID, example: 'call-1', description: 'The id of the call.' })
   @IsString()
@@ -31,7 +31,7 @@ export class DecisionBody {
   @ApiPropertyOptional({
     maxLength: MAX_REASON,
     example: 'The amount is correct.',
-    description: 'Why. The agent receives the reason of a rejection.',
+    description: 'The reason for the decision. The agent receives the reason for a rejection.',
   })
   @Optional()
   @IsString()

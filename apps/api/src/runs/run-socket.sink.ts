@@ -7,7 +7,7 @@ import { toProblem } from '../http/problem.js';
 import { toMessage } from './run.message.js';
 import type { RunSink } from './run.stream.js';
 
-/** Sends the events of one run as `run` frames, on a socket that other streams use, too. */
+/** Sends the events of one run as `run` frames, on a socket that other streams also use. */
 export class RunSocketSink implements RunSink {
   private readonly log = new Logger('runs');
 

@@ -6,12 +6,12 @@ import type { StreamEnd } from '../events/stream.end.js';
 import { toMessage } from './run.message.js';
 import type { RunSink, RunStream } from './run.stream.js';
 
-/** The end of the `id` of the last state. A client that has it has everything. */
+/** The suffix of the `id` of the last state. A client that has received this `id` has received the whole stream. */
 export const LAST = '-end';
 
 /** One response with the events of a run. The `id` of a step is its number. */
 export class RunSseConnection implements RunSink, StreamConnection {
-  /** The resumption needs only `afterStep`, which `end` adds. */
+  /** A client resumes with `afterStep`, which `end` sends, and not with a cursor. */
   readonly cursor = undefined;
   private readonly log = new Logger('runs');
   private stream?: RunStream;

@@ -45,7 +45,7 @@ export class RunStreamController {
   @ApiProduces('text/event-stream')
   @ApiOkResponse({
     type: RunStepView,
-    description: 'The `data` of a `step` event is this object, and that of a `state` event is the run.',
+    description: 'The `data` of a `step` event is this object; the `data` of a `state` event is the run.',
   })
   @Problems('RUN_NOT_FOUND')
   async stream(
@@ -60,7 +60,7 @@ export class RunStreamController {
     const last = readLastEventId(lastEventId);
     if (last?.isEnd) {
       if (!(await this.streams.isEnd(key, last.step))) throw notAnEvent();
-      return void reply.code(204).send(); // a browser then stops to reconnect
+      return void reply.code(204).send(); // a browser then stops reconnecting
     }
     const open = last
       ? await this.streams.prepare(key, last.step, notAnEvent)
@@ -77,7 +77,7 @@ export class RunStreamController {
   }
 }
 
-/** Rejects an id that is not one of this stream: starting at another position would silently omit steps. */
+/** Rejects an id that no event of this stream has: starting at another position would silently omit steps. */
 function readLastEventId(id: string | undefined): { step: number; isEnd: boolean } | undefined {
   if (!id) return undefined;
   if (EVENT_ID.test(id)) return { step: Number.parseInt(id, 10), isEnd: id.endsWith(LAST) };

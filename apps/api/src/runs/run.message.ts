@@ -1,7 +1,7 @@
 import type { RunStreamEvent } from '#rollcall/agent-runtime';
 import { type RunStepView, type RunView, toRunView, toStepView } from './run.view.js';
 
-/** A piece of an answer that is not stored. The next step replaces all pieces after `afterStep`. */
+/** A piece of an answer. Pieces are not stored: the first step after `afterStep` replaces them. */
 export interface RunPiece {
   readonly text: string;
   readonly afterStep: number;

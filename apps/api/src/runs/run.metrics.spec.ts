@@ -17,7 +17,7 @@ const valuesOf = async (name: string): Promise<{ labels: object; value: number }
   ((await metrics.registry.getSingleMetric(name)?.get())?.values ?? []).map(({ labels, value }) => ({ labels, value }));
 
 describe('the metrics of runs', () => {
-  it('B6 have a bounded number of series: further definitions are counted together', async () => {
+  it('B6 the metrics of runs have a bounded number of series: further definitions are counted together', async () => {
     for (let index = 0; index < 250; index += 1) {
       const definition = { name: `d${index}`, revision: 1 };
       meter.finished({ ...RUN, ...TIMES, definition, state: 'completed' });
@@ -30,7 +30,7 @@ describe('the metrics of runs', () => {
     });
   });
 
-  it('B6 do not count a run that waits as finished, and have no duration of a run that was never executed', async () => {
+  it('B6 a run that waits is not counted as finished, and a run that was never executed has no duration', async () => {
     meter.finished({ ...RUN, definition: null, startedAt: TIMES.startedAt, state: 'waiting' });
     meter.finished({ ...RUN, ...TIMES, definition: null, startedAt: null, state: 'cancelled' });
     expect(await valuesOf('rollcall_runs_finished_total')).toEqual([
@@ -39,7 +39,7 @@ describe('the metrics of runs', () => {
     expect(await valuesOf('rollcall_run_duration_seconds')).toEqual([]);
   });
 
-  it('B6 B2 count the usage of an agent with its own loop from its result, and of any other agent from each reply', async () => {
+  it('B6 B2 usage is counted from the result of an agent with its own loop, and from each reply of any other agent', async () => {
     const run = { namespace: 'default', definition: null };
     const usage = { inputTokens: 10, outputTokens: 5, costMicroUsd: 2_000_000 };
     const result = { outcome: 'completed', parts: [], usage } as const;

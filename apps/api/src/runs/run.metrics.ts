@@ -5,7 +5,7 @@ import { HttpMetrics } from '../telemetry/http.metrics.js';
 
 const WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120, 600];
 const DURATION_BUCKETS_S = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
-/** Further definitions are counted together, so that the number of series stays bounded. */
+/** Definitions beyond this number are counted together, so that the number of series stays bounded. */
 const MAX_DEFINITIONS = 100;
 const OTHER: AgentLabels = { namespace: 'other', definition: 'other' };
 const MICRO = 1_000_000;
@@ -33,7 +33,7 @@ export class RunMetrics implements RunObserver {
     });
     this.durations = new Histogram({
       name: 'rollcall_run_duration_seconds',
-      help: 'Time from the first execution of a run to its end, with the time in which it waited for its caller.',
+      help: 'Time from the first execution of a run to its end, including the time in which it waited for its caller.',
       labelNames,
       buckets: DURATION_BUCKETS_S,
       registers,

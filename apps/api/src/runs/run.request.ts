@@ -4,7 +4,7 @@ import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation.error.js';
 import type { StartRunBody } from './runs.dto.js';
 
-/** A run has one target at most. */
+/** Rejects a body that names more than one target. */
 export function toStart(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
   const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
   const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);

@@ -41,7 +41,7 @@ export class RunStream {
     this.lastStep = options.afterStep;
   }
 
-  /** The step to resume after. */
+  /** The last step that was sent. A client resumes after this step. */
   get afterStep(): number {
     return this.lastStep;
   }

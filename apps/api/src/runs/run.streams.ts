@@ -15,8 +15,8 @@ export class RunStreams {
   ) {}
 
   /**
-   * Returns a function that opens the stream. Rejects if the run does not exist, or has no such step: a stream that starts after a
-   * later step would silently omit steps.
+   * Returns a function that opens the stream. Rejects if the run does not exist, or has no step `afterStep`: the stream would silently
+   * omit the steps up to this number.
    */
   async prepare(key: RunKey, afterStep: number, unknownStep = notAStep): Promise<(sink: RunSink) => RunStream> {
     const found = await this.reader.steps(key, Math.max(0, afterStep - 1), 1);

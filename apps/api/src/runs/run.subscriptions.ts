@@ -7,10 +7,10 @@ import { RunSocketSink } from './run-socket.sink.js';
 import type { RunSubscriptionBody, SubscribeRunBody } from './run-stream.dto.js';
 import { RunStreams } from './run.streams.js';
 
-/** Each subscription reads the run from the database repeatedly. */
+/** The number is limited, because each subscription reads its run from the database repeatedly. */
 const MAX_RUNS = 32;
 
-/** The events of single runs on the WebSocket of events. */
+/** Sends the events of single runs on the WebSocket for events. */
 @Injectable()
 export class RunSubscriptions {
   constructor(private readonly streams: RunStreams) {}

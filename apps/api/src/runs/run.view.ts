@@ -11,7 +11,8 @@ class RunDefinitionView {
   @ApiProperty({
     type: 'integer',
     example: 3,
-    description: 'The revision that the run is executed on. Before that, the revision when it was started.',
+    description:
+      'The revision with which the run is executed. Before its execution: the revision when the run was started.',
   })
   revision: number;
 }
@@ -40,7 +41,7 @@ class RunUsageView {
 
 class RunErrorView {
   @ApiProperty({ example: 'MODEL_UNAVAILABLE', description: 'A stable code.' }) code: string;
-  @ApiProperty({ example: 'The model did not respond.', description: 'For a human.' }) message: string;
+  @ApiProperty({ example: 'The model did not respond.', description: 'An explanation for people.' }) message: string;
 }
 
 class PendingCallView {
@@ -64,11 +65,12 @@ class RunResultView {
     type: 'array',
     items: ANY_OBJECT,
     example: [{ type: 'text', text: 'Line 7 divides by zero.' }],
-    description: 'The answer, or what exists of it: texts, data and files.',
+    description: 'The answer, or the part of it that exists: texts, data and files.',
   })
   parts: object[];
   @ApiPropertyOptional({ example: 'budget', description: 'The limit that stopped the run.' }) reason?: string;
-  @ApiPropertyOptional({ example: 'The run reached its budget.', description: 'For a human.' }) detail?: string;
+  @ApiPropertyOptional({ example: 'The run reached its budget.', description: 'An explanation for people.' })
+  detail?: string;
   @ApiPropertyOptional({ type: [PendingCallView], description: 'The calls that wait for a decision.' })
   approvals?: PendingCallView[];
   @ApiPropertyOptional({ type: RunErrorView, description: 'Why the run failed.' }) error?: RunErrorView;
@@ -100,7 +102,11 @@ export class RunView {
   @ApiProperty({ type: RunLimitView, description: 'What the run and its descendants may use.' }) budget: RunLimitView;
   @ApiProperty({ ...TIME, nullable: true, example: null, description: 'When the run must have ended.' })
   deadline: string | null;
-  @ApiProperty({ type: RunResultView, nullable: true, description: 'Null before the first end of an execution.' })
+  @ApiProperty({
+    type: RunResultView,
+    nullable: true,
+    description: 'The result. Null until the run is finished or waits for the first time.',
+  })
   result: RunResultView | null;
   @ApiProperty({ type: RunUsageView, description: 'The usage without descendants, at the last change of the state.' })
   usage: RunUsageView;
@@ -118,7 +124,8 @@ export class RunView {
     type: 'integer',
     nullable: true,
     example: null,
-    description: 'How many milliseconds after the end the contents are removed, if the start of the run says so.',
+    description:
+      'How many milliseconds after the end of the run its contents are removed. Null if the request that started it did not set this.',
   })
   redactAfterMs: number | null;
   @ApiProperty({
@@ -131,7 +138,7 @@ export class RunView {
 }
 
 export class RunPage extends PageView {
-  @ApiProperty({ type: [RunView], description: 'Newest first.' }) items: RunView[];
+  @ApiProperty({ type: [RunView], description: 'The runs, newest first.' }) items: RunView[];
 }
 
 export class RunStepView {
@@ -149,7 +156,7 @@ export class RunStepView {
 }
 
 export class RunStepPage extends PageView {
-  @ApiProperty({ type: [RunStepView], description: 'In order.' }) items: RunStepView[];
+  @ApiProperty({ type: [RunStepView], description: 'The steps, in order.' }) items: RunStepView[];
 }
 
 export function toRunView(run: Run | ListedRun): RunView {

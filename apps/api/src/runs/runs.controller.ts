@@ -38,7 +38,7 @@ export class RunsController {
     operationId: 'runs.start',
     summary: 'Start a run',
     description:
-      'Stores the run and returns it; a replica executes it as soon as one has a free place. Name an agent, a definition or ' +
+      'Stores the run and returns it; the next replica with free capacity executes it. Name an agent, a definition or ' +
       'capabilities; without them, the default agent is used.',
   })
   @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
@@ -53,7 +53,7 @@ export class RunsController {
 
   @Get()
   @Permit('runs:read')
-  @ApiOperation({ operationId: 'runs.list', summary: 'List runs', description: 'Newest first.' })
+  @ApiOperation({ operationId: 'runs.list', summary: 'List runs', description: 'The newest runs come first.' })
   @ApiOkResponse({ type: RunPage, description: 'A page of runs.' })
   @Problems('CURSOR_INVALID')
   async list(@Query() query: RunsQuery, @Caller() { namespace }: Principal): Promise<RunPage> {
@@ -87,7 +87,11 @@ export class RunsController {
 
   @Get(':id/steps')
   @Permit('runs:read')
-  @ApiOperation({ operationId: 'runs.listSteps', summary: 'List the steps of a run', description: 'In order.' })
+  @ApiOperation({
+    operationId: 'runs.listSteps',
+    summary: 'List the steps of a run',
+    description: 'The first step comes first.',
+  })
   @ApiParam(RUN_ID)
   @ApiOkResponse({ type: RunStepPage, description: 'A page of steps.' })
   @Problems('RUN_NOT_FOUND', 'CURSOR_INVALID')
@@ -110,7 +114,7 @@ export class RunsController {
     operationId: 'runs.cancel',
     summary: 'Cancel a run',
     description:
-      'Cancels the run and all its descendants. No step is recorded afterwards. A run that is cancelled already is returned ' +
+      'Cancels the run and all its descendants. No step is recorded afterwards. A run that is already cancelled is returned ' +
       'unchanged. Without the permission `runs:manage`, the caller must have started the run.',
   })
   @ApiParam(RUN_ID)

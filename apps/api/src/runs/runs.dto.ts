@@ -28,7 +28,7 @@ const MAX_NAME = 128;
 const MAX_WAIT_MS = 50_000;
 const MAX_REDACT_AFTER_MS = 3_600_000;
 
-/** Accepts `a,b` in a query string. A longer list than all states is cut after one more, and then rejected. */
+/** Accepts `a,b` in a query string. A list with more elements than there are states is cut to one more element, and then rejected. */
 const States = (): PropertyDecorator =>
   Transform(({ value }: { value: unknown }) =>
     typeof value === 'string' ? value.split(',', RUN_STATES.length + 1) : value,
@@ -116,7 +116,7 @@ export class StartRunBody extends MessageBody {
     type: String,
     format: 'date-time',
     example: '2126-02-24T10:00:00.000Z',
-    description: 'When the run must have ended. It is stopped then.',
+    description: 'When the run must have ended. A run that is not finished at this time is stopped.',
   })
   @Optional()
   @IsDateTime()
@@ -195,7 +195,8 @@ export class RunsQuery extends PageQuery {
   @ApiPropertyOptional({
     minLength: 1,
     maxLength: MAX_NAME,
-    description: 'All runs of the tree of this run. Without it, delegated runs are not listed.',
+    description:
+      'The id of the run at the top of a tree: lists all runs of this tree. If absent, delegated runs are not listed.',
   })
   @IsOptional()
   @IsString()

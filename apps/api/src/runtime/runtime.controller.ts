@@ -100,7 +100,7 @@ export class RuntimeController {
     operationId: 'runtime.shutdownAgent',
     summary: 'Shut down an agent',
     description:
-      'Aborts its calls and removes it, on whichever replica hosts it. It is removed even if it fails to close.',
+      'Aborts the calls of the agent and removes it, whichever replica hosts it. The agent is removed even if it fails to close.',
   })
   @ApiParam(AGENT_NAME)
   @ApiOkResponse({ type: AgentShutdownView, description: 'How the shutdown ended.' })
@@ -127,7 +127,7 @@ export class RuntimeController {
     operationId: 'runtime.shutdownAll',
     summary: 'Shut down all agents of the namespace',
     description:
-      'Covers the agents of all replicas. It never stops at a failure. Agents that are spawned meanwhile are included or rejected.',
+      'Covers the agents of all replicas, and continues after a failure. Agents that are spawned meanwhile are included or rejected.',
   })
   @ApiOkResponse({ type: ShutdownReportView, description: 'How each shutdown ended.' })
   async shutdownAll(

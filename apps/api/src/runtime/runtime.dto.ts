@@ -15,7 +15,10 @@ export class SpawnBody {
   @MaxLength(256)
   definition?: string;
 
-  @ApiPropertyOptional({ type: ContentBody, description: 'A content without a definition, instead of `definition`.' })
+  @ApiPropertyOptional({
+    type: ContentBody,
+    description: 'What the agent is and may do, for an agent without a definition. Send it instead of `definition`.',
+  })
   @Optional()
   @IsObject()
   content?: Record<string, unknown>;

@@ -19,7 +19,7 @@ export class HostedAgentView implements AgentInfo {
   @ApiProperty({
     enum: AGENT_STATES,
     example: 'idle',
-    description: 'Read from the agent. For an agent of another replica, as of the last second.',
+    description: 'The current state of the agent. For an agent of another replica, it may be one second old.',
   })
   state: AgentInfo['state'];
   @ApiProperty({ type: 'integer', example: 0, description: 'The number of calls in progress on its replica.' })
@@ -49,7 +49,7 @@ export class HostedAgentView implements AgentInfo {
 }
 
 export class HostedAgentPage extends PageView {
-  @ApiProperty({ type: [HostedAgentView], description: 'By name.' }) items: HostedAgentView[];
+  @ApiProperty({ type: [HostedAgentView], description: 'The agents, sorted by name.' }) items: HostedAgentView[];
 }
 
 export class AgentShutdownView implements AgentShutdown {

@@ -7,7 +7,7 @@ const IV = 12;
 const TAG = 16;
 
 interface SealingKey {
-  /** Identifies the key that encrypted a secret without revealing anything about the key. */
+  /** Identifies the key that encrypted a secret, and reveals nothing about the key. */
   id: Buffer;
   key: Buffer;
 }

@@ -12,7 +12,7 @@ import { SecretBox } from './secret.box.js';
 const FILE = 'sealing.key';
 const MIN_KEY_LENGTH = 32;
 
-/** Seals with the key of the deployment. With the embedded Postgres, a key file in the data folder is created on first use. */
+/** Seals secrets with the key of the deployment. With the embedded Postgres, a key file in the data folder is created on first use. */
 @Injectable()
 export class SecretsService implements WebhookSecrets {
   private box?: SecretBox;

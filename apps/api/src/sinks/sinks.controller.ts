@@ -38,7 +38,7 @@ export class SinksController {
     operationId: 'sinks.replay',
     summary: 'Continue a sink from a sequence',
     description:
-      'An earlier sequence sends events again, a later one skips events. NATS drops duplicates within the deduplication ' +
+      'An earlier sequence sends events again; a later sequence skips events. NATS drops duplicates within the deduplication ' +
       'window of its stream.',
   })
   @ApiParam({ name: 'id', description: 'The id of the sink: `nats`, or the id of a webhook.', example: 'nats' })

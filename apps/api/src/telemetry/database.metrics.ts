@@ -49,7 +49,7 @@ export class DatabaseMetrics {
     counter(registry, batches, () => db.counts.withPrefix('batches.').map(([group, count]) => [count, { group }]));
     const items = {
       name: 'rollcall_group_commit_items_total',
-      help: 'Writes in these batches. Divided by the number of batches, it is the average size of a batch.',
+      help: 'Writes that were committed in batches. Divided by the number of batches, this is the average size of a batch.',
       labels: ['group'],
     } as const;
     counter(registry, items, () => db.counts.withPrefix('batched.').map(([group, count]) => [count, { group }]));

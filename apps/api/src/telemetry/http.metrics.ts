@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { VERSION } from '../version.js';
 
-/** The buckets range from a heartbeat (about 1 ms) to the longest request timeout. */
+/** The buckets range from the duration of a heartbeat (about 1 ms) to 10 s. */
 const BUCKETS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Records the responses of one route. */

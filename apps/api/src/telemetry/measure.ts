@@ -25,7 +25,7 @@ export function gauge<Label extends string = never>(registry: Registry, facts: F
     collect: async () => {
       const samples = await samplesOf(name, read);
       metric.reset();
-      if (labels.length === 0) metric.remove(); // it would be 0, which is wrong if it cannot be read
+      if (labels.length === 0) metric.remove(); // after the reset it is 0, which is wrong if the value cannot be read
       for (const [value, series] of samples) metric.set(series, value);
     },
   });

@@ -3,7 +3,7 @@ import { DEFAULT_NAMESPACE, EventFeed, EventLog, Periodic, type RegistryEvent } 
 import { TerminalSummary } from './terminal.summary.js';
 
 const FLUSH_MS = 1_000;
-/** Events of these subjects are shown. Updates of agents are frequent and rarely of interest. */
+/** Events of these types are shown, except updates of agents, which are frequent and rarely of interest. */
 const SHOWN = /^(agent|circuit|protection|run|contract)\.|^budget\.exhausted$/;
 const HIDDEN = new Set(['agent.updated']);
 

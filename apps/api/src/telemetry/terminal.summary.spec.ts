@@ -8,7 +8,7 @@ describe('the summary on a terminal', () => {
     summary = new TerminalSummary((kind, text) => void lines.push(`${kind} ${text}`));
   });
 
-  it('has one line for each kind, and counts what is repeated (N5)', () => {
+  it('writes one line for each kind of event, and counts repeated texts (N5)', () => {
     summary.add('agent.joined', 'a');
     summary.add('http.rejected', '404 GET /v1/agents/x');
     summary.add('agent.joined', 'b');
@@ -18,7 +18,7 @@ describe('the summary on a terminal', () => {
     expect(lines).toEqual(['agent.joined a, b', 'http.rejected 404 GET /v1/agents/x ×2']);
   });
 
-  it('names a few of many', () => {
+  it('names the first five texts of a kind, and counts the others', () => {
     for (let index = 0; index < 500; index++) summary.add('agent.left', `a${index}`);
     summary.flush();
     expect(lines).toEqual(['agent.left a0, a1, a2, a3, a4 and 495 more']);

@@ -20,7 +20,7 @@ export class ToolPinsController {
   @ApiOperation({
     operationId: 'tools.listPins',
     summary: 'List the definitions of tools of MCP servers',
-    description: 'Requires a credential for all namespaces. Texts of the servers are untrusted.',
+    description: 'Requires a credential for all namespaces. The texts that the servers provide are untrusted.',
   })
   @ApiOkResponse({ type: ToolPinList, description: 'All definitions, and the state of the servers.' })
   async list(): Promise<ToolPinList> {

@@ -22,7 +22,7 @@ export class ToolPinView {
     type: 'object',
     additionalProperties: true,
     example: { type: 'object', properties: { title: { type: 'string' } } },
-    description: 'The JSON Schema of its input. It is untrusted, too.',
+    description: 'The JSON Schema of its input. It is untrusted.',
   })
   inputSchema: Record<string, unknown>;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The hash of the accepted definition.' })

@@ -26,8 +26,8 @@ export class ToolboxImportsController {
     operationId: 'tools.importServer',
     summary: 'Convert a server.json to the settings of an MCP server',
     description:
-      'Reads a `server.json` of the MCP registry, and returns the settings for `runtime.mcpServers`. It changes nothing: MCP servers are part ' +
-      'of the configuration, because their tools act for all namespaces. Requires a credential for all namespaces.',
+      'Reads a `server.json` of the MCP registry, and returns the settings for `runtime.mcpServers`. The request changes nothing: MCP servers ' +
+      'are part of the configuration, because their tools act for all namespaces. Requires a credential for all namespaces.',
   })
   @ApiBody({ type: ToolboxImportBody, examples: TOOLBOX_IMPORT_EXAMPLES })
   @ApiOkResponse({ type: ToolboxImportView, description: 'The settings.' })

@@ -63,7 +63,7 @@ export class DeliveriesController {
       'The event is sent once, immediately, and before all other events. If this fails, the event is parked.',
   })
   @ApiParam(SEQUENCE)
-  @ApiOkResponse({ type: DeliveryView, description: 'The delivery is scheduled.' })
+  @ApiOkResponse({ type: DeliveryView, description: 'The delivery, which is scheduled.' })
   async replay(
     @Param('id') id: string,
     @Param('sequence', SequencePipe) sequence: number,

@@ -53,7 +53,7 @@ export class WebhooksController {
     summary: 'Create a webhook',
     description:
       'The webhook receives the events of the namespace of the request; with `Rollcall-Namespace: *`, all events. Deliveries are signed ' +
-      'as Standard Webhooks define it. Only this response contains the secret.',
+      'as defined by Standard Webhooks. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedWebhookView, description: 'The webhook with its secret.' })
   @Problems('QUOTA_EXCEEDED', 'NAMESPACE_FULL', 'EGRESS_DENIED', 'CURSOR_AHEAD', 'CURSOR_EXPIRED', 'CURSOR_FOREIGN')
@@ -126,7 +126,7 @@ export class WebhooksController {
   @ApiOperation({
     operationId: 'webhooks.replay',
     summary: 'Deliver events again',
-    description: 'All parked events, or all events after a sequence.',
+    description: 'Delivers all parked events again, or all events after a sequence.',
   })
   @ApiParam(WEBHOOK_ID)
   @ApiBody({ type: ReplayBody, examples: REPLAY_EXAMPLES })

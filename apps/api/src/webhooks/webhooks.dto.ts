@@ -58,7 +58,7 @@ export class CreateWebhookBody extends WebhookBody {
     default: 'latest',
     example: 'latest',
     description:
-      'Start after this cursor or `sequence`, with the `oldest` event that is kept, or with the next (`latest`).',
+      'Where to start: after a cursor or `sequence`, at the `oldest` event that is kept, or at the next event (`latest`).',
   })
   @Optional('latest')
   @IsString()
@@ -145,7 +145,7 @@ export class IssuedWebhookView extends OmitType(WebhookView, []) {
 }
 
 export class WebhookPage extends PageView {
-  @ApiProperty({ type: [WebhookView], description: 'Newest first.' }) items: WebhookView[];
+  @ApiProperty({ type: [WebhookView], description: 'The webhooks, newest first.' }) items: WebhookView[];
 }
 
 export class DeliveryView {
@@ -171,7 +171,7 @@ export class DeliveryView {
 }
 
 export class DeliveryPage extends PageView {
-  @ApiProperty({ type: [DeliveryView], description: 'Newest first.' }) items: DeliveryView[];
+  @ApiProperty({ type: [DeliveryView], description: 'The deliveries, newest first.' }) items: DeliveryView[];
 }
 
 export function toWebhookView({ row, status }: Webhook): WebhookView {
