@@ -1,4 +1,4 @@
-/** The package has no types beside this file. */
+/** The package declares its types under another path than this file. */
 declare module 'class-transformer/cjs/storage.js' {
   export { defaultMetadataStorage } from 'class-transformer/types/storage.js';
 }
