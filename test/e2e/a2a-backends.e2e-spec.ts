@@ -143,7 +143,7 @@ describe('a backend that dies', () => {
     ['the connection breaks', { frames: [WORKING, piece('Half')], next: 'drop' }, 'AGENT_UNREACHABLE'],
     ['the stream ends, and the task is lost', { frames: [WORKING, piece('Half')] }, 'AGENT_CRASHED'],
   ])(
-    'S3.12 %s: the task fails, the reserved amount is charged, and the agent has one failure more',
+    'S3.12 %s: the task fails, the reserved amount is charged, and the failure counts for the agent',
     async (_name, script, why) => {
       const remote = await given(script);
       expect(await remote.read(await remote.follow())).toEqual({ state: 'FAILED', why, says: '' });

@@ -46,7 +46,7 @@ export class Replicas {
     await Promise.all([killed, this.processes[index].ready(START_WITHIN_MS)]);
   }
 
-  /** Sends a request to one replica after another until one of them responds with another status than 503. */
+  /** Sends a request to one replica after another until one of them responds with a status other than 503. */
   async call<Body = Record<string, unknown>>(
     method: string,
     path: string,
