@@ -6,7 +6,7 @@ import { registrationBody } from './given.js';
 export class AccessTargets {
   private made = 10; // two digits from the start, so that all names have the same length
 
-  /** A reservation needs an agent, and a run needs a definition. `agentKeyFor` returns the key that creates them for a key that cannot. */
+  /** A reservation needs an agent, and a run needs a definition. `agentKeyFor` returns the key that creates them. */
   constructor(
     private readonly api: TestApi,
     private readonly agentKeyFor: (key: string) => string = (key) => key,
