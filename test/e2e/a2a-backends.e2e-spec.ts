@@ -9,7 +9,7 @@ const DONE = status('COMPLETED');
 const QUESTION = task('INPUT_REQUIRED');
 /** A call without a reported usage is charged as reserved. */
 const UNKNOWN = { used: 32_000, reserved: 0 };
-/** One run of an agent at a time, so that a second task waits. */
+/** An agent executes one run at a time, so that a second task waits. */
 const SETTINGS = {
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
   ROLLCALL_HEARTBEAT_EVERY: '10m', // the agents send no heartbeats
@@ -40,7 +40,7 @@ describe('a backend that answers wrongly', () => {
   const foreign = 'secret of another caller';
 
   it.each<[string, Script, Seen]>([
-    ['a frame that is no JSON', { frames: [WORKING, 'data: {"jsonrpc"\n\n'] }, unreadable],
+    ['a frame that is not JSON', { frames: [WORKING, 'data: {"jsonrpc"\n\n'] }, unreadable],
     ['a task without an id and a status', { frames: [{ task: {} }] }, failed('AGENT_CRASHED')],
     [
       'a task with wrong types',
@@ -70,9 +70,9 @@ describe('a backend that answers wrongly', () => {
       { answer: { body: '{"jsonrpc":"2.0","id":"$id","error":{"code":-32603,"message":"no"}}' } },
       failed('AGENT_FAILED'),
     ],
-    ['a status of HTTP', { answer: { status: 500, type: 'text/plain', body: 'no' } }, failed('AGENT_FAILED')],
+    ['an HTTP error status', { answer: { status: 500, type: 'text/plain', body: 'no' } }, failed('AGENT_FAILED')],
     [
-      'another task when it is polled',
+      'another task as the response to a poll',
       {
         streaming: false,
         answer: { body: JSON.stringify({ jsonrpc: '2.0', id: '$id', result: WORKING }) },
@@ -102,7 +102,7 @@ describe('a backend that answers wrongly', () => {
     expect(await remote.charges()).toMatchObject({ reserved: 0 });
   });
 
-  it('S3.12 a backend that never answers: the task fails at its deadline, and the caller can cancel it before', async () => {
+  it('S3.12 a backend never answers: the task fails at its deadline, and the caller can cancel it earlier', async () => {
     const remote = await given({ next: 'wait' });
     const deadline = new Date(Date.now() + 1_500).toISOString();
     expect(await remote.run({ metadata: { deadline } })).toMatchObject({ state: 'FAILED', why: 'deadline', says: '' });
@@ -116,17 +116,21 @@ describe('a backend that answers wrongly', () => {
 
   it.each<[string, Script, Seen]>([
     [
-      'another task',
+      'another task: the task fails',
       { frames: [{ task: { id: 'remote-2', status: { state: 'TASK_STATE_COMPLETED' } } }] },
       { state: 'FAILED', why: 'AGENT_ANSWER_UNREADABLE', says: '' },
     ],
     [
-      'an event of another task',
+      'an event of another task: the task fails',
       { frames: [piece('secret', 'remote-2'), DONE] },
       { state: 'FAILED', why: 'AGENT_ANSWER_UNREADABLE', says: '' },
     ],
-    ['its old state first', { frames: [QUESTION, piece('Main.'), DONE] }, { state: 'COMPLETED', says: 'Main.' }],
-  ])('S3.12 the answer to a question is followed by %s', async (_name, script, wanted) => {
+    [
+      'its old state first: the task is completed',
+      { frames: [QUESTION, piece('Main.'), DONE] },
+      { state: 'COMPLETED', says: 'Main.' },
+    ],
+  ])('S3.12 after the answer to a question, the backend sends %s', async (_name, script, wanted) => {
     const remote = await given({ frames: [QUESTION] }, script);
     const { id } = await remote.run();
     expect(await remote.answer(id)).toEqual(wanted);
@@ -139,7 +143,7 @@ describe('a backend that dies', () => {
     ['the connection breaks', { frames: [WORKING, piece('Half')], next: 'drop' }, 'AGENT_UNREACHABLE'],
     ['the stream ends, and the task is lost', { frames: [WORKING, piece('Half')] }, 'AGENT_CRASHED'],
   ])(
-    'S3.12 %s: the task fails, what was reserved is charged, and the agent is responsible',
+    'S3.12 %s: the task fails, the reserved amount is charged, and the failure counts for the agent',
     async (_name, script, why) => {
       const remote = await given(script);
       expect(await remote.read(await remote.follow())).toEqual({ state: 'FAILED', why, says: '' });
@@ -160,7 +164,7 @@ describe('a backend that dies', () => {
     expect(await remote.charges()).toEqual(UNKNOWN);
   });
 
-  it('S3.12 it dies before it is polled: its work is charged, although the connection is refused', async () => {
+  it('S3.12 a backend dies before it is polled: its work is charged, although the connection is refused', async () => {
     const remote = await given({
       streaming: false,
       answer: { body: JSON.stringify({ jsonrpc: '2.0', id: '$id', result: WORKING }) },
@@ -172,7 +176,7 @@ describe('a backend that dies', () => {
     expect(await remote.charges()).toEqual(UNKNOWN);
   });
 
-  it('S3.12 it is dead before the task begins: nothing is charged', async () => {
+  it('S3.12 a backend dies before the task begins: nothing is charged', async () => {
     const remote = await given({ frames: [WORKING, DONE] });
     await remote.backend.stop();
     expect(await remote.run()).toMatchObject({ state: 'FAILED', why: 'AGENT_UNREACHABLE', says: '' });
@@ -188,7 +192,7 @@ describe('an agent that becomes unavailable', () => {
     ['quarantine', 'RUN_TARGET_UNAVAILABLE'],
     ['out of budget', 'SPENDING_LIMIT_REACHED'],
     ['evict', 'AGENT_NOT_FOUND'],
-  ])('S3.12 %s: the task in progress ends as usual, and the next one is rejected', async (how, code) => {
+  ])('S3.12 %s: the task in progress ends as usual, and the next task is rejected', async (how, code) => {
     const remote = await given(LONG);
     const id = await remote.beginAndWait();
     await remote.withdraw(how);
@@ -237,7 +241,7 @@ describe('an agent that becomes unavailable', () => {
 });
 
 describe('the tasks of an agent that has left', () => {
-  it('S3.12 are read, listed, followed and cancelled at its address, which has no card any more', async () => {
+  it('S3.12 can be read, listed, followed and cancelled at the address of the agent, which no longer has a card', async () => {
     const remote = await given({ next: 'wait' });
     const id = await remote.beginAndWait();
     await remote.withdraw('evict');

@@ -8,8 +8,9 @@ import { TestAgents } from '../support/test-agents.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 /**
- * One check for each requirement of the public conformance suite (a2aproject/a2a-tck) that a server must fulfil, with its id, in both
- * bindings, against two replicas behind a proxy that alternates between them. Deviations are in docs/a2a.md.
+ * One check for each requirement of the public conformance suite (a2aproject/a2a-tck) that a server must fulfil. The name of a check
+ * contains the ids of its requirements. All checks run in both bindings, against two replicas behind a proxy that alternates between
+ * them. docs/a2a.md lists the deviations.
  */
 type Check = (checks: A2aChecks) => Promise<void>;
 
@@ -86,7 +87,7 @@ const OPERATIONS: Record<string, Check> = {
     expect(new Set(ids).size).toBe(3);
     expect(second?.['nextPageToken']).toBe('');
   },
-  'CORE-CANCEL-001: CancelTask': async (c) => {
+  'CORE-CANCEL-001: CancelTask cancels a task': async (c) => {
     const { id } = await c.interrupted();
     expect(taskOf(await c.asker.call('CancelTask', { id }))).toMatchObject({
       id,
@@ -103,7 +104,7 @@ const OPERATIONS: Record<string, Check> = {
     expect((await c.completed()).status.state).toMatch(TERMINAL);
     expect(await c.interrupted()).toMatchObject({ status: { state: 'TASK_STATE_INPUT_REQUIRED' } });
   },
-  'CORE-EXECUTION-MODE-002: SendMessage returns immediately': async (c) => {
+  'CORE-EXECUTION-MODE-002: SendMessage returns immediately on request': async (c) => {
     const request = { message: message(), configuration: { returnImmediately: true } };
     const task = taskOf(await c.talker.call('SendMessage', request));
     expect(task.status.state).toMatch(/^TASK_STATE_(SUBMITTED|WORKING)$/);
@@ -133,7 +134,7 @@ const OPERATIONS: Record<string, Check> = {
     const answered = taskOf(await c.asker.call('SendMessage', { message: message({ taskId }) }));
     expect(answered).toMatchObject({ id: taskId, contextId, status: { state: 'TASK_STATE_COMPLETED' } });
   },
-  'CORE-MULTI-006: a message with another context than its task is rejected': async (c) => {
+  'CORE-MULTI-006: a message whose context differs from its task is rejected': async (c) => {
     const { id: taskId } = await c.interrupted();
     const mismatch = message({ taskId, contextId: 'another' });
     c.fails(await c.asker.call('SendMessage', { message: mismatch }), 'INVALID_PARAMS');
@@ -150,7 +151,7 @@ const OPERATIONS: Record<string, Check> = {
     const sent = await c.echo.call('SendMessage', { message: message(), configuration: { historyLength: 0 } });
     expect(taskOf(sent).history).toBeUndefined();
   },
-  'DM-SERIAL-001, 002, 003: names in camel case, states by name, times in UTC': async (c) => {
+  'DM-SERIAL-001, 002, 003: field names are in camel case, states are names, and times are in UTC': async (c) => {
     const task = await c.completed();
     expect(JSON.stringify(task)).not.toMatch(/"[a-z]+_[a-z]+":/);
     expect(task.status.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
@@ -162,21 +163,20 @@ const OPERATIONS: Record<string, Check> = {
 };
 
 const STREAMS: Record<string, Check> = {
-  'CORE-STREAM-001, 003, JSONRPC-SSE-001, HTTP_JSON-SSE-001: a stream begins with the task and ends with it': async (
-    c,
-  ) => {
-    const { events, headers } = await c.echo.call('SendStreamingMessage', { message: message() });
-    expect(headers.get('content-type')).toContain('text/event-stream');
-    expect(Object.keys(events[0] ?? {})).toEqual(['task']);
-    expect(statesOf(events).at(-1)).toBe('TASK_STATE_COMPLETED');
-  },
-  'CORE-STREAM-002: a stream with a message has nothing else': async (c) => {
+  'CORE-STREAM-001, 003, JSONRPC-SSE-001, HTTP_JSON-SSE-001: a stream begins with the task and ends when the task ends':
+    async (c) => {
+      const { events, headers } = await c.echo.call('SendStreamingMessage', { message: message() });
+      expect(headers.get('content-type')).toContain('text/event-stream');
+      expect(Object.keys(events[0] ?? {})).toEqual(['task']);
+      expect(statesOf(events).at(-1)).toBe('TASK_STATE_COMPLETED');
+    },
+  'CORE-STREAM-002: a stream with a message contains nothing else': async (c) => {
     const root = new A2aWire(c.binding, `${proxy.url}/a2a`, key);
     const asked = message({ parts: [{ data: { skill: 'query', input: {} } }] });
     const { events } = await root.call('SendStreamingMessage', { message: asked });
     expect(events.map((event) => Object.keys(event))).toEqual([['message']]);
   },
-  'STREAM-ORDER-001 to 004, STREAM-SUB-001, 002: all streams have the same events, and one that closes ends no other':
+  'STREAM-ORDER-001 to 004, STREAM-SUB-001, 002: all streams have the same events, and closing one stream ends no other':
     async (c) => {
       const { id } = await c.interrupted();
       const aborted = new AbortController();
@@ -196,7 +196,7 @@ const STREAMS: Record<string, Check> = {
       const [longer = [], shorter = []] = [first, second]
         .map((stream) => statesOf(lasting(stream)).slice(1))
         .toSorted((left, right) => right.length - left.length);
-      expect(shorter).toEqual(longer.slice(longer.length - shorter.length)); // its snapshot may be a later one
+      expect(shorter).toEqual(longer.slice(longer.length - shorter.length)); // the shorter stream may begin with a later snapshot
     },
   'STREAM-SUB-003: a subscription to a finished task is rejected': async (c) => {
     const { id } = await c.completed();
@@ -251,26 +251,29 @@ const VERSIONS_AND_CARDS: Record<string, Check> = {
   'VER-SERVER-003: an empty version means 0.3': async (c) => {
     const answer = await c.echo.call('ListTasks', {}, { 'a2a-version': '' });
     if (c.binding === 'HTTP+JSON') return c.fails(answer, 'VERSION_NOT_SUPPORTED');
-    expect(answer.error?.code).toBe(-32_601); // a method of 1.0
+    expect(answer.error?.code).toBe(-32_601); // ListTasks is a method of 1.0
     const legacy = { jsonrpc: '2.0', id: 1, method: 'tasks/get', params: { id: 'absent' } };
     expect((await c.echo.rpc(JSON.stringify(legacy), { 'a2a-version': '' })).error?.code).toBe(-32_001);
   },
-  'CARD-DISC-001, CARD-PROTO-001, 002, CARD-STRUCT-001, CARD-CACHE-001, 002: the card': async (c) => {
-    const response = await fetch(`${proxy.url}/.well-known/agent-card.json`);
-    expect(response.headers.get('cache-control')).toContain('max-age=');
-    expect(response.headers.get('etag')).toMatch(/^".+"$/);
-    const card = (await response.json()) as Json;
-    const required = ['name', 'description', 'version', 'supportedInterfaces', 'capabilities', 'skills'];
-    expect(Object.keys(card)).toEqual(expect.arrayContaining([...required, 'defaultInputModes', 'defaultOutputModes']));
-    expect(Object.keys(card['capabilities'] as object).toSorted()).toEqual(
-      ['extendedAgentCard', 'extensions', 'pushNotifications', 'streaming'].toSorted(),
-    );
-    expect(card['supportedInterfaces']).toContainEqual({
-      url: `${proxy.url}/a2a`,
-      protocolBinding: c.binding,
-      protocolVersion: '1.0',
-    });
-  },
+  'CARD-DISC-001, CARD-PROTO-001, 002, CARD-STRUCT-001, CARD-CACHE-001, 002: the card is complete and can be cached':
+    async (c) => {
+      const response = await fetch(`${proxy.url}/.well-known/agent-card.json`);
+      expect(response.headers.get('cache-control')).toContain('max-age=');
+      expect(response.headers.get('etag')).toMatch(/^".+"$/);
+      const card = (await response.json()) as Json;
+      const required = ['name', 'description', 'version', 'supportedInterfaces', 'capabilities', 'skills'];
+      expect(Object.keys(card)).toEqual(
+        expect.arrayContaining([...required, 'defaultInputModes', 'defaultOutputModes']),
+      );
+      expect(Object.keys(card['capabilities'] as object).toSorted()).toEqual(
+        ['extendedAgentCard', 'extensions', 'pushNotifications', 'streaming'].toSorted(),
+      );
+      expect(card['supportedInterfaces']).toContainEqual({
+        url: `${proxy.url}/a2a`,
+        protocolBinding: c.binding,
+        protocolVersion: '1.0',
+      });
+    },
   'CARD-EXT-001: the extended card needs a credential': async (c) => {
     const root = `${proxy.url}/a2a`;
     expect((await new A2aWire(c.binding, root, key).call('GetExtendedAgentCard')).result).toMatchObject({
@@ -278,16 +281,17 @@ const VERSIONS_AND_CARDS: Record<string, Check> = {
     });
     expect((await new A2aWire(c.binding, root, 'wrong').call('GetExtendedAgentCard')).status).toBe(401);
   },
-  'JSONRPC-FMT-001, 002, JSONRPC-ERR-001, HTTP_JSON-SVC-001, HTTP_JSON-ERR-001: the form of responses': async (c) => {
-    const [good, bad] = [await c.echo.call('ListTasks'), await c.echo.call('GetTask', { id: 'absent' })];
-    const type = c.binding === 'JSONRPC' ? 'application/json' : 'application/a2a+json';
-    for (const { headers } of [good, bad]) expect(headers.get('content-type')).toContain(type);
-    expect(bad.status).toBe(c.binding === 'JSONRPC' ? 200 : 404);
-    if (c.binding === 'HTTP+JSON') return;
-    expect((await c.echo.rpc('{')).error?.code).toBe(-32_700);
-    expect((await c.echo.rpc('{"jsonrpc":"1.0","id":1,"method":"GetTask"}')).error?.code).toBe(-32_600);
-    expect((await c.echo.rpc('{"jsonrpc":"2.0","id":1,"method":"message/send"}')).error?.code).toBe(-32_601);
-  },
+  'JSONRPC-FMT-001, 002, JSONRPC-ERR-001, HTTP_JSON-SVC-001, HTTP_JSON-ERR-001: responses have the required form':
+    async (c) => {
+      const [good, bad] = [await c.echo.call('ListTasks'), await c.echo.call('GetTask', { id: 'absent' })];
+      const type = c.binding === 'JSONRPC' ? 'application/json' : 'application/a2a+json';
+      for (const { headers } of [good, bad]) expect(headers.get('content-type')).toContain(type);
+      expect(bad.status).toBe(c.binding === 'JSONRPC' ? 200 : 404);
+      if (c.binding === 'HTTP+JSON') return;
+      expect((await c.echo.rpc('{')).error?.code).toBe(-32_700);
+      expect((await c.echo.rpc('{"jsonrpc":"1.0","id":1,"method":"GetTask"}')).error?.code).toBe(-32_600);
+      expect((await c.echo.rpc('{"jsonrpc":"2.0","id":1,"method":"message/send"}')).error?.code).toBe(-32_601);
+    },
   'a body of another media type is rejected': async (c) => {
     const answer = await c.echo.call('SendMessage', { message: message() }, { 'content-type': 'text/plain' });
     c.fails(answer, 'CONTENT_TYPE_NOT_SUPPORTED');

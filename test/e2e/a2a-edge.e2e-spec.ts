@@ -51,7 +51,7 @@ async function raw(path: string, text: string, headers: Record<string, string> =
 }
 
 describe('the cards', () => {
-  it('S3.12 Rollcall has a public card with its public URL, a tag and a time to live', async () => {
+  it('S3.12 Rollcall has a public card with its public URL, an ETag and a maximum age', async () => {
     const { status, body, headers } = await api.call('GET', '/.well-known/agent-card.json', { key: null });
     expect({ status, body }).toMatchObject({
       status: 200,
@@ -110,7 +110,7 @@ describe('the cards', () => {
     });
   });
 
-  it('S3.12 the extended card of Rollcall lists the capabilities of the namespace, and that of an agent its details', async () => {
+  it('S3.12 the extended card of Rollcall lists the capabilities of the namespace; that of an agent has its details', async () => {
     const { body } = await api.call<RpcBody>('GET', '/a2a/extendedAgentCard', { key, headers: VERSION });
     expect(body['skills']).toMatchObject([{}, {}, {}, {}, { id: 'code.build' }]);
     const headers = { ...VERSION, 'a2a-extensions': FACTS };
@@ -124,7 +124,7 @@ describe('the signatures of cards', () => {
   const signed = async (on: TestApi, path = '/.well-known/agent-card.json'): Promise<SignedCard> =>
     (await on.call<SignedCard>('GET', path, { key })).body;
 
-  it('S3.12 a card verifies with the published keys, with the SDK and with another implementation of JOSE', async () => {
+  it('S3.12 a card can be verified with the published keys, by the SDK and by another implementation of JOSE', async () => {
     for (const path of ['/.well-known/agent-card.json', '/a2a/agents/echo']) {
       const card = await signed(api, path);
       const { keys } = (await api.call<Jwks>('GET', '/.well-known/jwks.json', { key: null })).body;
@@ -132,11 +132,11 @@ describe('the signatures of cards', () => {
       expect(verifications(card, keys)).toEqual([true]);
       expect(verifications({ ...card, description: 'Other.' }, keys)).toEqual([false]);
       const verify = verifyAgentCardSignature(async () => await Promise.resolve(keys[0] as never));
-      await verify(card as never); // as JSON: the objects of the SDK lose the security schemes
+      await verify(card as never); // the card is plain JSON, because the objects of the SDK lose the security schemes
     }
   });
 
-  it('S3.12 during a rotation, a card has the signatures of both keys, and another tag', async () => {
+  it('S3.12 during a rotation, a card has the signatures of both keys, and another ETag', async () => {
     const before = await api.call('GET', '/.well-known/agent-card.json', { key: null });
     const during = await api.replica({ ROLLCALL_A2A_SIGNING_KEYS: JSON.stringify([KEYS.new, KEYS.old]) });
     const { keys } = (await during.call<Jwks>('GET', '/.well-known/jwks.json')).body;
@@ -151,7 +151,7 @@ describe('the errors of JSON-RPC', () => {
   it.each<[string, string, object]>([
     ['invalid JSON', '{"jsonrpc":', { status: 200, body: { id: null, error: { code: -32_700 } } }],
     ['a batch', '[]', { status: 200, body: { id: null, error: { code: -32_600 } } }],
-    ['no JSON-RPC', '{"method":"GetTask"}', { status: 200, body: { error: { code: -32_600 } } }],
+    ['a body that is not JSON-RPC', '{"method":"GetTask"}', { status: 200, body: { error: { code: -32_600 } } }],
     [
       'an unknown method',
       '{"jsonrpc":"2.0","id":"a","method":"Fly","params":{}}',
@@ -167,7 +167,7 @@ describe('the errors of JSON-RPC', () => {
       '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"\\u0000"}}',
       { body: { error: { code: -32_700 } } },
     ],
-  ])('S3.12 %s', async (_name, text, expected) => {
+  ])('S3.12 JSON-RPC rejects %s', async (_name, text, expected) => {
     expect(await raw('/a2a/agents/echo', text)).toMatchObject(expected);
   });
 
@@ -187,7 +187,7 @@ describe('the errors of JSON-RPC', () => {
       -32_602,
     ],
     ['a negative length of the history', { ...message(), configuration: { historyLength: -1 } }, -32_602],
-  ])('S3.12 SendMessage with %s', async (_name, params, code) => {
+  ])('S3.12 SendMessage with %s is rejected', async (_name, params, code) => {
     const { status, body } = await rpc('SendMessage', params);
     expect({ status, id: body.id, code: body.error?.code }).toEqual({ status: 200, id: 7, code });
     expect(body.error?.data).toMatchObject([
@@ -200,7 +200,7 @@ describe('the errors of JSON-RPC', () => {
     expect(body.result).toMatchObject({ task: { status: { state: 'TASK_STATE_COMPLETED' } } });
   });
 
-  it('S3.12 errors before the method keep their status', async () => {
+  it('S3.12 errors that occur before the method is called keep their HTTP status', async () => {
     const body = { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } };
     const errors = { domain: 'rollcall' };
     expect(await api.call('POST', '/a2a', { key: null, headers: VERSION, body })).toMatchObject({
@@ -217,7 +217,7 @@ describe('the errors of JSON-RPC', () => {
     expect(xml).toMatchObject({ status: 200, body: { error: { code: -32_005 } } });
   });
 
-  it('S3.12 the version is a header or a parameter, and one that is not offered is rejected', async () => {
+  it('S3.12 the version is a header or a query parameter, and an unsupported version is rejected', async () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } });
     expect((await raw('/a2a', body, { 'a2a-version': '2.0' })).body.error?.code).toBe(-32_009);
     expect((await raw('/a2a?A2A-Version=1.0', body, { 'a2a-version': '' })).body.error?.code).toBe(-32_001);
@@ -296,7 +296,7 @@ describe('the errors of HTTP+JSON', () => {
       { authorization: '' },
       { status: 401, body: { error: { status: 'UNAUTHENTICATED' } } },
     ],
-  ])('S3.12 %s', async (_name, path, text, headers, expected) => {
+  ])('S3.12 HTTP+JSON rejects a request with %s', async (_name, path, text, headers, expected) => {
     expect(await raw(path, text, headers)).toMatchObject(expected);
   });
 

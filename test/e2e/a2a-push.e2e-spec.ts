@@ -84,7 +84,7 @@ describe.each(BINDINGS)('push notifications over %s', (binding) => {
     configuration: { taskPushNotificationConfig: { url: receiver.url, ...more } },
   });
 
-  it('S3.12 a message with a configuration gets every change of its task in order, with its credentials', async () => {
+  it('S3.12 a configuration in a message sends every change of the task in order, with the credentials', async () => {
     const client = await clientOf('asker');
     const asked = await send(client, messageTo('Build.', inline(SECRETS)));
     await until('the question is sent', () => states().length === 3);
@@ -108,7 +108,7 @@ describe.each(BINDINGS)('push notifications over %s', (binding) => {
     expect(stored.map(({ secrets }) => secrets?.toString('latin1')).join()).not.toContain('secret-1');
   });
 
-  it('S3.12 a failed notification is sent again, later ones wait for it, and a notification that always fails is skipped', async () => {
+  it('S3.12 a failed notification is repeated before later ones are sent, and a notification that always fails is skipped', async () => {
     const tried: string[] = [];
     receiver.answer = (request) => {
       const { task, statusUpdate } = bodyOf(request);
@@ -154,13 +154,13 @@ describe.each(BINDINGS)('push notifications over %s', (binding) => {
     expect(await failure(client.getTaskPushNotificationConfig({ ...named, id }))).toBe('TaskNotFoundError');
     await client.cancelTask({ tenant: '', id: task.id, metadata: undefined });
     await until('the end is sent', () => states().includes('task CANCELED'));
-    // the state before may be sent too, if its event was not sequenced when the configurations were created
+    // the previous state may be sent, too, if its event was not sequenced when the configurations were created
     const ends = receiver.received.filter((request) => bodyOf(request).task?.status.state === 'TASK_STATE_CANCELED');
     expect(ends.map(({ path }) => path)).toEqual(['/hook/new']);
     await noSinks();
   });
 
-  it('S3.12 another caller, another agent and an unknown task have no configurations', async () => {
+  it('S3.12 configurations are not found by another caller, at another agent or for an unknown task', async () => {
     const client = await clientOf('payer');
     const task = await send(client, messageTo('Pay.', inline({ id: 'mine' })));
     const named = { tenant: '', taskId: task.id, id: 'mine' };

@@ -44,7 +44,7 @@ describe('the skills of Rollcall', () => {
     expect((await api.call('POST', '/v1/agents/r-1/heartbeat', beat)).status).toBe(200);
   });
 
-  it('S3.12 query ranks agents, also if the metadata names the skill and the data part is the query', async () => {
+  it('S3.12 query ranks agents; the data part or the metadata names the skill', async () => {
     const query = { capabilities: ['build'], limit: 1 };
     const { body: expected } = await api.call('POST', '/v1/agents/query', { body: query });
     expect(dataOf(await rpc(asked('query', query)))).toMatchObject({
@@ -66,13 +66,16 @@ describe('the skills of Rollcall', () => {
     expect(body.items).toMatchObject([{ target: contract?.['id'], details: { capabilities: ['build'] } }]);
   });
 
-  it.each<Binding>(BINDINGS)('S3.12 the official client gets a message, also as a stream, over %s', async (binding) => {
-    const client = await a2aClient(api.url, admin, binding);
-    const request = messageTo('', { parts: [{ data: { skill: 'query', input: { capabilities: ['build'] } } }] });
-    expect(await client.sendMessage(request)).toMatchObject({ parts: [{ content: { $case: 'data' } }] });
-    const events = await collect(client.sendMessageStream(request));
-    expect(events.map(({ payload }) => payload?.$case)).toEqual(['message']);
-  });
+  it.each<Binding>(BINDINGS)(
+    'S3.12 over %s, the official client gets a message, or a stream with one message',
+    async (binding) => {
+      const client = await a2aClient(api.url, admin, binding);
+      const request = messageTo('', { parts: [{ data: { skill: 'query', input: { capabilities: ['build'] } } }] });
+      expect(await client.sendMessage(request)).toMatchObject({ parts: [{ content: { $case: 'data' } }] });
+      const events = await collect(client.sendMessageStream(request));
+      expect(events.map(({ payload }) => payload?.$case)).toEqual(['message']);
+    },
+  );
 
   it('S3.12 a skill needs the permission of its operation; runs:start is not enough', async () => {
     const input = { register: registration('r-2'), query: {}, announce: { capabilities: ['build'], task: 'Build.' } };
@@ -99,7 +102,7 @@ describe('the skills of Rollcall', () => {
     expect(unknown.body.error).toMatchObject({ code: -32_602, message: expect.stringContaining('announce') });
   });
 
-  it('S3.12 a message to an agent, and a message with an unknown skill in a data part, are sent to an agent', async () => {
+  it('S3.12 a message with a tenant, and a message with an unknown skill in a data part, are sent to an agent', async () => {
     const { body } = await rpc({ ...asked('query', {}), tenant: 'absent' });
     expect(body.error?.data).toMatchObject([{ reason: 'AGENT_NOT_FOUND' }]);
     const other = await rpc(asked('fly', {}));
@@ -116,7 +119,7 @@ describe('the texts of errors', () => {
   const textOf = async (path: string, headers: object = VERSION): Promise<string> =>
     (await api.call<RpcBody>('GET', path, { key: admin, headers: { ...headers } })).body.error?.message ?? '';
 
-  it('S3.12 name the versions, methods, parameters, URLs and states that are possible', async () => {
+  it('S3.12 errors name the possible versions, methods, parameters, URLs and states', async () => {
     expect(await textOf('/a2a/tasks', {})).toContain('Send the header A2A-Version: 1.0');
     expect(await messageOf({ id: 'x' }, 'GetTask', {})).toMatch(/^-32601 "GetTask" .*A2A-Version: 1.0/);
     expect(await messageOf(undefined, 'Fly')).toMatch(/^-32601 "Fly" .*SendMessage, /);

@@ -9,7 +9,7 @@ import { exampleOf, examplesOf, ExampleRunner } from '../support/doc-example.js'
 import { TestAgents } from '../support/test-agents.js';
 
 const FACTS = 'urn:rollcall:a2a:v1';
-const NO_RETRY = { tenant: '', metadata: undefined };
+const NO_METADATA = { tenant: '', metadata: undefined };
 
 let api: TestApi;
 /** Executes no runs. */
@@ -50,7 +50,7 @@ const casesOf = (events: readonly StreamResponse[]): (string | undefined)[] =>
   events.map(({ payload }) =>
     payload?.$case === 'statusUpdate' ? stateOf(payload.value).replace('TASK_STATE_', '') : payload?.$case,
   );
-/** The code of a rejection, as the client of the SDK names it. */
+/** The name of the error that the client of the SDK throws. */
 const failure = async (promise: Promise<unknown>): Promise<string> =>
   await promise.then(
     () => 'none',
@@ -76,7 +76,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(short.history).toEqual([]);
   });
 
-  it('S3.12 a repeated message returns the same task, and another message with its id is rejected', async () => {
+  it('S3.12 a repeated message returns the same task, and another message with the same id is rejected', async () => {
     const client = await clientOf('echo');
     const sent = messageTo('Once.');
     const first = await send(client, sent);
@@ -87,7 +87,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect((await send(await clientOf('echo', api, stranger), sent)).id).not.toBe(first.id);
   });
 
-  it('S3.12 a stream has the task, then each change once, with pieces of the answer', async () => {
+  it('S3.12 a stream sends the task, then each change once, with pieces of the answer', async () => {
     const client = await clientOf('talker', other);
     const events: StreamResponse[] = [];
     const reading = (async (): Promise<void> => {
@@ -102,7 +102,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(cases[0]).toBe('task');
     expect(cases.slice(-2)).toEqual(['artifactUpdate', 'COMPLETED']);
     expect(cases.filter((one) => one === 'task' || one === 'COMPLETED')).toEqual(['task', 'COMPLETED']);
-    expect(cases.filter((one) => one === 'WORKING').length).toBeLessThan(2); // none, if the task works in the snapshot
+    expect(cases.filter((one) => one === 'WORKING').length).toBeLessThan(2); // there is none if the snapshot already has this state
     expect(events.at(-2)?.payload?.value).toMatchObject({
       append: false,
       lastChunk: true,
@@ -122,12 +122,12 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     for (const { first } of streams)
       expect(first.value).toMatchObject({ payload: { $case: 'task', value: { id: task.id, status: task.status } } });
     const rest = streams.map(async ({ events }) => casesOf(await collect(events)).at(-1));
-    await (await clientOf('payer', other)).cancelTask({ ...NO_RETRY, id: task.id });
+    await (await clientOf('payer', other)).cancelTask({ ...NO_METADATA, id: task.id });
     expect(await Promise.all(rest)).toEqual(['CANCELED', 'CANCELED']);
     expect(agents.paid).toBe(0);
   });
 
-  it('S3.12 a task that needs an approval continues with a decision about exactly its input, not with a text', async () => {
+  it('S3.12 a tool that needs an approval runs after a decision about exactly its input, not after a text', async () => {
     const client = await clientOf('payer');
     const { id, metadata } = await send(client, messageTo('Pay.'));
     const { approvals } = (metadata ?? {})[FACTS] as { approvals: { callId: string; inputHash: string }[] };
@@ -148,7 +148,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
   it('S3.12 a question interrupts the task, and the answer continues it in the same context', async () => {
     const client = await clientOf('asker');
     const events = await collect(client.sendMessageStream(messageTo('Build.')));
-    expect(['INPUT_REQUIRED', 'task']).toContain(casesOf(events).at(-1)); // the first event may have the question already
+    expect(['INPUT_REQUIRED', 'task']).toContain(casesOf(events).at(-1)); // the first event may already have the question
     const last = (events.at(-1)?.payload?.value ?? {}) as { taskId?: string; id?: string; status: Task['status'] };
     const { taskId = last.id ?? '', status } = last;
     expect(status?.message?.parts).toMatchObject([{ content: { value: 'Which branch?' } }]);
@@ -161,7 +161,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(await failure(collect(client.resubscribeTask({ tenant: '', id: taskId })))).toBe(
       'UnsupportedOperationError',
     );
-    expect(await failure(client.cancelTask({ ...NO_RETRY, id: taskId }))).toBe('TaskNotCancelableError');
+    expect(await failure(client.cancelTask({ ...NO_METADATA, id: taskId }))).toBe('TaskNotCancelableError');
   });
 
   it('S3.12 files and data pass through a remote agent without a change', async () => {
@@ -181,23 +181,23 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     ]);
   });
 
-  it('S3.12 a task is cancelled from any replica, and a second cancel returns it', async () => {
+  it('S3.12 a task can be cancelled on any replica, and a second cancel returns the task', async () => {
     const client = await clientOf('talker');
     const task = await send(client, messageTo('Begin.', { configuration: { returnImmediately: true } }));
     expect(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING']).toContain(stateOf(task));
     expect(await failure(send(client, messageTo('More.', { taskId: task.id })))).toBe('UnsupportedOperationError');
     for (const on of [other, api]) {
-      const cancelled = await (await clientOf('talker', on)).cancelTask({ ...NO_RETRY, id: task.id });
+      const cancelled = await (await clientOf('talker', on)).cancelTask({ ...NO_METADATA, id: task.id });
       expect(stateOf(cancelled)).toBe('TASK_STATE_CANCELED');
     }
   });
 
-  it('S3.12 a task of another caller or of another agent does not exist', async () => {
+  it('S3.12 a task of another caller or of another agent is not found', async () => {
     const { id } = await send(await clientOf('echo'), messageTo('Mine.'));
     for (const client of [await clientOf('echo', api, stranger), await clientOf('talker')]) {
       const failures = [
         client.getTask({ tenant: '', id }),
-        client.cancelTask({ ...NO_RETRY, id }),
+        client.cancelTask({ ...NO_METADATA, id }),
         collect(client.resubscribeTask({ tenant: '', id })),
         send(client, messageTo('Hello.', { taskId: id })),
         client.getTask({ tenant: '', id: 'a:b/C%20' }),
@@ -208,7 +208,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect((await operator.getTask({ tenant: '', id })).id).toBe(id);
   });
 
-  it('S3.12 the list has the last changed task first, in pages, only of the caller', async () => {
+  it('S3.12 the list has pages, the last changed task first, and only the tasks of the caller', async () => {
     const by = await api.given.key('caller');
     const client = await clientOf('echo', api, by);
     const ids: string[] = [];
@@ -235,7 +235,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(theirs.tasks).toEqual([]);
   });
 
-  it('S3.12 Rollcall chooses the agent by capabilities or tenant, and rejects work that nobody can do', async () => {
+  it('S3.12 Rollcall chooses the agent by capabilities or tenant, and rejects work that no agent can do', async () => {
     const client = await a2aClient(api.url, key, binding);
     const text = JSON.stringify({ does: 'answer', pieces: ['copied'] });
     const found = await send(client, messageTo(text, { metadata: { capabilities: ['files.copy'] } }));
@@ -267,7 +267,7 @@ describe('a registration with a card', () => {
     expect(textOf(await send(client, messageTo(text)))).toBe('called');
   });
 
-  it('S3.2 an inline card gives what is missing, and an invalid one is rejected with all its faults', async () => {
+  it('S3.2 an inline card supplies missing fields, and an invalid card is rejected with all its faults', async () => {
     const skills = [{ id: 'code.review', name: 'Review', description: 'Reviews.', tags: ['Quality', 'a, b'] }];
     const card = { name: 'Reviewer', description: 'Reviews code.', version: '3.1', skills };
     const legacy = { ...card, url: 'http://127.0.0.1:8099/a2a', protocolVersion: '0.3.0' };
@@ -297,7 +297,7 @@ describe('a registration with a card', () => {
     [{ agentCard: null }, 'VALIDATION_FAILED'],
     [{ agentCard: {}, name: 5 }, 'VALIDATION_FAILED'],
     [{ capabilities: ['a'] }, 'VALIDATION_FAILED'],
-  ])('S3.2 rejects %j', async (body, code) => {
+  ])('S3.2 rejects the registration %j', async (body, code) => {
     expect(await register(body)).toMatchObject({ status: 400, body: { code } });
   });
 });

@@ -56,7 +56,7 @@ describe('a batch of registrations', () => {
     });
   });
 
-  it('returns the response of the single route for each registration, and a problem for each rejected one', async () => {
+  it('returns the response of the single route for each registration, and a problem for each rejected registration', async () => {
     const [first] = await register(agent('taken'));
     key = await api.given.key('agent');
     const results = await register(

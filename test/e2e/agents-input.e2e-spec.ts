@@ -30,7 +30,7 @@ describe('a registration', () => {
     ['a capability with a line break', { capabilities: ['a\nb'] }],
     ['a capability with a comma, which separates capabilities in events', { capabilities: ['build,deploy'] }],
     ['201 capabilities', { capabilities: Array.from({ length: 201 }, (_, index) => `c${index}`) }],
-    ['an infinite price', { costModel: { usdPer1kTokens: 1e300 } }],
+    ['a price that is too large', { costModel: { usdPer1kTokens: 1e300 } }],
     ['a price that is a string', { costModel: { usdPerTask: '1' } }],
     ['a negative budget', { budget: { totalTokens: -1 } }],
     ['a fraction of a token', { budget: { totalTokens: 0.5 } }],
@@ -232,7 +232,7 @@ describe('a query', () => {
     ['the limits of price and budget', { filter: { maxUsdPerTask: null, minRemainingTokens: null } }],
     ['the labels', { filter: { labels: null } }],
     ['every single value', { prefer: null, limit: null, explain: null, fuzzy: null, consistency: null }],
-  ])('S3.6 a query with null for %s returns the same answer as without', async (_what, body) => {
+  ])('S3.6 in a query, null for %s has the same effect as no value', async (_what, body) => {
     const strong = { consistency: 'strong' };
     const without = await api.call('POST', '/v1/agents/query', { body: strong });
     const withNull = await api.call('POST', '/v1/agents/query', { body: { ...strong, ...body } });

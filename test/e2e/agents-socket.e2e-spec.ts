@@ -26,7 +26,7 @@ async function operate(action: string, { agentId }: Registration, at: TestApi = 
 }
 
 describe('the WebSocket of an agent', () => {
-  it('S3.4 accepts heartbeats, answers when they are stored, and returns the time until the next one', async () => {
+  it('S3.4 accepts heartbeats, answers when they are stored, and returns the time until the next heartbeat', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     expect(await agent.received('welcome')).toEqual({
@@ -116,7 +116,7 @@ describe('the WebSocket of an agent', () => {
     });
   });
 
-  it('S3.5 sends `register` to an evicted agent and closes', async () => {
+  it('S3.5 sends `register` to an evicted agent and closes the connection', async () => {
     const registration = await register();
     const agent = await AgentClient.connect(api.url, registration);
     await agent.received('welcome');

@@ -205,7 +205,7 @@ describe('a query', () => {
   });
 });
 
-describe('two replicas', () => {
+describe('replicas', () => {
   it('S3.11 two replicas find an agent that one of them registered, until one of them evicts it', async () => {
     const other = await api.replica();
     await register({ agentId: 'shared' });
@@ -222,7 +222,7 @@ describe('two replicas', () => {
     await other.stop();
   });
 
-  it('B5 two replicas explain self-preservation, and apply the override of an operator', async () => {
+  it('B5 a replica explains self-preservation, and applies the override of an operator', async () => {
     await until(
       'a sweep has run',
       async () => (await api.call('GET', '/v1/registry/protection')).body['explanation'] !== null,

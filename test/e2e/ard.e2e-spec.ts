@@ -15,7 +15,7 @@ beforeAll(async () => void (catalogs = await Catalogs.start()));
 afterAll(async () => await catalogs.stop());
 
 describe('ARD: the checks of the conformance tool', () => {
-  it('manifest: it is JSON with a list of entries, and each entry passes all checks, on each replica', async () => {
+  it('manifest: each replica returns JSON with a list of entries, and each entry passes all checks', async () => {
     for (const replica of [catalogs.api, catalogs.other]) {
       const { status, body, headers } = await catalogs.get<Manifest>('/.well-known/ard.json', replica);
       expect(status).toBe(200);
@@ -26,7 +26,7 @@ describe('ARD: the checks of the conformance tool', () => {
     }
   });
 
-  it('publisher: the identifiers have the host of the public URL, and one entry has the base URL of the registry', async () => {
+  it('publisher: the identifiers contain the host of the public URL, and one entry has the base URL of the registry', async () => {
     const { entries } = (await catalogs.get<Manifest>('/.well-known/ard.json')).body;
     expect(new Set(entries.map(({ identifier }) => identifier.split(':')[2]))).toEqual(new Set(['fleet.example.com']));
     const registries = entries.filter(({ type }) => type === 'application/ai-registry+json');
@@ -70,7 +70,7 @@ describe('ARD: the checks of the conformance tool', () => {
     ['an unknown identifier', 'urn%3Aair%3Aard-conformance.invalid%3Aprobe%3Anot-found', 404, 'NOT_FOUND'],
     ['an identifier that is not encoded', 'urn:air:fleet.example.com:agent:absent', 404, 'NOT_FOUND'],
     ['an agent that is not public', 'urn%3Aair%3Afleet.example.com%3Aagent%3Asecret', 404, 'NOT_FOUND'],
-    ['another case', encodeURIComponent(FORECASTER.toUpperCase()), 400, 'INVALID_ARGUMENT'],
+    ['an identifier in upper case', encodeURIComponent(FORECASTER.toUpperCase()), 400, 'INVALID_ARGUMENT'],
     ['a malformed identifier', 'not-a-valid-ard-urn', 400, 'INVALID_ARGUMENT'],
     [
       'an identifier that is encoded twice',
@@ -121,7 +121,7 @@ describe('the registry of ARD', () => {
     expect(JSON.stringify(body)).not.toMatch(/10\.9\.8\.7|visibility|key:/);
   });
 
-  it('S3.12 the url of an entry is the card of the agent, which everyone can read', async () => {
+  it('S3.12 the url of an entry leads to the card of the agent, which everyone can read', async () => {
     const { body: entry } = await catalogs.get<Entry>(entryPath(FORECASTER));
     const { status, body } = await catalogs.get(String(entry['url']).slice(URL_BASE.length));
     expect({ status, body }).toMatchObject({
@@ -162,7 +162,7 @@ describe('the registry of ARD', () => {
     expect((await catalogs.search('weather', { federation: 'referrals' })).referrals).toEqual([]);
   });
 
-  it('a filter selects by terms, also by live facts under another prefix; all terms must match', async () => {
+  it('a filter can contain live facts, under any prefix, and all its terms must match', async () => {
     const named = async (filter: object): Promise<string[]> => {
       const query = { text: 'registered', '@context': { live: 'urn:rollcall:catalog:v1:' }, filter };
       const { results } = (await catalogs.post('/ard/search', { query })).body;
@@ -174,7 +174,7 @@ describe('the registry of ARD', () => {
     expect(await named({ 'trustManifest.attestations.type': ['SOC2-Type2'] })).toEqual([]);
   });
 
-  it('facets have a limit, a minimum, and the number of entries in the buckets that are left out', async () => {
+  it('facets have a limit, a minimum count, and the number of entries in the buckets that are left out', async () => {
     const facets = [{ field: 'type', limit: 1 }, { field: 'tags', minCount: 2 }, { field: 'rollcall:status' }];
     const { body } = await catalogs.post('/ard/explore', { resultType: { facets } });
     expect(body).toMatchObject({

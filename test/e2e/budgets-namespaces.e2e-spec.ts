@@ -40,7 +40,7 @@ const list = async (query: string, options: CallOptions = {}): Promise<BudgetVie
   (await api.call<Page<BudgetView>>('GET', `/v1/budgets?limit=200&${query}`, options)).body.items;
 
 describe('budgets of a namespace', () => {
-  it('have subjects of their own: the same caller, run and agent has one budget in each namespace', async () => {
+  it('have their own subjects: the same caller, run or agent has one budget in each namespace', async () => {
     for (const key of [keyOfA, keyOfB]) {
       const namespace = key === keyOfA ? 'team-a' : 'team-b';
       await api.call('POST', '/v1/agents', { key, body: registrationBody({ agentId: 'twin' }) });
@@ -118,7 +118,7 @@ describe('budgets of a namespace', () => {
     expect((await api.call('GET', `/v1/budgets/${foreign}`, { key: keyOfB })).body).toEqual(before);
   });
 
-  it('agents and runs of another namespace cannot be charged, and cannot be a parent', async () => {
+  it('agents and runs of another namespace cannot be charged, and its runs cannot be parents', async () => {
     await api.call('POST', '/v1/agents', { key: keyOfB, body: registrationBody({ agentId: 'only-b' }) });
     await openRun({ runId: 'only-b' }, keyOfB);
     for (const spelled of ['only-b', 'team-b/only-b']) {

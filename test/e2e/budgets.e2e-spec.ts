@@ -106,7 +106,7 @@ describe('budgets over REST', () => {
     expect(forecast.body).toMatchObject({ tokens: { perHour: 0, available: 1, runsOutAt: null }, runsOutAt: null });
   });
 
-  it('S3.10 an external runtime uses budgets: reserve, settle by the price list, release', async () => {
+  it('S3.10 an external runtime can reserve an amount, settle it by the price list, or release it', async () => {
     const key = await api.given.key('caller');
     const agent = 'spender';
     await registerWithBudget(agent, { totalTokens: 10_000, source: 'ledger' });
@@ -185,7 +185,7 @@ describe('budgets over REST', () => {
     expect(await renew()).toMatchObject({ status: 409, body: { code: 'RESERVATION_CLOSED' } });
   });
 
-  it('S3.10 the budget of a caller limits the requests with its key only', async () => {
+  it('S3.10 the budget of a caller limits only the requests with the key of this caller', async () => {
     const key = await api.given.key('caller');
     const me = await api.call<{ id: string }>('GET', '/v1/me', { key });
     await open({ kind: 'caller', subject: me.body.id, limit: { tokens: 5 } });

@@ -30,7 +30,7 @@ beforeAll(async () => void (catalogs = await Catalogs.start({ ROLLCALL_EGRESS_AL
 afterAll(async () => await catalogs.stop());
 
 describe('the AI catalog', () => {
-  it('S3.12 lists the same entries, without the fields that the cards contain', async () => {
+  it('S3.12 lists the same entries as ARD, without the fields that the cards contain', async () => {
     const { body, headers } = await catalogs.get<Manifest & Record<string, unknown>>('/.well-known/ai-catalog.json');
     expect(headers.get('content-type')).toBe('application/ai-catalog+json; charset=utf-8');
     expect(body).toMatchObject({ specVersion: '1.0', host: { displayName: 'fleet.example.com' } });
@@ -78,7 +78,7 @@ describe('the MCP registry', () => {
     });
   });
 
-  it('S3.12 returns one server, by version or as the latest', async () => {
+  it('S3.12 returns one version of a server, or the latest version', async () => {
     const name = encodeURIComponent('com.example.fleet.agents/forecaster');
     for (const version of ['latest', '2.1.0']) {
       const one = await catalogs.get(`/v0.1/servers/${name}/versions/${version}`);
@@ -93,7 +93,7 @@ describe('the MCP registry', () => {
     }
   });
 
-  it('S3.12 pages, searches by name, and filters by version and time', async () => {
+  it('S3.12 has pages, and can be searched by name and filtered by version and time', async () => {
     const first = (await servers('?limit=3')).body;
     const second = (await servers(`?limit=3&cursor=${first.metadata.nextCursor}`)).body;
     expect([first.servers.length, second.servers.length, second.metadata]).toEqual([3, 2, { count: 2 }]);
@@ -126,7 +126,7 @@ describe('all catalogs', () => {
   ];
 
   it.each(DOCUMENTS)(
-    '%s has a tag that is the same on each replica, a time to live, and can be read by any page',
+    '%s has a maximum age, has the same ETag on each replica, and can be read by any web page',
     async (path) => {
       const { status, headers } = await catalogs.get(path);
       expect(status).toBe(200);
@@ -139,7 +139,7 @@ describe('all catalogs', () => {
     },
   );
 
-  it('S3.12 without the setting, nothing is listed', async () => {
+  it('S3.12 without ROLLCALL_CATALOG_LABEL, the catalogs are empty', async () => {
     const off = await catalogs.api.replica({ ROLLCALL_CATALOG_LABEL: '' });
     expect((await catalogs.get('/.well-known/ard.json', off)).body).toEqual({ entries: [] });
     expect((await catalogs.get('/.well-known/ai-catalog.json', off)).body).toMatchObject({
@@ -249,7 +249,7 @@ describe('the import of agents', () => {
     expect(body.entries[0]?.registration).toMatchObject({ generation: 2 });
   });
 
-  it('an invalid entry is rejected with all its faults, and does not affect the others', async () => {
+  it('an invalid entry is rejected with all its faults, and does not affect the other entries', async () => {
     const large = host.serve('/large.json', `{"entries":[],"x":"${'x'.repeat(2_000_000)}"}`);
     const { body } = await run({
       catalog: {

@@ -45,7 +45,7 @@ const answer = async (id: string, what: string, agent: GivenAgent, body: object 
   const { agentId, generation, leaseToken: key } = agent;
   return await api.call('POST', `/v1/contracts/${id}/${what}`, { key, body: { agentId, generation, ...body } });
 };
-/** Announces a contract with a run. The agent bids and has the award. */
+/** Announces a contract with a run. The agent bids and gets the award. */
 const award = async (agent: GivenAgent, capability: string, price: number): Promise<string> => {
   const body = { capabilities: [capability], task: 'Build it.', run: true };
   const { id } = (await api.call<ContractBody>('POST', '/v1/contracts', { body })).body;
@@ -59,7 +59,7 @@ const outcome = async (id: string): Promise<ContractBody> => {
 };
 
 describe('contracts with run over HTTP (S3.9)', () => {
-  it('S3.9 a run can spend the whole budget of its agent that the award reserved', async () => {
+  it('S3.9 a run can spend the budget of its agent even if the award has reserved all of it', async () => {
     await api.given.budget({ kind: 'agent', subject: 'exact', limit: { microUsd: 1_000 } });
     const agent = await api.given.agent({ agentId: 'exact', capabilities: ['exact'], endpoint });
     const id = await award(agent, 'exact', 1_000);
@@ -72,7 +72,7 @@ describe('contracts with run over HTTP (S3.9)', () => {
     expect(body).toMatchObject({ discrepancies: [] });
   });
 
-  it('S3.9 the announcer cannot report the outcome of a contract with run, and the run starts', async () => {
+  it('S3.9 the run reports the outcome of a contract with run, and a report of the announcer is rejected', async () => {
     const agent = await api.given.agent({ agentId: 'runner', capabilities: ['runner'], endpoint });
     const id = await award(agent, 'runner', 5_000);
     const report = async (): Promise<Answer> =>

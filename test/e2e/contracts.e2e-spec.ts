@@ -133,7 +133,7 @@ describe('the contract net over HTTP (S3.9)', () => {
     server.close();
   });
 
-  it('S3.9 the example: three hosted agents of different price and speed bid, and the weights decide', async () => {
+  it('S3.9 in the example, three hosted agents with different prices and speeds bid, and the weights decide', async () => {
     for (const [name, settings] of Object.entries(BUILDERS)) {
       const content = { description: 'Builds.', provider: 'builder', settings, capabilities: ['example.build'] };
       const { status } = await other.call('POST', '/v1/runtime/agents', { body: { name, content } });
@@ -207,7 +207,7 @@ describe('the contract net over HTTP (S3.9)', () => {
     expect(['cancelled', 'expired']).toContain((await get(id)).state);
   });
 
-  it('S3.9 a hosted agent that fails to bid, or bids an invalid price, refuses; one that does not answer in time is ignored', async () => {
+  it('S3.9 a hosted agent whose bid fails or is invalid counts as refusing; an agent that does not answer in time is ignored', async () => {
     for (const name of Object.keys(ODD_BIDS)) {
       const content = { description: 'Odd.', provider: 'odd', capabilities: ['odd'] };
       const { status } = await other.call('POST', '/v1/runtime/agents', { body: { name, content } });
@@ -228,7 +228,7 @@ describe('the contract net over HTTP (S3.9)', () => {
     expect(notes).toEqual(expect.arrayContaining(['The agent failed to bid.', expect.stringContaining('price')]));
   });
 
-  it('S3.9 a query with contract-net returns the bidders, and the winner first, within its time', async () => {
+  it('S3.9 a query with contract-net returns the bidders within its time, with the winner first', async () => {
     const query = { capabilities: ['example.build'], prefer: 'contract-net', waitMs: 8_000, task: 'Build the docs.' };
     const { status, body } = await api.call<{
       candidates: { rank: number; agent: { agentId: string }; reasons: string[] }[];

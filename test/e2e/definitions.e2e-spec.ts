@@ -17,7 +17,7 @@ const replace = async (name: string, content: object, headers: Record<string, st
   await api.call('PUT', `${PATH}/${name}`, { body: { content: { ...CONTENT, ...content } }, headers });
 
 describe('/v1/definitions', () => {
-  it('S0.1 S4.1 registers a definition once, and returns all problems of an invalid one', async () => {
+  it('S0.1 S4.1 registers a definition once, and returns all problems of an invalid definition', async () => {
     expect(await register('reviewer')).toMatchObject({
       status: 201,
       body: { name: 'reviewer', namespace: 'default', revision: 1, source: 'rest', content: CONTENT },
@@ -71,7 +71,7 @@ describe('/v1/definitions', () => {
     expect(await replace('tagged', {}, { 'if-match': tag })).toMatchObject({ status: 412 });
   });
 
-  it('S0.5 lists definitions by name in pages, only those of the namespace, and returns capabilities', async () => {
+  it('S0.5 lists the definitions of the namespace by name, in pages, and returns their capabilities', async () => {
     await api.call('POST', '/v1/namespaces', { body: { name: 'team-a' } });
     const options = { headers: { 'rollcall-namespace': 'team-a' } };
     for (const name of ['b', 'a']) await register(name, { capabilities: ['Test', 'code', 'a,b'] }, options);
@@ -86,7 +86,7 @@ describe('/v1/definitions', () => {
     expect((await api.call('DELETE', '/v1/namespaces/team-a')).body).toMatchObject({ contains: { definitions: 2 } });
   });
 
-  it('S0.6 S0.7 removes a definition, but not one of the deployment; changes are in the audit log', async () => {
+  it('S0.6 S0.7 removes a definition unless it comes from the configuration, and records changes in the audit log', async () => {
     await register('leaving');
     expect((await api.call('DELETE', `${PATH}/leaving`)).status).toBe(204);
     expect((await api.call('DELETE', `${PATH}/leaving`)).status).toBe(404);
@@ -181,7 +181,7 @@ describe('/v1/definition-imports', () => {
   const importArchive = async (archive: Buffer, path = IMPORTS): Promise<Answer> =>
     await api.call('POST', path, { body: new Uint8Array(archive), headers: { 'content-type': 'application/gzip' } });
 
-  it('S4.2 S4.3 imports the correct files, reports each file, and repeats without a new revision', async () => {
+  it('S4.2 S4.3 imports the correct files, reports each file, and creates no new revision when it is repeated', async () => {
     const files = {
       'good.md': spec('imported-good'),
       'warned.md': spec('imported-warned', 'tools: Read, clock\n'),
@@ -213,7 +213,7 @@ describe('/v1/definition-imports', () => {
     });
   });
 
-  it('S4.2 imported definitions can be changed over REST, but an import does not change those of the deployment', async () => {
+  it('S4.2 imported definitions can be changed over REST, but an import cannot change definitions of the configuration', async () => {
     await importFiles({ 'a.md': spec('imported-changed') });
     expect(await replace('imported-changed', { maxIterations: 2 })).toMatchObject({
       body: { revision: 2, source: 'rest' },
@@ -252,7 +252,7 @@ describe('/v1/definition-imports', () => {
     expect(twice.body).toMatchObject({ errors: [{ field: 'files.1.path' }] });
   });
 
-  it('S4.3 a dry run changes nothing, and strict rejects files with warnings', async () => {
+  it('S4.3 a dry run changes nothing, and strict=true rejects files with warnings', async () => {
     const files = { 'a.md': spec('imported-dry', 'tools: Read\n') };
     expect((await importFiles(files, '?dryRun=true')).body).toMatchObject({
       dryRun: true,
@@ -263,7 +263,7 @@ describe('/v1/definition-imports', () => {
     expect((await importFiles(files, '?strict=yes')).body).toMatchObject({ code: 'VALIDATION_FAILED' });
   });
 
-  it('S4.2 imports an archive: of a project, only its .claude/agents', async () => {
+  it('S4.2 imports an archive, but only the folder .claude/agents of a project', async () => {
     const archive = await archiveOf([
       { name: './.claude/agents/', type: 'directory' },
       { name: './.claude/agents/one.md', content: spec('archived') },

@@ -23,7 +23,7 @@ const operations = (): [string, Operation][] =>
   operationsOf(document).map((operation) => [`${operation.method} ${operation.path}`, operation]);
 
 describe('the OpenAPI document', () => {
-  it('contains every route except those of other protocols, with a summary and a success response', () => {
+  it('contains every route except the routes of other protocols, with a summary and a success response', () => {
     const served = api.app.routes
       .all()
       .filter((route) => !/^HEAD |\/docs|\/openapi|\/ws$|^\w+ \/(a2a\b|mcp\b|ard\b|v0\.1\/|\.well-known\/)/.test(route))
@@ -66,8 +66,8 @@ describe('the OpenAPI document', () => {
 });
 
 /**
- * The operations to click, by section. An operation costs the browser about a second of CPU time, so it is the one with the most to fill
- * in of each section. `npm run docs:click` clicks all of them.
+ * The operations to click, by section. An operation takes about a second of CPU time in the browser, so the test clicks only the
+ * operation with the most fields of each section. `npm run docs:click` clicks all operations.
  */
 function sectionsOf(of: OpenApiDocument): [string, Operation[]][] {
   const fields = ({ parameters, requestBody }: Operation): number => parameters.length + (requestBody ? 10 : 0);
@@ -104,13 +104,13 @@ describe('the documentation page', () => {
     expect(browserErrors).toEqual([]);
   });
 
-  it('is where the root of the server leads (N9)', async () => {
+  it('opens at the root of the server (N9)', async () => {
     const page = await browser.newPage();
     await page.goto(api.url);
     expect(page.url()).toBe(`${api.url}/docs`);
   });
 
-  it('N9 sends, as pre-filled, the request that the test of the examples sends successfully', async () => {
+  it('N9 pre-fills the request that the test of the examples sends successfully', async () => {
     const page = new DocsPage(await browser.newPage(), api.url);
     await page.open();
     for (const [tag, chosen] of sectionsOf(document))

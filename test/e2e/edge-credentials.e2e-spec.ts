@@ -155,7 +155,7 @@ describe('a WebSocket upgrade', () => {
     );
   const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 
-  it('A2 answers an upgrade of a path without a WebSocket over HTTP', async () => {
+  it('A2 answers an upgrade request to a path without a WebSocket with an HTTP response', async () => {
     const answerOf = async (path: string): Promise<string> =>
       await rawHttp(api.url, upgrade(path, KEY, 'Sec-WebSocket-Version: 13', 'Connection: close'));
     expect(await answerOf('/')).toMatch(/^HTTP\/1\.1 302 /); // leads to /docs
@@ -166,7 +166,7 @@ describe('a WebSocket upgrade', () => {
     }
   });
 
-  it('A2 answers a malformed upgrade over HTTP', async () => {
+  it('A2 answers a malformed upgrade request with an HTTP response', async () => {
     const registration = await register();
     const path = `/v1/agents/ws?agentId=${registration.agentId}&generation=1`;
     const authorization = `Authorization: Bearer ${registration.leaseToken}`;

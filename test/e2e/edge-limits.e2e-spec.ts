@@ -35,7 +35,7 @@ const BUSY = [429, 'TOO_MANY_CONCURRENT_REQUESTS'];
 describe('the size of a body', () => {
   beforeEach(async () => void (api = await startApi()));
 
-  it('A1 rejects a body of more than 16 KB with a lease token, and the error contains the limit', async () => {
+  it('A1 rejects a body of more than 16 KB that is sent with a lease token, and the error contains the limit', async () => {
     const { agentId, leaseToken } = await api.given.agent();
     const body = { generation: 1, name: 'x'.repeat(17_000) };
     for (const [method, path] of [
@@ -92,7 +92,7 @@ describe('concurrent requests', () => {
     expect((await api.call('GET', '/v1/keys')).status).toBe(200);
   });
 
-  it('A8 a request counts while the server works for a client that has disconnected', async () => {
+  it('A8 a request counts as long as the server works on it, even if the client has disconnected', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_REQUESTS: '2' });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();

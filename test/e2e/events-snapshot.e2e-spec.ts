@@ -24,7 +24,6 @@ const register = async (agentId: string, at = api): Promise<number> =>
 const evict = async (agentId: string, at = api): Promise<number> =>
   (await at.call('POST', `/v1/agents/${agentId}/evict`)).status;
 
-/** Applies an event to a fleet. */
 function apply(fleet: Map<string, number>, { type, subject, data }: CloudEvent): void {
   if (type === 'agent.joined' && 'generation' in data) fleet.set(subject, data.generation);
   if (type === 'agent.left') fleet.delete(subject);

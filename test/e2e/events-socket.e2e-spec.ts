@@ -279,7 +279,7 @@ describe('the access to the WebSocket of events', () => {
 });
 
 describe('an open socket', () => {
-  it('closes a socket that does not answer pings, and no other', async () => {
+  it('closes a socket that does not answer pings, and no other socket', async () => {
     const [unresponsive, alive] = [await connect(), await connect()];
     unresponsive.socket.pause();
     const connections = api.app.nest.get(StreamConnections, { strict: false });
@@ -293,7 +293,7 @@ describe('an open socket', () => {
     alive.socket.close();
   });
 
-  it('closes a socket with its cursor when the replica stops', async () => {
+  it('closes a socket with the cursor to resume from when the replica stops', async () => {
     const other = await api.replica();
     const client = await (await connect(other)).subscribe({ after: '0' });
     await appendEvents(other, joined('a-1'));

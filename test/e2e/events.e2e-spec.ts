@@ -78,7 +78,7 @@ describe('GET /v1/events', () => {
     expect(JSON.stringify(answer.body)).toContain('agent.joined, agent.left');
   });
 
-  it('waits for the next event with waitMs, longer than the handler timeout', async () => {
+  it('waits for the next event with waitMs, even longer than the handler timeout', async () => {
     await appendEvents(api, joined('a-1'));
     await untilLogged(1);
     const started = performance.now();

@@ -24,7 +24,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     ['malformed JSON', '{"name": ', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned prototype', '{"__proto__": {"admin": true}}', 'MALFORMED_JSON', 400],
     ['JSON with a poisoned constructor', '{"constructor": {"prototype": {"admin": true}}}', 'MALFORMED_JSON', 400],
-    ['JSON nested too deep', '['.repeat(100_000) + ']'.repeat(100_000), 'MALFORMED_JSON', 400],
+    ['JSON that is nested too deeply', '['.repeat(100_000) + ']'.repeat(100_000), 'MALFORMED_JSON', 400],
     ['half of a surrogate pair', String.raw`{"name": "a\ud800", "roles": ["viewer"]}`, 'MALFORMED_JSON', 400],
     [
       'a field that every object inherits',
@@ -74,7 +74,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expectProblem(await api.call('GET', '/v1/keys?cursor=nonsense'), 400, 'CURSOR_INVALID');
   });
 
-  it('rejects the cursor of another list, and text that is no cursor', async () => {
+  it('rejects the cursor of another list, and text that is not a cursor', async () => {
     for (const name of ['a', 'b']) await api.call('POST', '/v1/keys', { body: { name, roles: ['viewer'] } });
     const { body } = await api.call<{ nextCursor: string }>('GET', '/v1/audit?limit=1');
     expect((await api.call('GET', `/v1/audit?limit=1&cursor=${body.nextCursor}`)).status).toBe(200);
@@ -121,12 +121,12 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     ['If-Match', '"another"'],
     ['If-Unmodified-Since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
     ['Range', 'bytes=99999999-'],
-  ])('F3 rejects the unmet condition %s: %s of a request for a documentation file', async (name, value) => {
+  ])('F3 rejects a request for a documentation file with the unmet condition %s: %s', async (name, value) => {
     const answer = await api.call('GET', '/docs/swagger-ui.css', { key: null, headers: { [name]: value } });
     expectProblem(answer, 400, 'MALFORMED_REQUEST');
   });
 
-  it('rejects HTTP/1.1 without a Host header with a problem', async () => {
+  it('rejects an HTTP/1.1 request without a Host header', async () => {
     const answer = await rawHttp(api.url, 'GET /health/live HTTP/1.1\r\nConnection: close\r\n\r\n');
     expect(answer).toMatch(/^HTTP\/1.1 400 /);
     expect(answer).toContain('The request has no Host header');
@@ -151,7 +151,7 @@ describe('invalid input is answered with problem+json and a stable code', () => 
 });
 
 describe('every answer', () => {
-  it('every answer has the request id of the request if that is valid, else a new one', async () => {
+  it('every answer has the request id of its request, or a new request id if that one is invalid', async () => {
     const given = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'abc-123' } });
     expect(given.headers.get('x-request-id')).toBe('abc-123');
     const bad = await api.call('GET', '/v1/me', { headers: { 'x-request-id': 'a b"c' } });

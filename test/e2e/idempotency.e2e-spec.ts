@@ -112,7 +112,7 @@ describe('a stored answer', () => {
     return Buffer.concat([decipher.update(sealed.subarray(44)), decipher.final()]).toString('utf8');
   }
 
-  it('A12 the database and a guessed Idempotency-Key do not decrypt a stored answer', async () => {
+  it('A12 a stored answer cannot be decrypted with the database and a guessed Idempotency-Key', async () => {
     const issued = await issue('tour-1', 'guessed');
     const sealed = await stored('tour-1');
     expect(issued.status).toBe(201);

@@ -72,7 +72,7 @@ describe('a replica that lost its database', () => {
     expect(answer.headers.get('connection')).toBe('close');
   });
 
-  it('D2 closes a socket with 1013 when it cannot start its subscription', async () => {
+  it('D2 closes a socket with 1013 when the subscription cannot be started', async () => {
     const client = await EventClient.connect(replica.url, { key: replica.adminKey });
     proxy.cut();
     client.send('subscribe', { after: 'oldest' });

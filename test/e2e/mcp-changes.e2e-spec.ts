@@ -69,7 +69,7 @@ describe.each(ERAS)('resources for a client of %s', (era) => {
     expect(items).toEqual(expect.arrayContaining([expect.objectContaining({ subject: runId })]));
   });
 
-  it('S3.12 a resource that is missing or not permitted does not exist', async () => {
+  it('S3.12 a resource that is missing or not permitted is not found', async () => {
     const client = await connect(await api.given.key('agent'));
     for (const uri of ['rollcall://agents/nobody', 'rollcall://agents/%ff', 'rollcall://runs/x', 'other://x'])
       expect(await failure(client.readResource({ uri }))).toBe(-32_602);
@@ -100,7 +100,7 @@ describe('changes', () => {
     await api.call('POST', '/v1/agents', { key: foreign, body });
     expect(seen).toEqual([]);
     await api.given.agent({ agentId: 'changing' });
-    await until('the client knows', () => new Set(seen).size === 3);
+    await until('the client is notified', () => new Set(seen).size === 3);
     expect([...new Set(seen)].toSorted()).toEqual([
       'resources',
       'rollcall://agents/changing',
@@ -117,11 +117,11 @@ describe('changes', () => {
       body: { content: { ...content, tools: ['pay'] } },
     });
     expect([200, 201]).toContain(revised.status);
-    await until('the client knows', () => seen.includes('tools'));
+    await until('the client is notified', () => seen.includes('tools'));
     await subscription.close();
   });
 
-  it('S3.12 the number of subscriptions is limited, and the end of one makes room for another', async () => {
+  it('S3.12 the number of subscriptions is limited, and a subscription that ends frees its slot', async () => {
     const open = async (): Promise<Awaited<ReturnType<Client['listen']>>> =>
       (await listening(api, '/mcp', { resourcesListChanged: true })).subscription;
     const [first] = [await open(), await open(), await open()];
@@ -197,7 +197,7 @@ describe('tasks', () => {
     await until('the task is completed', async () => (await get(taskId))['status'] === 'completed');
   });
 
-  it('S3.12 tasks/update decides about a call', async () => {
+  it('S3.12 tasks/update approves a tool call of a run', async () => {
     const { taskId } = await start('payer', both);
     await until('the run asks', async () => (await get(taskId))['status'] === 'input_required');
     const { inputRequests } = (await get(taskId)) as { inputRequests: Record<string, Facts> };
@@ -208,7 +208,7 @@ describe('tasks', () => {
     expect(agents.paid).toBe(1);
   });
 
-  it('S3.12 a request for the task of another caller, or without the tasks extension, is rejected', async () => {
+  it('S3.12 a request for an unknown task, or without the tasks extension, is rejected', async () => {
     const { taskId } = await start('talker');
     expect(errorOf(await send('tasks/get', { taskId: 'x' }))).toBe(-32_602);
     const { body, headers } = rawRequest('tasks/get', { taskId });

@@ -32,7 +32,7 @@ const post = async (
 const errorOf = ({ body }: Answer): Facts => body['error'] as Facts;
 
 describe('the endpoint of MCP', () => {
-  it('S3.12 a tool without the permission is refused with 403, in every form of a request', async () => {
+  it('S3.12 a tool without the permission is refused with 403, and is not found in a batch', async () => {
     const by = await api.given.key('viewer');
     const call = rawRequest('tools/call', { name: 'cancel_run', arguments: { runId: 'x' } });
     const refused = await post(call, { key: by });
@@ -43,7 +43,7 @@ describe('the endpoint of MCP', () => {
     expect(JSON.stringify(answer.body)).toContain('Tool cancel_run not found');
   });
 
-  it('S3.12 without a valid credential, 401 names the metadata of the resource', async () => {
+  it('S3.12 the 401 response to an invalid or missing credential names the metadata of the resource', async () => {
     for (const by of [null, 'wrong']) {
       const { status, headers, body } = await post(rawRequest('tools/list'), { key: by });
       expect({ status, body }).toMatchObject({ status: 401, body: { error: { data: { code: 'UNAUTHENTICATED' } } } });
@@ -75,7 +75,7 @@ describe('the endpoint of MCP', () => {
     });
   });
 
-  it('S3.12 another Host or Origin is rejected with 403', async () => {
+  it('S3.12 a Host or an Origin that is not allowed is rejected with 403', async () => {
     const { body, headers } = rawRequest('tools/list');
     const text = JSON.stringify(body);
     const send = async (host: string, origin?: string): Promise<string | undefined> => {
@@ -101,7 +101,7 @@ describe('the endpoint of MCP', () => {
     expect(await send('localhost', 'http://localhost:6274')).toBe('200');
   });
 
-  it.each(['GET', 'DELETE', 'PUT'])('S3.12 %s gets 405', async (method) => {
+  it.each(['GET', 'DELETE', 'PUT'])('S3.12 the method %s gets 405', async (method) => {
     for (const path of ['/mcp', '/mcp/agents/echo']) {
       const { status, headers } = await api.call(method, path, { key });
       expect([status, headers.get('allow')]).toEqual([405, 'POST']);
@@ -128,8 +128,8 @@ describe('the endpoint of MCP', () => {
       const answer = await post(request, { headers });
       expect({ headers, status: answer.status, code: errorOf(answer)['code'] }).toEqual({ headers, status, code });
     }
-    const old = rawRequest('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2031-01-01' } });
-    const answer = await post(old, { headers: { 'mcp-protocol-version': '2031-01-01' } });
+    const future = rawRequest('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2031-01-01' } });
+    const answer = await post(future, { headers: { 'mcp-protocol-version': '2031-01-01' } });
     expect(answer.status).toBe(400);
   });
 

@@ -62,7 +62,7 @@ describe('the MCP servers of docs/runtime/mcp.md', () => {
     expect(server.requests.every(({ headers }) => headers.authorization === `Bearer ${KEY}`)).toBe(true);
   });
 
-  it('S2.2 with requireAcceptance: an operator accepts a tool by its hash, and the audit log has it', async () => {
+  it('S2.2 with requireAcceptance, an operator accepts a tool by its hash, and the audit log records it', async () => {
     const { hash, state } = (await pinOf('echo'))!;
     expect(state).toBe('waiting');
     expect(await accept('files/echo')).toMatchObject({ status: 409, body: { code: 'TOOL_PIN_CHANGED' } });

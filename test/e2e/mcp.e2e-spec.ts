@@ -49,7 +49,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     }
   });
 
-  it('S3.12 runs an agent at any replica, and returns its answer with the facts of the run', async () => {
+  it('S3.12 runs an agent on any replica, and returns its answer with the facts of the run', async () => {
     const result = await callTool(await connect(at(other)), 'run_agent', { agent: 'echo', input: 'Hello.' });
     const number = expect.any(Number) as number;
     expect(result).toEqual({
@@ -114,7 +114,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     );
   });
 
-  it('S3.12 answers the question of a run', async () => {
+  it('S3.12 answer_run answers the question of a run', async () => {
     const client = await connect();
     const asked = await callTool(client, 'run_agent', { agent: 'asker', input: 'Build.' });
     expect(asked).toMatchObject({ isError: false, facts: { state: 'waiting', waitingFor: 'input' } });
@@ -126,7 +126,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     expect(again).toMatchObject({ isError: true, facts: { code: 'RUN_FINISHED' } });
   });
 
-  it('S3.12 approves a call of a run with exactly its input', async () => {
+  it('S3.12 answer_run approves a tool call with exactly its input', async () => {
     const client = await connect();
     const asked = await callTool(client, 'run_agent', { agent: 'payer', input: 'Pay.' });
     expect(asked).toMatchObject({ isError: false, facts: { waitingFor: 'approval' } });
@@ -192,7 +192,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     }
   });
 
-  it('S3.12 a run of another namespace does not exist', async () => {
+  it('S3.12 a run of another namespace is not found', async () => {
     await api.given.namespace(`foreign-${era}`);
     const foreign = await api.issueKeyIn(`foreign-${era}`, 'operator');
     const { facts } = await callTool(await connect(), 'run_agent', { agent: 'asker', input: 'Build.' });
@@ -205,7 +205,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     expect(await callTool(stranger, 'get_run', { runId })).toMatchObject({ facts: { runId, state: 'waiting' } });
   });
 
-  it('S3.12 each agent is one tool at its own address, which also continues its runs', async () => {
+  it('S3.12 each agent is one tool at its own address, and this tool also continues its runs', async () => {
     const client = await connect(`${at()}/agents/asker`);
     const { tools } = await client.listTools();
     expect(tools).toMatchObject([{ name: 'asker', description: 'Works.' }]);
@@ -221,7 +221,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     expect(named.tools).toMatchObject([{ name: 'remote_1', title: 'Remote', description: 'Copies.' }]);
   });
 
-  it('S3.12 each role sees and uses the tools that its permissions include', async () => {
+  it('S3.12 each role sees the tools that its permissions include', async () => {
     for (const role of ROLES) {
       const by = await api.given.key(role);
       const { tools } = await (await connect(at(), by)).listTools();

@@ -47,7 +47,7 @@ describe('models', () => {
     expect(answer.body['detail']).toContain('fast, local');
   });
 
-  it('lists one preset without a key when none is configured', async () => {
+  it('lists one preset that needs no key when no preset is configured', async () => {
     const plain = await startApi();
     expect((await plain.call('GET', '/v1/models')).body).toMatchObject({
       items: [{ name: 'demo', vendor: 'scripted' }],

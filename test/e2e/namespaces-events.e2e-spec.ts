@@ -100,7 +100,7 @@ describe('events of a namespace', () => {
     expect(text).not.toMatch(/team-b|noise|"registry"/);
   });
 
-  it('a WebSocket has the events of the namespace, opened with a key or with a ticket from another replica', async () => {
+  it('a WebSocket, opened with a key or with a ticket of another replica, has the events of the namespace', async () => {
     await appendOfEach();
     const { body } = await api.call<{ ticket: string }>('POST', '/v1/events/tickets', { key: keyOfA });
     const ofAll = await api.call<{ ticket: string }>('POST', '/v1/events/tickets', ALL);
@@ -152,7 +152,8 @@ describe('the cursor of a quiet namespace', () => {
     await until('both are connected', () => connections.count === 2);
     await appendEvents(api, ...many(50));
     const feed = other.app.nest.get(EventFeed, { strict: false });
-    await until('the replica has read the events', () => feed.position === 50); // before the pings below: a client that misses one is disconnected
+    // before the pings, because a client that misses a ping is disconnected
+    await until('the replica has read the events', () => feed.position === 50);
     await until('the position is sent', () => {
       connections.beat();
       return client.of('position').at(-1)?.['sequence'] === '50';
@@ -166,7 +167,7 @@ describe('the cursor of a quiet namespace', () => {
 });
 
 describe('the limit of events of a namespace', () => {
-  /** Appends three events of each team, and lets all but the newest of team-a expire. */
+  /** Appends three events of each team, and lets all events of team-a except the newest expire. */
   async function expire(): Promise<void> {
     const body = { limits: { eventsKept: 1 } };
     expect((await api.call('PATCH', '/v1/namespaces/team-a', { body })).body).toMatchObject(body);
@@ -178,7 +179,7 @@ describe('the limit of events of a namespace', () => {
   }
   const problem = { code: 'CURSOR_EXPIRED', oldest: '3', snapshot: '/v1/events/snapshot' };
 
-  it('is shown with the present use, and does not prevent the deletion', async () => {
+  it('is shown with the current use, and does not prevent the deletion of the namespace', async () => {
     await expire();
     const { body } = await other.call('GET', '/v1/namespaces/team-a', { key: keyOfA });
     expect(body).toMatchObject({ limits: { eventsKept: 1 }, use: { eventsKept: 1 } });
@@ -188,7 +189,7 @@ describe('the limit of events of a namespace', () => {
     expect((await api.call('DELETE', '/v1/namespaces/team-a')).status).toBe(204);
   });
 
-  it('a page, a stream and a WebSocket of the namespace that are behind get CURSOR_EXPIRED', async () => {
+  it('a page, a stream and a WebSocket with a cursor before an expired event get CURSOR_EXPIRED', async () => {
     await expire();
     for (const path of ['?after=0', '?after=2', '/stream?after=2'])
       expect(await other.call('GET', `/v1/events${path}`, { key: keyOfA })).toMatchObject({
@@ -203,7 +204,7 @@ describe('the limit of events of a namespace', () => {
     expect(named((await page('?after=3', { key: keyOfA })).items)).toEqual(['team-a a-3']);
   });
 
-  it('another namespace has all its events, and a consumer of all namespaces has a sequence without a gap', async () => {
+  it('another namespace keeps all its events, and a consumer of all namespaces gets a sequence without a gap', async () => {
     await expire();
     const ofB = await page('?after=0', { key: keyOfB });
     expect([named(ofB.items), seqOf(ofB.next)]).toEqual([['team-b b-1', 'team-b b-2', 'team-b b-3'], '6']);
@@ -229,7 +230,7 @@ describe('the limit of events of a namespace', () => {
 });
 
 describe('the snapshot', () => {
-  it('has the agents of the namespace; with `*` all agents', async () => {
+  it('has the agents of the namespace, or all agents with `*`', async () => {
     for (const key of [undefined, keyOfA, keyOfB])
       await api.call('POST', '/v1/agents', { key, body: registrationBody({ agentId: 'twin' }) });
     await api.call('POST', '/v1/agents', { key: keyOfB, body: registrationBody({ agentId: 'secret' }) });
@@ -305,7 +306,7 @@ describe('webhooks of a namespace', () => {
     expect((await remove()).status).toBe(204);
   });
 
-  it('their sinks are visible and can be replayed only in their namespace', async () => {
+  it('have sinks that are visible and can be replayed only in their namespace', async () => {
     const [a, b, all] = [await subscribe({ key: keyOfA }), await subscribe({ key: keyOfB }), await subscribe(ALL)];
     const sinks = async (options: CallOptions): Promise<string[]> =>
       (await other.call<{ items: SinkView[] }>('GET', '/v1/sinks', options)).body.items.map(({ id }) => id);
@@ -319,7 +320,7 @@ describe('webhooks of a namespace', () => {
   });
 });
 
-describe('what concerns the whole installation', () => {
+describe('state of the whole installation', () => {
   it.each(['/metrics', '/v1/registry/protection'])('GET %s requires a credential for all namespaces', async (path) => {
     expect((await api.call('GET', path)).status).toBe(200);
     expect(await api.call('GET', path, { key: keyOfA })).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });

@@ -54,7 +54,7 @@ describe('namespaces', () => {
     expect(await create(name)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
   });
 
-  it('deletes only empty namespaces, and never the default one', async () => {
+  it('deletes only empty namespaces, and never the namespace `default`', async () => {
     expect(await api.call('DELETE', '/v1/namespaces/team-a')).toMatchObject({
       status: 409,
       body: { code: 'NAMESPACE_NOT_EMPTY', contains: { keys: 1 } },
@@ -214,7 +214,7 @@ describe('agents of a namespace', () => {
     expect(await actions({})).toContain('namespace.created audited');
   });
 
-  it('an Idempotency-Key of one namespace does not replay a response of another one', async () => {
+  it('an Idempotency-Key of one namespace does not replay a response of another namespace', async () => {
     const headers = { 'idempotency-key': 'same-key' };
     const body = registrationBody({ agentId: 'once' });
     const first = await api.call('POST', '/v1/agents', {
@@ -288,7 +288,7 @@ describe('limits of a namespace', () => {
     expect(await register(key, { agentId: 'c' })).toMatchObject({ status: 403, body: { code: 'NAMESPACE_FULL' } });
   });
 
-  it('accepts null like an absent limit', async () => {
+  it('treats null like an absent limit', async () => {
     expect((await create('no-limits', { limits: null })).body).toMatchObject({ limits: { agents: 0 } });
     expect((await create('null-limit', { limits: { agents: null, keys: 3 } })).body).toMatchObject({
       limits: { agents: 0, keys: 3 },

@@ -144,7 +144,7 @@ describeWithNats('the relay to NATS JetStream', () => {
     expect(ids.size).toBe(11); // consumers recognise a repeated event by its id
   });
 
-  it('B3 publishes a rejected event again, even when the stream has accepted later ones and another replica continues', async () => {
+  it('B3 publishes a rejected event again, even if the stream has accepted later events and another replica continues', async () => {
     await api.stop();
     const config = { name: STREAM, subjects: ['rollcall.events.>'], max_msg_size: 4_000 };
     await (await manager()).streams.add(config);

@@ -141,7 +141,7 @@ describe('claims that cannot identify a principal', () => {
   });
 
   it.each([['a\0b'], ['a\nb'], ['x'.repeat(256)], [''], [7]])(
-    'A16 a name such as %j is replaced by the subject, also in the audit log',
+    'A16 in the audit log, the subject replaces a name such as %j',
     async (name) => {
       const admin = await sign(claims({ name, realm_access: { roles: ['admin'] } }));
       const issued = await api.call('POST', '/v1/keys', { key: admin, body: { name: 'x', roles: ['viewer'] } });
@@ -227,14 +227,14 @@ describe('the namespaces of a JWT', () => {
     expect((await meIn({ namespace: '*' }, 'team-b')).body).toMatchObject({ namespace: 'team-b', namespaces: ['*'] });
   });
 
-  it('groups give roles in one namespace each', async () => {
+  it('each group gives roles in its own namespace', async () => {
     const groups = ['team-a', 'team-b'];
     expect((await meIn({ groups }, 'team-a')).body).toMatchObject({ roles: ['operator'] });
     expect((await meIn({ groups }, 'team-b')).body).toMatchObject({ roles: ['viewer'] });
     expect((await meIn({ groups: ['platform'] })).body).toMatchObject({ namespace: 'default', roles: ['admin'] });
   });
 
-  it('a stronger role in one namespace reaches nothing outside it, even if the token has another role for all namespaces', async () => {
+  it('a stronger role in one namespace gives no access outside it, even if the token has another role for all namespaces', async () => {
     const key = await sign(claims({ groups: ['everyone', 'team-a-admins'] }));
     const inTeamA = { key, headers: { 'rollcall-namespace': 'team-a' } };
     expect((await teams.call('GET', '/v1/me', inTeamA)).body).toMatchObject({ roles: ['viewer', 'admin'] });

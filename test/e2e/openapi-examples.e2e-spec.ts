@@ -114,7 +114,7 @@ async function reserveUnused(): Promise<void> {
   await api.call('POST', '/v1/budgets/reservations', { body: { key: 'unused', tokens: 1 } });
 }
 
-/** The definition of the example. */
+/** Stores the tool that the example accepts. */
 async function pinTool(): Promise<void> {
   const definition = { description: 'Creates an issue.', inputSchema: { type: 'object' } };
   const { hash } = exampleOf('tools.acceptPin');
@@ -141,7 +141,7 @@ async function announceAgain(): Promise<void> {
   cancellable = String(body['id']);
 }
 
-/** No replica executes runs here, so a test must put the run into the state in which it waits. */
+/** No replica executes runs here, so the test puts the run into the waiting state. */
 async function wait(waitingFor: 'input' | 'approval'): Promise<void> {
   const { callId, inputHash } = exampleOf('runs.decide');
   const result = { parts: [], approvals: [{ callId, inputHash, tool: 'pay', input: { eur: 5 } }] };

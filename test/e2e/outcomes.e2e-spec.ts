@@ -54,7 +54,7 @@ describe('the outcomes of an agent', () => {
     expect(rest.body).toMatchObject({ items: [{ number: 1, ok: true, latencyMs: 12.5 }], nextCursor: null });
   });
 
-  it('are empty for an agent without outcomes, and 404 for an unknown agent', async () => {
+  it('are an empty list for an agent without outcomes, and are not found for an unknown agent', async () => {
     await api.given.agent({ agentId: 'unused' });
     expect(await list('unused')).toMatchObject({ status: 200, body: { items: [], nextCursor: null } });
     expect(await list('unknown')).toMatchObject({ status: 404, body: { code: 'AGENT_NOT_FOUND' } });
@@ -98,7 +98,7 @@ describe('two callers on two replicas', () => {
     });
   });
 
-  it('both replicas return and rank by the same observed latency', async () => {
+  it('both replicas return the same observed latency and rank by it', async () => {
     for (const agentId of ['fast', 'slow']) await api.given.agent({ agentId, capabilities: ['measured'] });
     for (const latencyMs of [10, 20]) await report('fast', { ok: true, latencyMs });
     for (const latencyMs of [400, 900]) await report('slow', { ok: true, latencyMs }, otherKey, other);

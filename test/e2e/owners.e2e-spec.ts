@@ -51,7 +51,7 @@ describe('acting for an agent', () => {
     expect((await act(agent, owner)).status).toBeLessThan(300);
   });
 
-  it.each(actions)('an operator %s of any owner', async (_what, act) => {
+  it.each(actions)('an operator %s with its key, even if another key owns the agent', async (_what, act) => {
     const agent = await api.given.agent({ agentId: newId() }, owner);
     expect((await act(agent, operator)).status).toBeLessThan(300);
   });
@@ -110,7 +110,7 @@ describe('spending', () => {
     expect(await reserve(stranger, {})).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
   });
 
-  it('of concurrent reservations by the owner and by a stranger, only those of the owner are held', async () => {
+  it('if the owner and a stranger reserve concurrently, only the reservations of the owner are held', async () => {
     const { agentId } = await api.given.agent({ agentId: newId(), budget: { totalTokens: 100 } }, owner);
     const answers = await Promise.all(
       Array.from({ length: 20 }, async (_, index) => await reserve(index % 2 ? owner : stranger, { agentId })),
@@ -143,7 +143,7 @@ describe('spending', () => {
 });
 
 describe('a takeover', () => {
-  it('the 409 explains takeover to the owner, and not to another agent key', async () => {
+  it('the 409 response explains takeover to the owner, but not to another agent key', async () => {
     const agentId = newId();
     await api.given.agent({ agentId }, owner);
     const [mine, foreign] = [await register(owner, { agentId }), await register(stranger, { agentId, takeover: true })];

@@ -68,14 +68,14 @@ const work = (agent: FleetAgent, scenario: FleetScenario, more: Partial<Work> = 
 });
 
 describe('the same message over REST, both bindings of A2A, and MCP', () => {
-  it.each(FLEET)('S3.12 B9 %s: the same run, answer and cost', async (agent) => {
+  it.each(FLEET)('S3.12 B9 %s: the run, the answer and the cost are the same', async (agent) => {
     const sent = work(agent, { does: 'answer', pieces: ['One ', 'two.'], usage: { ...USAGE, costMicroUsd: 90 } });
     const budget = { tokens: 100_000 };
     const shown = await expectSame(await onEach(async (edge) => await edge.run(agent, { ...sent, budget })));
     expect(shown).toMatchObject({ state: 'completed', says: [{ type: 'text', text: 'One two.' }], usage: USAGE });
   });
 
-  it.each(remote)('S3.12 %s: data and files without a change', async (agent) => {
+  it.each(remote)('S3.12 %s: data and files are the same, and unchanged', async (agent) => {
     const data = { list: [1, null, 'é'], empty: {} };
     const echoed = await onEach(async (edge) => await edge.run(agent, { ...work(agent, { does: 'echo' }), data }));
     expect(await expectSame(echoed)).toMatchObject({ state: 'completed', says: [{ type: 'data', data }] });
@@ -86,7 +86,7 @@ describe('the same message over REST, both bindings of A2A, and MCP', () => {
     expect(await expectSame(produced)).toMatchObject({ state: 'completed', says: [file, link] });
   });
 
-  it.each(FLEET)('S3.12 %s: the same refusal of the agent, limit and failure', async (agent) => {
+  it.each(FLEET)('S3.12 %s: a refusal of the agent, a limit and a failure are the same', async (agent) => {
     const play = async (scenario: FleetScenario): Promise<unknown> =>
       await expectSame(await onEach(async (edge) => await edge.run(agent, work(agent, scenario))));
     const says = [{ type: 'text', text: 'Not that.' }];
@@ -99,16 +99,19 @@ describe('the same message over REST, both bindings of A2A, and MCP', () => {
     });
   });
 
-  it.each<FleetAgent>(['native', 'a2a', 'a2a-legacy'])('S3.12 %s: the same question, and its answer', async (agent) => {
-    const ask = work(agent, { does: 'ask', question: 'Which branch?' });
-    const asked = await onEach(async (edge) => await edge.run(agent, ask));
-    expect(await expectSame(asked)).toMatchObject({ state: 'waiting', says: [{ text: 'Which branch?' }] });
-    const answer = MixedFleet.textOf(agent, { does: 'answer', pieces: ['main it is.'] });
-    const ids = asked.map((one) => (one as Outcome).id);
-    const answered = await onEach(async (edge) => await edge.answer(agent, ids[edges.indexOf(edge)] ?? '', answer));
-    expect(answered.map(({ id }) => id)).toEqual(ids);
-    expect(await expectSame(answered)).toMatchObject({ state: 'completed', says: [{ text: 'main it is.' }] });
-  });
+  it.each<FleetAgent>(['native', 'a2a', 'a2a-legacy'])(
+    'S3.12 %s: a question and its answer are the same',
+    async (agent) => {
+      const ask = work(agent, { does: 'ask', question: 'Which branch?' });
+      const asked = await onEach(async (edge) => await edge.run(agent, ask));
+      expect(await expectSame(asked)).toMatchObject({ state: 'waiting', says: [{ text: 'Which branch?' }] });
+      const answer = MixedFleet.textOf(agent, { does: 'answer', pieces: ['main it is.'] });
+      const ids = asked.map((one) => (one as Outcome).id);
+      const answered = await onEach(async (edge) => await edge.answer(agent, ids[edges.indexOf(edge)] ?? '', answer));
+      expect(answered.map(({ id }) => id)).toEqual(ids);
+      expect(await expectSame(answered)).toMatchObject({ state: 'completed', says: [{ text: 'main it is.' }] });
+    },
+  );
 
   it.each(FLEET)('S3.12 %s: a cancellation ends the work', async (agent) => {
     const times: string[] = [];
@@ -137,7 +140,7 @@ function isBusy(agent: FleetAgent): boolean {
   return agent === 'native' || agent === 'http' || fleet.busy(agent) > 0;
 }
 
-describe('the same refusal before work over REST, both bindings of A2A, and MCP', () => {
+describe('a request that is rejected before work, over REST, both bindings of A2A, and MCP', () => {
   const answer = MixedFleet.textOf('native', { does: 'answer', pieces: ['done'] });
   const refusals = async (agent: string, more: Partial<Work> = {}): Promise<unknown[]> =>
     (await onEach(async (edge) => await edge.run(agent, { text: answer, ...more }))).map(
@@ -146,13 +149,13 @@ describe('the same refusal before work over REST, both bindings of A2A, and MCP'
 
   it.each<[string, string, Partial<Work>, string]>([
     ['no budget', 'native', { budget: { tokens: 0 } }, 'SPENDING_LIMIT_REACHED'],
-    ['an agent that is drained', 'agent:drain', {}, 'RUN_TARGET_UNAVAILABLE'],
+    ['a drained agent', 'agent:drain', {}, 'RUN_TARGET_UNAVAILABLE'],
     ['a quarantined agent', 'agent:quarantine', {}, 'RUN_TARGET_UNAVAILABLE'],
-  ])('S3.12 %s', async (_name, agent, more, code) => {
+  ])('S3.12 gets the same code for %s', async (_name, agent, more, code) => {
     expect(await refusals(agent, more)).toEqual(EDGES.map(() => code));
   });
 
-  it('S3.12 an open circuit', async () => {
+  it('S3.12 gets the same code for an open circuit', async () => {
     const broken = { agentId: 'broken', endpoint: 'http://127.0.0.1:8099', capabilities: ['broken'] };
     await api.given.agent({ ...broken, circuit: 'open' });
     const directory = api.app.nest.get(Directory, { strict: false });
@@ -161,14 +164,14 @@ describe('the same refusal before work over REST, both bindings of A2A, and MCP'
     expect(await refusals('', { capabilities: ['broken'] })).toEqual(EDGES.map(() => 'RUN_TARGET_UNAVAILABLE'));
   });
 
-  it('S3.12 an agent that has as many runs as it accepts', async () => {
+  it('S3.12 gets the same code for an agent that has as many runs as it accepts', async () => {
     const [edge] = edges as [RunEdge];
     const id = await edge.begin('single', work('native', { does: 'hang', pieces: [] }));
     expect(await refusals('single')).toEqual(EDGES.map(() => 'AGENT_BUSY'));
     await edge.cancel('single', id);
   });
 
-  it('S3.12 an agent or a run that does not exist', async () => {
+  it('S3.12 gets the code of its protocol for an agent or a run that does not exist', async () => {
     const none = ['RUN_TARGET_UNKNOWN', 'AGENT_NOT_FOUND', 'AGENT_NOT_FOUND', 'AGENT_NOT_FOUND'];
     expect(await refusals('agent:absent')).toEqual(none);
     const codes = await onEach(async (edge) => ((await edge.cancel('native', 'absent')) as Refusal).code);

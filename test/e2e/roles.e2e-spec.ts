@@ -27,7 +27,7 @@ const ATTEMPTS = {
 } satisfies Record<string, Attempt>;
 type Action = keyof typeof ATTEMPTS;
 
-/** The actions that a key with these roles is allowed, sorted. */
+/** Returns the actions that are allowed for a key with these roles, sorted. */
 async function allowedTo(...roles: Role[]): Promise<Action[]> {
   await api.call('POST', '/v1/agents', { body: registrationBody({ agentId: 'used' }) });
   const key = await api.given.key(...roles);

@@ -67,7 +67,7 @@ describe('the stream of a run over SSE', () => {
     expect((await (await watch(other, id)).over()).steps).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('B6 sends keep-alive comments, and follows a run that waits until it is decided', async () => {
+  it('B6 sends keep-alive comments while the run waits, and ends when the run is cancelled', async () => {
     const id = await start('payer');
     const watcher = await watch(other, id);
     await until('the run waits', () => watcher.states.at(-1) === 'waiting');
@@ -92,7 +92,7 @@ describe('the stream of a run over SSE', () => {
     expect([rest.steps, rest.states.at(-1)]).toEqual([[4, 5], 'completed']);
   });
 
-  it('B6 disconnects a client that does not read, and does not collect its events', async () => {
+  it('B6 disconnects a client that does not read, and does not buffer its events', async () => {
     await api.database.db.query(
       `INSERT INTO run (id, namespace, root_id, state, target, agent_id, input, created_by)
        VALUES ('large', 'default', 'large', 'waiting', '{}', 'talker', '[]', 'key:other')`,
@@ -116,7 +116,7 @@ describe('the stream of a run over SSE', () => {
     ['RUN/stream?afterStep=-1', {}, 400, 'VALIDATION_FAILED'],
     ['RUN/stream', { 'last-event-id': '1042-9f3c27d1' }, 400, 'VALIDATION_FAILED'],
     ['RUN/stream', { 'last-event-id': '1-end' }, 400, 'VALIDATION_FAILED'],
-  ])('B6 rejects %s with %j', async (path, headers, status, code) => {
+  ])('B6 rejects the path %s with the headers %j', async (path, headers, status, code) => {
     const id = await start('payer');
     const answer = await api.call('GET', `/v1/runs/${path.replace('RUN', id)}`, { headers });
     expect(answer).toMatchObject({ status, body: { code } });
@@ -124,7 +124,7 @@ describe('the stream of a run over SSE', () => {
 });
 
 describe('the streams of runs over a WebSocket', () => {
-  it('B6 sends several runs, resumes after a step on another replica, and stops when it is unsubscribed', async () => {
+  it('B6 send several runs, resume after a step on another replica, and stop after unsubscribe-run', async () => {
     const [one, two] = [await start('talker'), await start('payer')];
     const first = await EventClient.connect(other.url, { key: other.adminKey });
     first.send('subscribe-run', { runId: one });
@@ -152,7 +152,7 @@ describe('the streams of runs over a WebSocket', () => {
     second.socket.close();
   });
 
-  it('B6 ends together with its replica, and rejects unknown runs', async () => {
+  it('B6 end when the replica stops, and reject unknown runs', async () => {
     const stopping = await api.replica({ ROLLCALL_RUNS_MAX: '0' });
     const id = await start('payer');
     const client = await EventClient.connect(stopping.url, { key: stopping.adminKey });
@@ -236,7 +236,7 @@ describe('a run that waits while its definition changes', () => {
   it.each([
     ['replaced', async () => await api.call('PUT', path, { body: { content: { description: 'Other.', tools: [] } } })],
     ['removed', async () => await api.call('DELETE', path)],
-  ])('S0.2 S0.6 continues on its revision if the definition is %s', async (_name, change) => {
+  ])('S0.2 S0.6 continues with its revision if the definition is %s', async (_name, change) => {
     const { body: payer } = await api.call<{ content: object }>('GET', '/v1/definitions/payer');
     await api.call('DELETE', path);
     await api.call('POST', '/v1/definitions', { body: { name: 'buyer', content: payer.content } });

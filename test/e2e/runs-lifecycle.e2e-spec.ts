@@ -39,7 +39,7 @@ const ended = async ({ body }: Answer<RunBody>): Promise<RunBody> =>
 const cancel = async ({ body }: Answer<RunBody>): Promise<Answer> =>
   await here.call('POST', `/v1/runs/${body.id}/cancel`, { body: {} });
 
-/** A run that uses the only place of its agent, and a run that waits for it. */
+/** A run that occupies its agent, and a run that waits for the agent. */
 async function busyAndWaiting(target: object): Promise<[Answer<RunBody>, Answer<RunBody>]> {
   const busy = await start(target, LONG);
   await until('the first run has a step', async () => {
@@ -55,7 +55,7 @@ async function busyAndWaiting(target: object): Promise<[Answer<RunBody>, Answer<
 }
 
 describe('a run that waits for its agent', () => {
-  it('S0.2 records the revision that it is executed on', async () => {
+  it('S0.2 records the revision with which it is executed', async () => {
     await define('changes');
     const [busy, waiting] = await busyAndWaiting({ definition: 'changes' });
     const content = { ...SLOW, model: { vendor: 'scripted', model: 'echo' } };
@@ -82,7 +82,7 @@ describe('a run that waits for its agent', () => {
     await cancel(busy);
   });
 
-  it('S1.5 fails with AGENT_CLOSED if the agent is shut down, and so does a run that was started before', async () => {
+  it('S1.5 fails with AGENT_CLOSED if the agent is shut down, like all other unfinished runs of the agent', async () => {
     await spawn({ name: 'closes', content: SLOW });
     const both = await busyAndWaiting({ agent: 'closes' });
     const later = await start({ agent: 'closes' });
@@ -96,12 +96,12 @@ describe('a busy agent with whenBusy: reject', () => {
   it.each([
     ['an agent of a definition', async () => void (await define('strict', { ...SLOW, whenBusy: 'reject' })), 'strict'],
     [
-      'an agent without one',
+      'an agent without a definition',
       async () => void (await spawn({ name: 'own', content: { ...SLOW, whenBusy: 'reject' } })),
       'own',
     ],
   ])(
-    '%s: of concurrent starts on two replicas one is accepted, the others get 429 AGENT_BUSY',
+    '%s: one of the concurrent starts on two replicas is accepted, and the others get 429 AGENT_BUSY',
     async (_, make, name) => {
       await make();
       const target = name === 'strict' ? { definition: name } : { agent: name };
@@ -122,8 +122,8 @@ describe('a busy agent with whenBusy: reject', () => {
   );
 });
 
-describe('the registry budget of the name of a definition', () => {
-  it('B2 is charged by its runs, listed by /effective, and rejects a run when it is used up', async () => {
+describe('the budget of an agent with the name of a definition', () => {
+  it('B2 is charged by runs of the definition, is listed by /effective, and rejects a run when it is used up', async () => {
     await define('paid', FAST);
     const limit = { tokens: 10_000 };
     await here.call('POST', '/v1/budgets', { body: { kind: 'agent', subject: 'paid', window: 'total', limit } });
@@ -149,7 +149,7 @@ describe('the registry budget of the name of a definition', () => {
 });
 
 describe('two replicas', () => {
-  it('S1.3 a run of an agent that another replica has just spawned is executed there', async () => {
+  it('S1.3 a run of an agent that another replica has just spawned is executed by that replica', async () => {
     for (let round = 0; round < 4; round++) {
       await spawn({ name: `new-${round}`, content: FAST });
       const run = await start({ agent: `new-${round}` }, 'Hello.', there);
@@ -158,7 +158,7 @@ describe('two replicas', () => {
     }
   });
 
-  it('S1.5 only its host executes the runs of an agent without a definition; they fail with AGENT_CLOSED when the host is silent', async () => {
+  it('S1.5 runs of an agent without a definition run only on its host, and fail with AGENT_CLOSED if the host is silent', async () => {
     const { db } = here.database;
     await spawn({ name: 'far', content: FAST }, there); // this replica executes no runs
     const run = await start({ agent: 'far' });
@@ -189,7 +189,7 @@ describe('two replicas', () => {
     expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
   });
 
-  it('S1.3 an agent outside of Rollcall is not found among the hosted agents, and the message says where it is', async () => {
+  it('S1.3 an external agent is not found among the hosted agents, and the message says that no replica hosts it', async () => {
     await here.given.agent({ agentId: 'outside' });
     for (const method of ['GET', 'DELETE'])
       expect((await here.call(method, '/v1/runtime/agents/outside')).body).toMatchObject({

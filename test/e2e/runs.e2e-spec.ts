@@ -61,7 +61,7 @@ describe('/v1/runs', () => {
     expect(future.body).toMatchObject({ items: [], nextCursor: null });
   });
 
-  it('B6 a repetition with the same Idempotency-Key starts nothing', async () => {
+  it('B6 a repetition with the same Idempotency-Key starts no second run', async () => {
     const headers = { 'idempotency-key': 'one-run' };
     const first = await start({ definition: 'echo' }, { headers });
     expect((await start({ definition: 'echo' }, { headers })).body.id).toBe(first.body.id);
@@ -86,7 +86,7 @@ describe('/v1/runs', () => {
     expect(await start(body)).toMatchObject({ status, body: { code } });
   });
 
-  it('B6 rejects a number that JSON allows and that cannot be stored', async () => {
+  it('B6 rejects a number that JSON allows but that cannot be stored', async () => {
     const body = '{"definition": "echo", "input": "Hello.", "data": {"list": [1e999]}}';
     const answer = await api.call<RunBody>('POST', '/v1/runs', { body });
     expect(answer).toMatchObject({ status: 400, body: { errors: [{ field: 'data.list.0' }] } });

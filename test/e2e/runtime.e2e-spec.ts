@@ -92,7 +92,7 @@ describe('/v1/runtime', () => {
     expect((await api.call('GET', `${PATH}/once`)).status).toBe(200);
   });
 
-  it('S1.2 of concurrent requests with one Idempotency-Key all get the same agent', async () => {
+  it('S1.2 concurrent requests with one Idempotency-Key spawn one agent', async () => {
     const headers = { 'idempotency-key': 'spawn-2' };
     const body = { name: 'twice', content: CONTENT };
     const answers = await Promise.all(Array.from({ length: 4 }, async () => await spawn(body, { headers })));
@@ -101,7 +101,7 @@ describe('/v1/runtime', () => {
     expect(new Set(made.map(({ body: one }) => one['spawnedAt'])).size).toBe(1);
   });
 
-  it('S1.1 rejects an unclear request, an unknown definition and a reserved name', async () => {
+  it('S1.1 rejects an incomplete request, an unknown definition and a reserved name', async () => {
     expect(await spawn({})).toMatchObject({ status: 400, body: { code: 'SPAWN_INVALID' } });
     expect(await spawn({ name: 'x', content: { ...CONTENT, provider: 'absent' } })).toMatchObject({
       status: 400,

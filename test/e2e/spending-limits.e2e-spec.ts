@@ -33,7 +33,7 @@ async function namespaceBudget(): Promise<BudgetView | undefined> {
   return body.items[0];
 }
 
-describe('spending with an agent key', () => {
+describe('spending with a caller key', () => {
   beforeAll(async () => {
     const { status } = await post(
       '',
@@ -43,7 +43,7 @@ describe('spending with an agent key', () => {
     expect(status).toBe(201);
   });
 
-  it('A5 rejects a settlement above ten times its reservation, which stays held', async () => {
+  it('A5 rejects a settlement above ten times its reservation, and the reservation stays held', async () => {
     await reserve({ key: 'absurd', tokens: 1 });
     const refused = await settle('absurd', { tokens: 1_000_000_000_000 });
     expect(refused).toMatchObject({
@@ -84,7 +84,7 @@ describe('spending with an agent key', () => {
     });
   });
 
-  it('A5 rejects a repeated settlement each time, and does not store the rejection', async () => {
+  it('A5 rejects a settlement that is too large each time, and does not store the rejection', async () => {
     await reserve({ key: 'keyed', tokens: 1 });
     const path = '/v1/budgets/reservations/keyed/settle';
     const send = async (tokens: number): Promise<Answer> =>
@@ -117,7 +117,7 @@ describe('a tree of runs', () => {
   const openRun = async (runId: string, parentRunId?: string): Promise<Rejectable<BudgetView>> =>
     await post('/runs', { runId, parentRunId }, callerKey);
 
-  it('A18 rejects a run below the maximum depth', async () => {
+  it('A18 rejects a run beyond the maximum depth', async () => {
     for (const level of [1, 2, 3, 4])
       expect((await openRun(`run-${level}`, level > 1 ? `run-${level - 1}` : undefined)).status).toBe(201);
     const refused = await openRun('run-5', 'run-4');

@@ -28,7 +28,7 @@ describe('GET /v1/tools', () => {
     expect(items[0]).toMatchObject({ idempotent: true, needsApproval: false });
   });
 
-  it('S2.2 is not permitted to agents and callers', async () => {
+  it('S2.2 is not permitted for agents and callers', async () => {
     for (const role of ['agent', 'caller'] as const) {
       const answer = await api.call('GET', '/v1/tools', { key: await api.given.key(role) });
       expect(answer).toMatchObject({ status: 403, body: { code: 'FORBIDDEN' } });
@@ -63,7 +63,7 @@ describe('POST /v1/toolbox-imports', () => {
   });
   const run = async (body: object): Promise<Answer> => await api.call('POST', '/v1/toolbox-imports', { body });
 
-  it('S3.12 a server.json becomes settings, from the body and from a URL of the registry API', async () => {
+  it('S3.12 converts a server.json to settings, from the body or from a URL of the registry API', async () => {
     const host = await CatalogHost.start();
     const document = server(`${host.url}/mcp`);
     const serverUrl = host.serve('/v0.1/servers/com.example%2Fweather/versions/latest', {

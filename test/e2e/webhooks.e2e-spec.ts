@@ -45,7 +45,7 @@ function verifies(secret: string, { body, headers }: Received): boolean {
   }
 }
 
-/** A delivery that started before a rotation may use the old secrets. It is then repeated with the new secret. */
+/** Waits for a delivery with this signature. A delivery that starts before a rotation may use the old secrets; it is then repeated. */
 async function deliverySignedWith(secret: string): Promise<Received> {
   const signed = (): Received[] => receiver.received.filter((delivery) => verifies(secret, delivery));
   await until('a delivery is signed with the secret', () => signed().length > 0);
@@ -176,7 +176,7 @@ describe('a webhook', () => {
     expect((await api.call('POST', '/v1/webhooks', { body: { url: null } })).status).toBe(400);
   });
 
-  it('a webhook that times out, redirects or refuses connections fails without delaying others', async () => {
+  it('a webhook that times out, redirects or refuses connections fails without delaying other webhooks', async () => {
     const silent = await WebhookReceiver.start();
     silent.answer = () => undefined;
     const redirecting = await WebhookReceiver.start();
@@ -225,7 +225,7 @@ describe('a webhook', () => {
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/sinks')).body.items).toEqual([]);
   });
 
-  it('rejects a webhook, also in an update, when its URL is invalid or in a forbidden network', async () => {
+  it('rejects a new webhook and an update if the URL is invalid or in a forbidden network', async () => {
     const { id } = await subscribe();
     for (const url of [
       'http://169.254.169.254/latest',
@@ -286,7 +286,7 @@ describe('a webhook', () => {
 });
 
 describe('without a sealing key and with an external Postgres', () => {
-  it('a webhook is rejected with the setting that is missing', async () => {
+  it('a webhook is rejected, and the error names the missing setting', async () => {
     const bare = await startApi({ DATABASE_URL: 'postgres://elsewhere/db', ROLLCALL_EGRESS_ALLOW: '127.0.0.0/8' });
     const { status, body } = await bare.call('POST', '/v1/webhooks', { body: { url: receiver.url } });
     expect({ status, code: body['code'] }).toEqual({ status: 500, code: 'SEALING_KEY_MISSING' });

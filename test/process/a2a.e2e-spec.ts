@@ -6,7 +6,7 @@ const STORM = resolve(import.meta.dirname, '../../dist/bench/task-storm.js');
 /** The measured storm of the requirement has 200 tasks and 20 kills: `npm run storm -- tasks`. */
 const TASKS = process.env['ROLLCALL_TEST_TASKS'] ?? '20';
 const KILLS = process.env['ROLLCALL_TEST_TASK_KILLS'] ?? '2';
-/** It takes 40 seconds on a quiet machine, and ten times as long on a busy one. */
+/** The storm takes 40 seconds on a quiet machine, and ten times as long on a busy machine. */
 const TIMEOUT_MS = 480_000 + Number(KILLS) * 60_000;
 
 interface Report {

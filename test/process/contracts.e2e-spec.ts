@@ -25,7 +25,7 @@ beforeAll(async () => {
     DATABASE_URL: url,
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_ADMIN_KEY: KEY,
-    ROLLCALL_HEARTBEAT_EVERY: '10m', // the bidders die only when the storm wants it
+    ROLLCALL_HEARTBEAT_EVERY: '10m', // no bidder is evicted: bidders leave only when the storm removes them
     ROLLCALL_RATE_LIMIT: '0',
     ROLLCALL_CONCURRENT_REQUESTS: '0',
   };
@@ -123,7 +123,7 @@ describe('a storm of auctions on two replicas that are killed', () => {
   );
 });
 
-/** Exactly the confirmed awards are reserved. Their outcomes charge exactly what they report, and each end has one event. */
+/** Only confirmed awards have a reservation, each outcome charges exactly the reported amount, and each contract has one final event. */
 async function expectSound(confirmed: readonly string[]): Promise<void> {
   const held = await rows<{ key: string }>(`SELECT key FROM budget_reservation WHERE state = 'held'`);
   expect(held.map(({ key }) => key.split('-')[1]).toSorted()).toEqual(confirmed.toSorted());

@@ -36,7 +36,7 @@ function start(environment: Record<string, string> = {}, files: Record<string, s
   return started;
 }
 
-/** Puts a copy of the initialised data into the folder of this test; Postgres checks the modes of its files. */
+/** Copies the initialised data to the folder of this test. `cp -a` keeps the modes of the files, because Postgres checks them. */
 function copyInitialised(): void {
   execFileSync('cp', ['-a', `${initialised}/.`, folder]);
 }
@@ -97,7 +97,7 @@ describe('the first start on a new machine', () => {
     expect(output).toContain('"action":"key.issued"');
   });
 
-  it('the terminal shows one line for all migrations, what joins and leaves, and a summary of rejected requests (N5)', async () => {
+  it('the terminal shows one line for all migrations, agents that join and leave, and a summary of rejected requests (N5)', async () => {
     await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
     await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
     await call(first.url, 'GET', '/nowhere', { key: keyOf() });
@@ -125,7 +125,7 @@ describe('the first start on a new machine', () => {
 });
 
 describe('later starts', () => {
-  it('later starts print a curl command with a valid key, or that the key is not stored', async () => {
+  it('later starts print a curl command with a valid key, or report that the key is not stored', async () => {
     const first = await startAgain().ready();
     const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
     const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
@@ -144,7 +144,7 @@ describe('later starts', () => {
 });
 
 describe('definitions at the start', () => {
-  it('S4.2 S0.7 the files of .claude/agents are listed, spawned and asked, and a wrong agent in the configuration ends the process', async () => {
+  it('S4.2 S0.7 agents in .claude/agents are listed, spawned and run; an invalid agent in the configuration ends the process', async () => {
     copyInitialised();
     const names = Array.from({ length: 10 }, (_, index) => `agent-${index}`);
     const spec = (name: string): string => `---\nname: ${name}\ndescription: Answers.\nmodel: opus\n---\nAnswer.\n`;

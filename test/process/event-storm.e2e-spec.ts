@@ -24,7 +24,7 @@ async function storm(...parameters: string[]): Promise<Report> {
 
 /** The short form of `npm run storm:events`. */
 describe('a storm of events over three processes', () => {
-  it('B3 three processes lose and repeat no event, and a consumer that is killed 20 times receives exactly the log', async () => {
+  it('B3 three processes neither lose nor repeat an event, and a consumer that is killed 20 times receives exactly the log', async () => {
     const report = await storm('5', '20');
     expect(report).toMatchObject({ gaps: 0, wrongAgents: [] });
     expect(report.consumer).toEqual({ kills: 20, events: report.logged, wrong: 0, sameAsLog: true });

@@ -136,7 +136,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
     expect([answer.status, answer.body.results.length]).toEqual([200, 1_000]);
   });
 
-  it('A20 nginx forwards the real address of the client, not the one that the client sends', async () => {
+  it('A20 nginx forwards the real address of the client, not the address that the client sends', async () => {
     const headers = { 'x-forwarded-for': '203.0.113.9' };
     await ask('POST', '/v1/keys', { body: { name: 'x', roles: ['viewer'] }, headers });
     const audit = await ask<{ items: { ip: string }[] }>('GET', '/v1/audit?limit=1');

@@ -12,7 +12,7 @@ import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 if (!POSTGRES_CLIENT) {
   process.stderr.write(
-    '\n!!! SKIPPED: the rehearsal of a restore needs pg_dump, as new as the Postgres of the tests or with a server of its own version ' +
+    '\n!!! SKIPPED: the test of a restore needs a pg_dump that is as new as the Postgres of the tests, or has a server of its version ' +
       '(Debian: apt-get install postgresql)\n\n',
   );
 }
@@ -72,7 +72,7 @@ async function fill(): Promise<typeof before> {
   return { agent, viewer, webhookSecret: String(webhook['secret']), run, cursor: String(page['next']) };
 }
 
-/** Executes the commands of docs/operations.md that contain a program. */
+/** Executes the block of commands in docs/operations.md that contains this program. */
 function execute(program: string, bin: string): void {
   const commands = examplesOf('operations.md', 'sh').filter((code) => code.includes(program));
   expect(commands).toHaveLength(1);
@@ -109,7 +109,7 @@ function execute(program: string, bin: string): void {
     expect((await ask('GET', '/v1/agents/late')).status).toBe(404);
   });
 
-  it('keys, definitions and finished runs are as before', async () => {
+  it('keys, definitions and finished runs are as in the backup', async () => {
     expect((await ask('GET', '/v1/me', { key: before.viewer })).body).toMatchObject({ roles: ['viewer'] });
     expect((await ask('GET', '/v1/definitions/echo')).body).toMatchObject({ revision: 1 });
     expect((await ask('GET', `/v1/runs/${before.run}`)).body).toMatchObject({

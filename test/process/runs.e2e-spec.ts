@@ -9,11 +9,11 @@ import { newFolder, RollcallProcess } from '../support/process.js';
 
 const KEY = 'k'.repeat(40);
 const RUNS = 50;
-/** The measured run of the requirement has 20. */
+/** The measured run of the requirement has 20 kills. */
 const KILLS = Number(process.env['ROLLCALL_TEST_KILLS'] ?? 3);
 /**
- * On a busy machine, a living replica with a shorter lease may lose it. It then aborts its model calls, whose usage is unknown and
- * charged as an estimate, so the exact comparison of replies and charges would fail.
+ * On a busy machine, a living replica could lose a shorter lease and would then abort its model calls. The usage of such a call is
+ * unknown and is charged as an estimate, so the exact comparison of replies and charges would fail.
  */
 const LEASE_MS = 10_000;
 const MODELS = JSON.stringify({ default: 'steps', presets: { steps: { vendor: 'scripted', model: 'steps' } } });
@@ -61,7 +61,7 @@ async function startRun(at: RollcallProcess, steps: number): Promise<void> {
   expect(status).toBe(202);
 }
 
-/** Starts runs until there are as many unfinished ones as the test needs. */
+/** Starts runs until there are `RUNS` unfinished runs. */
 async function fill(at: RollcallProcess): Promise<void> {
   const missing = RUNS - (await count(`run WHERE ${OPEN}`));
   await Promise.all(Array.from({ length: Math.max(0, missing) }, async () => await startRun(at, randomInt(5, 20))));

@@ -39,7 +39,7 @@ const recordOf = async (name: string): Promise<Record<string, unknown>> =>
   (await call(survivor.url, 'GET', `/v1/agents/${name}`, { key })).body;
 
 describe('a replica that hosts agents', () => {
-  it('S1.5 S1.6 is stopped: its agents leave at once. It is killed: they leave when their leases end, and the name is free again', async () => {
+  it('S1.5 S1.6 after a stop, its agents leave at once; after a kill, they leave and free their names when their leases end', async () => {
     const stopped = await start();
     expect((await spawn(stopped, 'ada')).status).toBe(201);
     expect(await statusOf('ada')).toBe(200);
@@ -54,7 +54,7 @@ describe('a replica that hosts agents', () => {
     expect(away.body['replicaId']).not.toBe((await spawn(survivor, 'cat')).body['replicaId']);
     await killed.end('SIGKILL');
     expect((await spawn(survivor, 'bob')).body).toMatchObject({ code: 'AGENT_ALREADY_EXISTS' });
-    await until('its lease has ended', async () => (await statusOf('bob')) === 404);
+    await until('the lease of bob has ended', async () => (await statusOf('bob')) === 404);
     expect(await recordOf('bob')).toMatchObject({ status: 'left', leaveReason: 'evicted' });
     expect((await spawn(survivor, 'bob')).status).toBe(201);
     expect(await statusOf('cat')).toBe(200);

@@ -67,7 +67,7 @@ describe('traces', () => {
 });
 
 describe('logs', () => {
-  it('logs are JSON lines with the request id, without credentials, bodies and query strings', async () => {
+  it('logs are JSON lines with the request id, and contain no credentials, bodies or query strings', async () => {
     const logged = await start({ LOG_REQUESTS: 'all' }).ready();
     const body = { name: 'a-name-in-a-body', roles: ['viewer'] };
     await call(logged.url, 'POST', '/v1/keys', { key: KEY, body, headers: { 'x-request-id': 'req-1' } });

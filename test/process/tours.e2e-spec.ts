@@ -30,7 +30,7 @@ async function start(): Promise<void> {
   await server.ready();
 }
 
-/** Enters the commands in the folder of Rollcall. If they kill the server, it is started again. */
+/** Executes the commands of a tour in the folder of Rollcall. If they kill the server, starts it again. */
 async function follow(tour: Tour): Promise<string[]> {
   const shell = spawn('sh', ['-c', tour.script(url)], { cwd: folder });
   let output = '';
@@ -44,7 +44,7 @@ async function follow(tour: Tour): Promise<string[]> {
 
 describe('the tours of runs and of the registry', () => {
   it(
-    'B6 B2 D1 every command prints what the page says: an agent runs, delegates, and its run continues after the server was killed',
+    'B6 B2 D1 every command prints what the page says: an agent runs and delegates, and its run continues after the server is killed',
     async () => {
       const tour = Tour.of('docs/tour.md');
       expect(await follow(tour)).toEqual([]);

@@ -151,7 +151,7 @@ describe.each<[string, OperationTable]>([
       }),
     );
   };
-  /** The results of all roles for an object that `maker` returns, and the expected ones. */
+  /** The actual and the expected results of all roles, for objects that `make` creates. */
   const results = async (
     operation: string,
     make: (role: Role) => Promise<Target>,

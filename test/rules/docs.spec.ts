@@ -43,7 +43,7 @@ describe('the documented programs', () => {
 });
 
 describe('the commands of the documentation', () => {
-  it('N12 have one name for the address of the server, which programs also read: ROLLCALL_URL', () => {
+  it('N12 all commands use ROLLCALL_URL for the address of the server, as the programs do', () => {
     const pages = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.sh']).filter((page) => page !== 'CHANGELOG.md');
     expect(pages.filter((page) => /\$\{?API\b/.test(read(page)))).toEqual([]);
   });
@@ -108,7 +108,7 @@ describe('the documentation of the configuration', () => {
     expect(() => loadConfig({ ...environment, ROLLCALL_CONFIG: '/dev/null' }, '/nowhere')).not.toThrow();
   });
 
-  it('the check fails if a setting is missing or differs', () => {
+  it('the check of docs/configuration.md finds a setting that is missing or differs', () => {
     const page = read('docs/configuration.md');
     const port = configurationTable()
       .split('\n')

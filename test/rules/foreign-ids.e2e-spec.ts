@@ -11,8 +11,9 @@ const OTHER = 'team-b';
 let api: TestApi;
 let targets: AccessTargets;
 let recorder: StatementRecorder;
-/** Keys of the namespace of the requests, and of the namespace of the objects. */
+/** Sends the requests. */
 let key: string;
+/** Owns the objects, in another namespace. */
 let neighbour: string;
 let ownLease: string;
 
@@ -80,8 +81,8 @@ function unknownId(id: string): string {
 }
 
 /**
- * Sends the request with the id of an object of another namespace, and with an unknown id. If a batch of background work commits one of
- * them, its statements are not recorded, so only a difference that occurs three times counts.
+ * Sends the request with the id of an object of another namespace, and with an unknown id. If a batch in the background commits the
+ * writes of one request, its statements are not recorded, so only a difference that occurs three times counts.
  */
 async function both(target: Target, request: (target: Target) => Request): Promise<{ foreign: Trace; unknown: Trace }> {
   const missing = { ...target, id: unknownId(target.id) };
@@ -103,21 +104,24 @@ const WITH_TARGET = Object.entries(ACCESS).filter(([, row]) => row.target && adm
 const WITH_LEASE = WITH_TARGET.filter(([, row]) => row.target === 'agent');
 
 describe('an id of another namespace and an unknown id', () => {
-  it.each(WITH_TARGET)('%s: have the same response and the same statements', async (route, row) => {
+  it.each(WITH_TARGET)('%s: both ids have the same response and the same statements', async (route, row) => {
     const target = await targets.make(row.target ?? 'agent', neighbour);
     const { foreign, unknown } = await both(target, (one) => requestTo(route, row, one));
     expect(foreign).toEqual(unknown);
     if (!row.installation && route !== 'POST /v1/heartbeats') expect(foreign.status).toBe(404);
   });
 
-  it.each(WITH_LEASE)('%s: have the same response and the same statements with a lease token', async (route, row) => {
-    const target = await targets.make('agent', neighbour);
-    const { foreign, unknown } = await both(target, (one) => ({
-      ...requestTo(route, row, one),
-      credential: ownLease,
-    }));
-    expect(foreign).toEqual(unknown);
-  });
+  it.each(WITH_LEASE)(
+    '%s: with a lease token, both ids have the same response and the same statements',
+    async (route, row) => {
+      const target = await targets.make('agent', neighbour);
+      const { foreign, unknown } = await both(target, (one) => ({
+        ...requestTo(route, row, one),
+        credential: ownLease,
+      }));
+      expect(foreign).toEqual(unknown);
+    },
+  );
 
   const run = async (): Promise<Target> => {
     const id = 'run-of-b';
@@ -155,12 +159,12 @@ describe('an id of another namespace and an unknown id', () => {
       async () => ({ id: OTHER }),
       ({ id }) => ({ method: 'GET', path: '/v1/agents', headers: { 'rollcall-namespace': id } }),
     ],
-  ])('%s: have the same response and the same statements', async (_name, make, request) => {
+  ])('%s: both ids have the same response and the same statements', async (_name, make, request) => {
     const { foreign, unknown } = await both(await make(), request);
     expect(foreign).toEqual(unknown);
   });
 
-  it('the recorder sees the statements of a request, and only those', async () => {
+  it('the recorder records the statements of a request, and no other statements', async () => {
     const { statements } = await trace({ method: 'GET', path: '/v1/agents/none' }, 'none');
     expect(statements.length).toBeGreaterThan(0);
     expect(statements.join()).not.toContain('event_staging');

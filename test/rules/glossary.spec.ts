@@ -22,7 +22,7 @@ describe('docs/glossary.md', () => {
     expect(idsInTestNames().length).toBeGreaterThan(40);
   });
 
-  it('the check reads the names of it.each over several lines', () => {
+  it('the check reads the name of an it.each that spans several lines', () => {
     const source = [
       'it.each([',
       "  ['S0.1 (a row)', f(1)],",

@@ -113,7 +113,7 @@ function rowOf({ name, type, help, labelNames }: Metric): string {
 const unpadded = (text: string): string => text.replaceAll(/ +/g, ' ');
 
 describe('the metrics', () => {
-  it('docs/metrics.md has each metric with its labels and its meaning, and no other one', () => {
+  it('docs/metrics.md has each metric with its labels and its meaning, and no other metric', () => {
     const page = unpadded(read('docs/metrics.md'));
     const own = [...metrics.values()].filter(({ name }) => !PROCESS.test(name));
     expect(own.map(rowOf).filter((row) => !page.includes(unpadded(row)))).toEqual([]);
@@ -188,7 +188,7 @@ describe('deploy/grafana', () => {
     expect(rules().flatMap(({ alert, expr }) => unknownIn(expr).map((name) => `${alert}: ${name}`))).toEqual([]);
   });
 
-  it('every metric of a query has a series with the selected values on a server that is in use, except those of failures', () => {
+  it('every metric in a query has a series with the selected values on a server in use, except the metrics of failures', () => {
     const rare = new Set(['rollcall_background_failures_total']);
     const series = seriesOf(exposition);
     const missing = expressions()

@@ -29,7 +29,7 @@ describe('the check of the notifications in the storm of tasks', () => {
     ['no notification', [], 5],
     ['no last notification', [submitted, working, asked, again], 1],
     ['a gap', [submitted, working, again, completed], 1],
-  ])('S3.12 counts %s', (_name, received, pushesMissed) => {
+  ])('S3.12 counts the missed notifications: %s', (_name, received, pushesMissed) => {
     expect(faultsOf(received)).toMatchObject({ pushesMissed });
   });
 

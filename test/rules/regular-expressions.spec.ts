@@ -37,7 +37,7 @@ function read(literal: string): RegExp {
   return new RegExp(literal.slice(1, end), `${literal.slice(end + 1).replace('g', '')}g`);
 }
 
-/** The first text that the expression is too slow on. */
+/** Describes the first text on which the expression is too slow. */
 async function slowOn({ where, expression }: FoundExpression): Promise<string[]> {
   for (const size of SIZES) {
     for (const [kind, whole] of Object.entries(HOSTILE_STRINGS)) {

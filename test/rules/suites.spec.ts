@@ -7,7 +7,7 @@ const read = (path: string): string => readFileSync(resolve(ROOT, path), 'utf8')
 const programsIn = (path: string): string[] =>
   [...read(path).matchAll(/program: '([\w.-]+)'/g)].map(([, name]) => name ?? '');
 
-/** They are compared with another commit, or without HTTP, and have no place in a run of all benchmarks. */
+/** The first one compares two commits, and the second one uses no HTTP, so `npm run bench:all` does not run them. */
 const SEPARATE = new Set(['against.bench', 'directory.bench']);
 
 describe('npm run storm and npm run bench:all', () => {

@@ -26,14 +26,14 @@ export const message = (more: Json = {}): Json => ({
   ...more,
 });
 export const taskOf = ({ result }: WireAnswer): TaskJson => (result?.['task'] ?? result) as TaskJson;
-/** The state of each event, or the name of an event without one. */
+/** The state of each event; for an event without a state, its name. */
 export const statesOf = (events: readonly Json[]): string[] =>
   events.map((event) => {
     const { task, statusUpdate } = event as { task?: TaskJson; statusUpdate?: { status: { state: string } } };
     return (task ?? statusUpdate)?.status.state ?? Object.keys(event).join();
   });
 
-/** The requests of one check, and what it expects. */
+/** Sends requests to three test agents over one binding, and checks errors. */
 export class A2aChecks {
   readonly echo: A2aWire;
   readonly asker: A2aWire;

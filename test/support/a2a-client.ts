@@ -26,7 +26,7 @@ export const METHODS: Record<string, Permission> = {
 export type Binding = 'JSONRPC' | 'HTTP+JSON';
 export const BINDINGS: Binding[] = ['JSONRPC', 'HTTP+JSON'];
 
-/** The official client of A2A with a credential. `url` is that of an agent. */
+/** The official client of A2A with a credential. `url` is the URL of an agent. */
 export async function a2aClient(url: string, key: string, binding: Binding): Promise<Client> {
   const fetchImpl = withKey(key);
   const transports = [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })];
@@ -50,7 +50,7 @@ export type Sent = Partial<Pick<Message, 'messageId' | 'contextId' | 'taskId' | 
   configuration?: object;
 };
 
-/** A request with one text, and what differs from it. */
+/** A message with one text. The second argument adds or replaces fields. */
 export function messageTo(
   text: string,
   { parts = [{ text }], configuration, ...about }: Sent = {},

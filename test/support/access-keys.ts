@@ -6,7 +6,7 @@ export const OWN = 'team-a';
 /** Another namespace. */
 export const OTHER = 'team-b';
 
-/** The credentials of a matrix of roles: one key for each role, and those of the principals that own other objects. */
+/** The credentials of a matrix of roles: one key for each role, and the keys of two principals that own other objects. */
 export class AccessKeys {
   private constructor(
     private readonly api: TestApi,

@@ -20,7 +20,7 @@ export interface Target {
   sequence?: string;
   /** Set if the object is an agent, or a contract that an agent is invited to. */
   leaseToken?: string;
-  /** Set if the object is a run, whose agent it is, or a contract, to which it is invited. */
+  /** The agent of a run, or the agent that is invited to a contract. Not set for other objects. */
   agentId?: string;
 }
 
@@ -28,23 +28,23 @@ export interface Target {
 export interface AccessRow {
   /** The roles with the permission; every other role gets 403. */
   roles: string;
-  /** The status for a role with the permission and an object of its own. */
+  /** The status for a role with the permission, if the caller owns the object. */
   ok: number;
   target?: TargetKind;
   body?: (target: Target) => unknown;
   query?: string;
   headers?: Record<string, string>;
-  /** The status for an object of another principal in the same namespace, by role. Absent: as for an object of its own. */
+  /** The status for an object of another principal in the same namespace, by role. Absent: the status `ok`. */
   others?: Partial<Record<Role, number>>;
   /** The route concerns the whole installation: a credential for all namespaces gets `ok`, any other credential 403. */
   installation?: true;
-  /** The status with the lease token of the agent. Absent: 403, because a lease token has no other permission. */
+  /** The status with the lease token of the agent. Absent: 403, because a lease token does not permit the route. */
   lease?: number;
   /** The status with the lease token of another agent of the namespace. */
   otherLease?: number;
 }
 
-/** Nothing listens there. */
+/** No server listens at this address. */
 export const HOOK = 'http://127.0.0.1:8089/hook';
 const ALL = 'admin operator agent caller viewer';
 const OPERATORS = 'admin operator';
@@ -89,14 +89,14 @@ const task = { ...run, ...version, others: { caller: 404, viewer: 404 } } as con
 const ownTask = { ...task, roles: CALLS, others: { caller: 404 } } as const;
 const addressed = { target: 'definition', ...version } as const;
 
-/** The operations of A2A with an agent in the path, or as the tenant. */
+/** The operations of A2A below a path, which can name an agent directly or as the tenant. */
 const a2a = (base: string): Record<string, AccessRow> => ({
   [`GET ${base}/extendedAgentCard`]: { ...addressed, roles: ALL, ok: 200 },
   [`GET ${base}/tasks`]: { ...addressed, roles: READS_MODELS, ok: 200 },
   [`GET ${base}/tasks/:id`]: task,
   [`DELETE ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...ownTask, ok: 204 },
   [`GET ${base}/tasks/:id/pushNotificationConfigs`]: task,
-  [`GET ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...task, ok: 404 }, // there is none
+  [`GET ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...task, ok: 404 }, // the task has no configuration
   [`GET ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
   [`POST ${base}/message::send`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
   [`POST ${base}/message::stream`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
@@ -286,7 +286,7 @@ export const ACCESS: Record<string, AccessRow> = {
   },
 };
 
-/** Objects of this kind are found only by the principal that made them. */
+/** Returns 404 for each role, for objects that only the principal that created them can find. */
 function notFound(roles: string): Partial<Record<Role, number>> {
   return Object.fromEntries(roles.split(' ').map((role) => [role, 404]));
 }

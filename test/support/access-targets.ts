@@ -4,9 +4,9 @@ import { registrationBody } from './given.js';
 
 /** Creates the objects that the paths of routes name. */
 export class AccessTargets {
-  private made = 10; // all names have the same length
+  private made = 10; // two digits from the start, so that all names have the same length
 
-  /** A reservation needs an agent, and a run needs a definition; `agentKeyFor` is the key that registers it for a caller that cannot. */
+  /** A reservation needs an agent, and a run needs a definition. `agentKeyFor` returns the key that creates them. */
   constructor(
     private readonly api: TestApi,
     private readonly agentKeyFor: (key: string) => string = (key) => key,

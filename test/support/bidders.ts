@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AgentBid, AgentProvider, VendorRegistry } from '#rollcall/providers';
 import { callTool, say, ScriptedModel } from '#rollcall/providers/testing';
 
-/** A model that gives the message of the user to the winner of an auction, and repeats its answer. */
+/** A model that delegates a task to the winner of an auction, and repeats the answer of the winner. */
 export const AUCTIONEER: Parameters<VendorRegistry['register']>[0] = {
   name: 'auctioneer',
   needsKey: false,
@@ -15,7 +15,7 @@ export const AUCTIONEER: Parameters<VendorRegistry['register']>[0] = {
       return say(last.content.map(({ output }) => output).join(''));
     }),
 };
-/** Agents whose method `bid` does not work. The name of the agent selects the fault. */
+/** The methods `bid` of agents by name. All of them fail in some way, except that of `honest`. */
 export const ODD_BIDS: Record<string, () => Promise<AgentBid>> = {
   throws: async () => await Promise.reject(new Error('no idea')),
   negative: async () => await Promise.resolve({ price: -1, etaMs: 1, confidence: 1 }),
@@ -41,7 +41,7 @@ export const ODD_PROVIDER: AgentProvider = {
     }),
 };
 
-/** An endpoint of an agent that accepts notices. It records those that it can parse. */
+/** An endpoint of an agent. It passes each notice about a contract to `accept`. */
 export async function endpoint(accept: (notice: Record<string, unknown>) => void): Promise<Server> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -23,7 +23,7 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/** A folder of this user: another user could neither read the folder of the first user nor trust its contents. */
+/** Returns the path of Chromium in a folder of this user. Users share no folder: one user cannot read or trust the files of another. */
 function unpacked(): string {
   const { uid } = userInfo();
   const folder = join(tmpdir(), `rollcall-chromium-${uid}`);
@@ -33,7 +33,7 @@ function unpacked(): string {
   const env = { ...process.env, TMPDIR: fresh };
   const program = execFileSync(process.execPath, ['-e', UNPACK], { env, encoding: 'utf8' }).trim();
   try {
-    renameSync(fresh, folder); // complete or absent, also when several suites unpack it at the same time
+    renameSync(fresh, folder); // so the folder is complete or absent, even if several suites unpack at the same time
   } catch {
     if (!existsSync(folder) || statSync(folder).uid !== uid) return program;
     rmSync(fresh, { recursive: true, force: true });

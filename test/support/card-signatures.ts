@@ -20,7 +20,7 @@ export function verifications({ signatures, ...card }: SignedCard, keys: Jwks['k
   });
 }
 
-/** JSON with sorted keys. The numbers and texts of JSON.stringify are those of RFC 8785. */
+/** JSON with sorted keys. JSON.stringify writes numbers and texts as RFC 8785 requires. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

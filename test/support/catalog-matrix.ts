@@ -12,13 +12,13 @@ export interface Listed {
   readonly isPublic: boolean;
 }
 
-/** What an anonymous response says: about the one agent that the path names, about all public agents, or about none. */
+/** The agents that an anonymous response describes: the agent that the path names, all public agents, or no agent. */
 export type About = 'one agent' | 'all agents' | 'no agent';
 
-/** A route that requires no permission. Each credential, also an invalid one, gets the same response. */
+/** A route that requires no permission. Every credential, even an invalid one, gets the same response. */
 export interface PublicRow {
   readonly about: About;
-  /** What replaces the parameters of the path. */
+  /** The values of the path parameters. */
   readonly path?: (agent: Listed) => Record<string, string>;
   readonly query?: string;
   readonly body?: (agent: Listed) => object;
@@ -88,7 +88,7 @@ const registers = { roles: REGISTERS, route: 'POST /v1/agents' } as const;
 const imports = { roles: REGISTERS, route: 'POST /v1/agent-imports' } as const;
 const proposes = { roles: OPERATORS, route: 'POST /v1/toolbox-imports', installation: true } as const;
 
-/** Every source of an import. A field for a document or a URL without a row fails the test. */
+/** Every source of an import. The test fails if a field for a document or for its URL has no row. */
 export const IMPORTS: readonly ImportRow[] = [
   {
     ...registers,

@@ -23,7 +23,7 @@ export interface ServerList {
 
 const URN = /^urn:air:([a-zA-Z0-9.-]+)(?::([a-zA-Z0-9._:-]+))?:([a-zA-Z0-9._-]+)$/;
 
-/** The required checks of the conformance tool of ARD 0.91 for one entry: one fault for each failed check. */
+/** Applies the required checks of the conformance tool of ARD 0.91 to one entry, and returns one fault for each failed check. */
 export function entryFaults(entry: Entry): string[] {
   const checks: Record<string, boolean> = {
     'has an identifier': typeof entry.identifier === 'string',
@@ -101,7 +101,7 @@ export class Catalogs {
     return (await this.post('/ard/search', { query: { text }, ...more })).body;
   }
 
-  /** Waits until a replica lists this number of entries, of which three are those of Rollcall. */
+  /** Waits until a replica lists this number of entries. Three of them are the entries of Rollcall itself. */
   async listed(total: number, on = this.api): Promise<void> {
     await until(`the catalog lists ${total} entries`, async () => (await this.list('', on)).body.total === total);
   }

@@ -1,4 +1,4 @@
-/** The package has no types beside this file. */
+/** The package has no declarations next to `cjs/storage.js`; its types are in the folder `types`. */
 declare module 'class-transformer/cjs/storage.js' {
   export { defaultMetadataStorage } from 'class-transformer/types/storage.js';
 }

@@ -5,7 +5,7 @@ import type { Replicas } from './replicas.js';
 
 const CAPABILITY = 'storm';
 const MORTALS = 3;
-/** The reservation of an award expires some time after the work should have ended, so the storm must be over by then. */
+/** The reservation of an award expires some time after the promised end of the work. The storm must be over before that. */
 const MIN_ETA_MS = 3_600_000;
 const SEALED = new Set(['announced', 'bidding']);
 const OPEN = new Set([...SEALED, 'awarded']);
@@ -41,7 +41,7 @@ export interface StormReport {
   readonly sent: Record<string, number>;
 }
 
-/** Agents that bid honestly, late, twice, with forged tokens and with invalid numbers, that revise, decline, stay silent or die. */
+/** Agents that bid honestly, late, twice, with forged tokens or invalid numbers, and that revise bids, decline, stay silent or die. */
 export class ContractStorm {
   readonly report: StormReport = { confirmed: new Map(), faults: [], sent: {} };
   private readonly bidders: Bidder[] = [];
@@ -127,7 +127,7 @@ export class ContractStorm {
     this.expect(answer, 'late', [409, 404, 403, 401]);
   }
 
-  /** Bids, and leaves the registry at once. It comes back as another generation, which does not have the bid. */
+  /** The agent bids, leaves the registry at once and registers again. Its bid does not count for the new generation. */
   private async die(id: string, bidder: Bidder): Promise<void> {
     await this.post(id, 'bids', bidder, 'dying', { price: 0, etaMs: 1, confidence: 1 });
     const { key } = this;
@@ -135,7 +135,7 @@ export class ContractStorm {
     Object.assign(bidder, await this.register(bidder));
   }
 
-  /** While the contract has a winner, it confirms, declines or stays silent, and losers try to confirm, too. */
+  /** Waits until the contract has ended. Each winner confirms, declines or stays silent, and losers try to confirm, too. */
   private async untilEnded(id: string): Promise<void> {
     const seen = new Set<string>();
     await until(
@@ -213,7 +213,7 @@ export class ContractStorm {
     return { agentId, leaseToken: String(leaseToken), generation: Number(generation) };
   }
 
-  /** Repeats a request that the database was too busy for. Nothing was changed by it. */
+  /** Repeats a request that was rejected with 429, because such a request has changed nothing. */
   private async send<Body = Record<string, unknown>>(
     method: string,
     path: string,

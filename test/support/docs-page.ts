@@ -9,8 +9,8 @@ export interface SentRequest {
 }
 
 /**
- * Runs in the browser, where clicks are much faster than one by one from outside. The page renders all visible operations after each
- * click, so only one section is open, and the list of schemas is closed.
+ * Runs in the browser, because single clicks from outside are much slower. The page renders all visible operations after each click,
+ * so only one section is open, and the list of schemas is closed.
  */
 const CLICK_THROUGH = `async ({ tag, ids }) => {
   const within = async (element, selector, text) => {
@@ -55,7 +55,7 @@ export class DocsPage {
     });
   }
 
-  /** Opens each operation of a section, and executes it without changing anything. Returns the requests that the page sends. */
+  /** Opens each operation of a section and executes it with the pre-filled values. Returns the requests that the page sends. */
   async execute(tag: string, operations: readonly Operation[]): Promise<SentRequest[]> {
     const before = this.requests.length;
     const ids = operations.map(({ operationId }) => `operations-${tag}-${operationId}`.replaceAll('.', String.raw`\.`)); // the page escapes its ids

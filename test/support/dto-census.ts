@@ -60,7 +60,7 @@ export function nestedPropertiesOf(dto: DtoClass): string[] {
   });
 }
 
-/** Returns these classes and all classes nested in them. Other suites of the worker may have defined more classes with rules. */
+/** Returns these classes and all classes nested in them, but not the classes that other suites of the worker have defined. */
 export function withNestedDtos(roots: readonly DtoClass[]): DtoClass[] {
   const found = new Set(roots);
   for (const dto of found) for (const nested of nestedDtosOf(dto)) found.add(nested); // the loop visits the added ones, too

@@ -46,7 +46,7 @@ const TOO_SLOW_FACTOR = 20;
 
 /**
  * Returns how many milliseconds the work takes at best: a busy machine delays some tries, a slow rule delays all of them. Time in
- * which this process had no processor does not count. Stops at the first try within the limit.
+ * which this process did not run does not count. Stops at the first try within the limit.
  */
 export async function quickest(limitMs: number, work: () => unknown): Promise<number> {
   let best = Infinity;

@@ -2,11 +2,11 @@ import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@mod
 import type { Permission } from '../../apps/api/src/auth/permissions.js';
 import { withKey } from './a2a-client.js';
 
-/** The protocol of 2026-07-28, and that of 2025, which begins with `initialize`. */
+/** The protocol version 2026-07-28, and the versions of 2025, which begin with `initialize`. */
 export type Era = '2026' | '2025';
 export const ERAS: Era[] = ['2026', '2025'];
 
-/** The permission that each tool requires, in the order of the list. */
+/** The permission that each tool requires, in the order in which the server lists the tools. */
 export const TOOLS: Record<string, Permission> = {
   find_agents: 'agents:query',
   describe_agent: 'agents:read',
@@ -36,7 +36,7 @@ export async function mcpClient(url: string, key: string, options: McpClientOpti
 
 export type Facts = Record<string, unknown>;
 
-/** The facts of a result, and its texts. */
+/** The structured content of a result, and its texts. */
 export function read(result: CallToolResult): { facts: Facts; text: string; isError: boolean } {
   const { content, structuredContent = {}, isError = false } = result;
   const text = content.map((block) => (block.type === 'text' ? block.text : '')).join('');

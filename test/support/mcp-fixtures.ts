@@ -89,7 +89,7 @@ const progressTools: McpFeature = (mcp) => {
   });
 };
 
-/** Tools that ask the client, without state. */
+/** Tools that ask the client for input, without state. */
 const inputTools: McpFeature = (mcp) => {
   const asks = (
     name: string,

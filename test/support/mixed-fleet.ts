@@ -44,7 +44,7 @@ export class MixedFleet {
     return { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_PROGRAMS: JSON.stringify({ fake }) };
   }
 
-  /** The text of a message that makes the agent do this. */
+  /** Returns the text of a message that makes the agent execute the scenario. */
   static textOf(agent: FleetAgent, scenario: FleetScenario): string {
     const isRemote = agent.startsWith('a2a') && scenario.does === 'ask';
     return JSON.stringify(
@@ -70,7 +70,7 @@ export class MixedFleet {
     }
   }
 
-  /** The calls that the agents outside the process work on. */
+  /** The number of calls that an agent outside this process is working on. */
   busy(agent: FleetAgent): number {
     if (agent === 'a2a') return this.a2a.executor.busy;
     if (agent === 'a2a-legacy') return this.legacy.executor.busy;

@@ -30,7 +30,7 @@ export default async function run(globalConfig, config, environment, runtime, ..
 /** Replaces the methods with which Jest loads modules. */
 const loader = {
   requireModule: require,
-  /** Loads a part of jest-circus. It keeps the tests of a suite in its modules, so each suite needs a new copy. */
+  /** Loads a module of jest-circus. These modules contain the tests of a suite, so each suite needs a new copy of them. */
   requireInternalModule(path) {
     delete globalThis[Symbol.for('EVENT_HANDLERS')];
     delete require.cache[path];

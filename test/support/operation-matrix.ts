@@ -2,15 +2,15 @@ import type { Role } from '../../apps/api/src/auth/permissions.js';
 import { HOOK, type Target, type TargetKind } from './access-matrix.js';
 import { rawRequest } from './mcp-client.js';
 
-/** The expected result of one operation that shares its route with others. A result is `ok` or the code of an error. */
+/** The expected result of one operation that shares its route with other operations. A result is `ok` or the code of an error. */
 export interface OperationRow {
   /** The roles with the permission; every other role gets FORBIDDEN. */
   roles: string;
-  /** The result for a role with the permission and an object of its own. */
+  /** The result for a role with the permission, if the caller owns the object. */
   ok: string;
   target?: TargetKind;
   params: (target: Target) => Record<string, unknown>;
-  /** The result for an object of another principal in the same namespace, by role. Absent: as for an object of its own. */
+  /** The result for an object of another principal in the same namespace, by role. Absent: the value of `ok`. */
   others?: Partial<Record<Role, string>>;
   /** The result for an object of another namespace. */
   elsewhere?: string;
@@ -47,7 +47,7 @@ const byId = ({ id }: Target): Record<string, unknown> => ({ id });
 const byTask = ({ id }: Target): Record<string, unknown> => ({ taskId: id });
 const config = ({ id }: Target): Record<string, unknown> => ({ taskId: id, id: 'none' });
 
-/** The methods of A2A over JSON-RPC. Those of HTTP+JSON have routes of their own. */
+/** The methods of A2A over JSON-RPC. In HTTP+JSON, each method has its own route. */
 export const A2A_METHODS: OperationTable = {
   request: (method, params) => ({
     path: '/a2a',
@@ -62,7 +62,7 @@ export const A2A_METHODS: OperationTable = {
     CancelTask: { ...ownTask, params: byId },
     SubscribeToTask: { ...readTask, params: byId },
     CreateTaskPushNotificationConfig: { ...ownTask, params: (target) => ({ ...byTask(target), url: HOOK }) },
-    GetTaskPushNotificationConfig: { ...readTask, ok: 'TASK_NOT_FOUND', params: config }, // there is none
+    GetTaskPushNotificationConfig: { ...readTask, ok: 'TASK_NOT_FOUND', params: config }, // the task has no configuration
     ListTaskPushNotificationConfigs: { ...readTask, params: byTask },
     DeleteTaskPushNotificationConfig: { ...ownTask, params: config },
     GetExtendedAgentCard: { roles: ALL, ok: 'ok', params: none },
@@ -103,7 +103,7 @@ interface ResponseBody {
   code?: string;
 }
 
-/** `ok`, or the code of the error of a response. */
+/** Returns `ok`, or the error code of a response. */
 export async function resultOf(response: Response): Promise<string> {
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   if (isStream && !response.url.endsWith('/mcp')) return (await response.body?.cancel().then(() => 'ok')) ?? 'ok';

@@ -16,8 +16,8 @@ interface PostgresClient {
 const MIN_SERVER_VERSION = 15;
 
 /**
- * The client programs of Postgres, in the path or where Debian installs them. pg_dump cannot read a server that is newer than itself,
- * so either a server of its own version is installed, too, or it is at least as new as the server of the tests.
+ * The client programs of Postgres, in the path or where Debian installs them. pg_dump cannot read a server that is newer than itself.
+ * So the folder must also contain a server, or its pg_dump must be at least as new as the server of the tests.
  */
 export const POSTGRES_CLIENT = findClient();
 

@@ -1,4 +1,4 @@
-/** Starts the suites that start processes first. They take longest, and the last suite should be a short one: the other workers wait for it. */
+/** Runs the suites in `test/process` first, because they take longest. The last suite should be short: the other workers wait for it. */
 import Sequencer from '@jest/test-sequencer';
 
 export default class ProcessFirstSequencer extends Sequencer {

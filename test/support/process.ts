@@ -18,8 +18,8 @@ export class RollcallProcess {
   private readonly child: ChildProcess;
 
   /**
-   * Runs in a folder that contains only `files` or, with a `command` such as npm, in the root folder. The settings of a developer
-   * have no effect in either of them.
+   * Runs in a new folder that contains only `files`. With a `command` such as npm, runs in the root folder of the repository. The
+   * settings of a developer have no effect in either folder.
    */
   constructor(environment: Record<string, string>, command?: string[], files: Record<string, string> = {}) {
     const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
@@ -60,7 +60,7 @@ export class RollcallProcess {
     return this;
   }
 
-  /** Undefined before the start is announced. Read from the log event of the start, or from the text that is printed for people. */
+  /** Undefined until the process reports its start, in a log event or, with readable logs, in the text that it prints for people. */
   get started(): { url: string; adminKeyFile?: string } | undefined {
     const url = /^ {2}API {4}(\S+)$/m.exec(this.output)?.[1];
     if (url !== undefined) return { url };

@@ -50,7 +50,7 @@ function accepts({ operator, value }: Condition, actual: string): boolean {
   return operator.startsWith('!') ? !equal : equal;
 }
 
-/** The labels that the result of the query has: those of its aggregations, or `all` if it has none. */
+/** Returns the labels of the result of a query: the labels by which it aggregates, or `all` if it does not aggregate. */
 export function resultLabelsOf(expr: string, all: readonly string[]): string[] {
   const isAggregated = /\b(sum|max|min|avg|count)\b/.test(expr);
   const grouped = [...expr.matchAll(/\bby\s*\(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/\s*,\s*/));

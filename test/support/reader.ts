@@ -14,7 +14,7 @@ export interface ReadStep {
 /** How long the reader pauses before each step, in seconds. `READER_PAUSE=40` proves that a slow reader succeeds, too. */
 export const READER_PAUSE_S = Number(process.env['READER_PAUSE'] ?? 0);
 
-/** Returns the `sh` blocks of a page in docs/. A `text` block that follows one is its output. */
+/** Returns the `sh` blocks of a page in docs/. A `text` block that follows an `sh` block is its output. */
 export function stepsOf(page: string): ReadStep[] {
   const text = readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8');
   const blocks = text.matchAll(/```sh\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g);
@@ -74,7 +74,7 @@ function contains(printed: string, output: string): boolean {
   return true;
 }
 
-/** Without spaces and line ends. Larger numbers may differ: the name of the weekday changes the number of tokens. */
+/** Removes white space and replaces numbers from 10 on, which may differ: the name of the weekday changes the number of tokens. */
 function comparable(text: string): string {
   return text.replaceAll(/\s+/g, '').replaceAll(/\d{2,}/g, '00');
 }

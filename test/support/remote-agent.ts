@@ -8,7 +8,7 @@ const FACTS = 'urn:rollcall:a2a:v1';
 /** What a caller sees of a task. */
 export interface Seen {
   state: string;
-  /** The code of the error, or the reason. */
+  /** The code of the error, or the reason for the state. */
   why?: string;
   says: string;
 }
@@ -79,7 +79,7 @@ export class RemoteAgent {
     return seen(result?.['task'] as Json);
   }
 
-  /** The code with which a message is rejected. */
+  /** Sends a message, and returns the code with which it is rejected. */
   async rejection(): Promise<unknown> {
     const { result, error } = await this.wire.call('SendMessage', { message: messageOf() });
     return error ? error.info?.['reason'] : seen(result?.['task'] as Json).why;

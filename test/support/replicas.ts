@@ -2,12 +2,12 @@ import { until } from '#rollcall/test-support';
 import { type Answer, call, type CallOptions } from './call.js';
 import { RollcallProcess } from './process.js';
 
-/** A replica that starts on a busy machine, next to others that work, needs long. */
+/** On a busy machine, a replica takes long to start while other replicas work. */
 const START_WITHIN_MS = 150_000;
 
 /** Replicas in separate processes on one database. Requests are retried, so they succeed while one replica is killed. */
 export class Replicas {
-  /** Requests without a response. Their effect is unknown. */
+  /** The number of requests without a response, or with the response 503. Their effect is unknown. */
   lost = 0;
   private turn = 0;
 
@@ -46,7 +46,7 @@ export class Replicas {
     await Promise.all([killed, this.processes[index].ready(START_WITHIN_MS)]);
   }
 
-  /** Sends a request to one replica after another until one of them responds. */
+  /** Sends a request to one replica after another until one of them responds with a status other than 503. */
   async call<Body = Record<string, unknown>>(
     method: string,
     path: string,

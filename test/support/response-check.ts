@@ -23,7 +23,7 @@ export class ResponseCheck {
   }
 }
 
-/** Converts OpenAPI 3.0 to JSON Schema: `nullable` becomes a union, and objects with properties allow no others. */
+/** Converts OpenAPI 3.0 to JSON Schema: `nullable` becomes a union, and an object with declared properties allows no other properties. */
 function toJsonSchema(node: Json): Json {
   if (Array.isArray(node)) return node.map(toJsonSchema);
   if (typeof node !== 'object' || node === null) return node;

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 export class RoundRobin {
   /** The URLs of the replicas. */
   targets: readonly string[] = [];
-  /** Headers that it adds to each request. */
+  /** Headers that the proxy adds to each request. */
   headers: Readonly<Record<string, string>> = {};
   private turn = 0;
 

@@ -2,12 +2,12 @@ import { Part } from '@a2a-js/sdk';
 import { type ContentPart, fromA2aParts } from '#rollcall/providers';
 import { type Answer, call } from './call.js';
 
-/** A message to an agent, and what limits its run. */
+/** A message to an agent, and the options of its run. */
 export interface Work {
   readonly text: string;
   readonly data?: unknown;
   readonly budget?: object;
-  /** Chooses the agent, if none is named. */
+  /** Selects the agent if no agent is named. */
   readonly capabilities?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface Outcome {
   readonly error?: unknown;
 }
 
-/** Why no run exists. */
+/** The response to a request that is rejected. */
 export interface Refusal {
   readonly status: number;
   readonly code: unknown;
@@ -31,9 +31,9 @@ export interface Refusal {
 /** One protocol to start, answer and cancel runs. `agent` is the name of a definition, or `agent:` and the id of a registered agent. */
 export interface RunEdge {
   readonly name: string;
-  /** Waits until the run is finished or waits for its caller. */
+  /** Returns when the run has finished or waits for its caller. */
   run(agent: string, work: Work): Promise<Outcome | Refusal>;
-  /** Returns at once. */
+  /** Returns the id of the run at once. */
   begin(agent: string, work: Work): Promise<string>;
   answer(agent: string, id: string, text: string): Promise<Outcome>;
   cancel(agent: string, id: string): Promise<Outcome | Refusal>;
@@ -84,7 +84,7 @@ function targetOf(agent: string): object {
   return agent.startsWith(REGISTERED) ? { agent: agent.slice(REGISTERED.length) } : { definition: agent };
 }
 
-/** Without a name, the path of Rollcall itself. */
+/** Returns the path of the agent, or of Rollcall itself if no agent is named. */
 function pathOf(agent: string): string {
   return agent === '' ? '/a2a' : `/a2a/agents/${agent.replace(REGISTERED, '')}`;
 }

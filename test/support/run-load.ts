@@ -1,7 +1,7 @@
 import { type Answer, call } from './call.js';
 import { RunWatcher } from './run-watcher.js';
 
-/** A client that follows runs, and what it has received. */
+/** A run that a client has followed, and what the client has received. */
 export interface FollowedRun {
   readonly id: string;
   /** The numbers of the steps, in the order in which they were received. */
@@ -10,7 +10,7 @@ export interface FollowedRun {
   readonly connections: number;
 }
 
-/** Clients of runs that share one URL, such as that of a proxy. They use the definition `clerk`. */
+/** Clients of runs that share one URL, such as the URL of a proxy. They use the definition `clerk`. */
 export class RunLoad {
   readonly statuses = new Set<number>();
   readonly ids: string[] = [];
@@ -41,7 +41,7 @@ export class RunLoad {
     }
   }
 
-  /** Follows a run until it is finished. When a stream ends earlier, the client connects again after its last step. */
+  /** Follows a run until it is finished. If a stream ends earlier, the client connects again and continues after the last step. */
   async follow(id: string): Promise<void> {
     const steps: number[] = [];
     let connections = 0;

@@ -6,11 +6,11 @@ type RecordedRequest = LocalServer['requests'][number];
 /** The id of the task of every message to the backend. */
 export const TASK = 'remote-1';
 const JSON_TYPE = 'application/json';
-/** So that the frames are sent before the connection breaks. */
+/** The time to send the frames before the connection breaks. */
 const DROP_AFTER_MS = 20;
 const IDS = { taskId: TASK, contextId: 'talk' };
 
-/** A task, or a part of one, as the backend sends it. */
+/** A task as the backend sends it. */
 export const task = (state: string, more: object = {}): object => ({
   task: { id: TASK, contextId: 'talk', status: { state: `TASK_STATE_${state}` }, ...more },
 });
@@ -25,17 +25,18 @@ export const piece = (text: string, taskId: string = TASK): object => ({
 export interface Script {
   /** The results in the frames of the stream. A text is sent as it is. */
   readonly frames?: readonly (object | string)[];
-  /** A response that is no stream. */
+  /** A response that is not a stream. */
   readonly answer?: { readonly status?: number; readonly type?: string; readonly body: string };
-  /** What follows: the response ends, the connection breaks, or nothing happens until `release`. Then `later` is sent. */
+  /** What happens after the frames: the response ends, the connection breaks, or the backend waits for `release`. */
   readonly next?: 'end' | 'drop' | 'wait';
+  /** The results that are sent before the response ends. */
   readonly later?: readonly object[];
-  /** What the task is when it is read again. Absent: it is unknown. */
+  /** The task that `GetTask` returns. Absent: the task is unknown. */
   readonly read?: object;
   readonly streaming?: false;
 }
 
-/** A remote A2A agent. Each message gets the next script, and all further messages the last one. */
+/** A remote A2A agent. Each message uses the next script; the last script is used for all further messages. */
 export class ScriptedBackend {
   private readonly waiting = new Set<() => void>();
   private received = 0;
@@ -68,7 +69,7 @@ export class ScriptedBackend {
     return this.server.requests.flatMap(({ body }) => (body as { method?: string }).method ?? []);
   }
 
-  /** Lets the messages that wait continue. */
+  /** Lets the waiting messages continue. */
   release(): void {
     for (const go of this.waiting) go();
     this.waiting.clear();

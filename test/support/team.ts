@@ -1,7 +1,7 @@
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { Given } from './given.js';
 
-/** A namespace under load. Its values differ from those of the other namespaces, so that a value in the wrong one is visible. */
+/** A namespace under load. Its values differ from those of the other namespaces, so that a value in the wrong namespace is noticed. */
 export interface Team {
   namespace: string;
   /** A digit that is part of all numbers of the namespace. */

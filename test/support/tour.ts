@@ -21,13 +21,13 @@ export class Tour {
     return new Tour([...text.matchAll(/```sh\n([^]*?)```/g)].map(([, code = '']) => blockOf(code)));
   }
 
-  /** Without the blocks from the one that contains this text. */
+  /** Returns the part of the tour before the first block that contains this text. */
   before(text: string): Tour {
     const end = this.blocks.findIndex(({ commands }) => commands.includes(text));
     return new Tour(this.blocks.slice(0, end));
   }
 
-  /** A shell script. It waits until the API is ready where the reader starts Rollcall. */
+  /** Returns a shell script. It does not start Rollcall, as a reader does, but waits until the API is ready. */
   script(url: string): string {
     const wait = `until curl -sf -o /dev/null ${url}/health/ready; do sleep 0.1; done`;
     const commands = this.blocks.map((block) => block.commands.replace(/^.*npm start$/m, wait));

@@ -1,4 +1,4 @@
-/** Lets Node import the TypeScript sources: `./agent.js` and `#rollcall/registry` lead to .ts files, which are compiled when they are loaded. */
+/** Lets Node import TypeScript sources: `./agent.js` and `#rollcall/registry` lead to .ts files, which are compiled when loaded. */
 import { existsSync, readFileSync } from 'node:fs';
 import { registerHooks, setSourceMapsSupport } from 'node:module';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ registerHooks({
   },
 });
 
-/** Returns undefined unless a source imports another source, by the name that it has after compilation. */
+/** If a source imports another source by its name after compilation, returns the URL of that source; otherwise undefined. */
 function sourceOf(specifier, parent) {
   if (!isSource(parent) || !/^\.{1,2}\/.*\.js$/.test(specifier)) return undefined;
   const source = new URL(specifier.replace(/\.js$/, '.ts'), parent);
