@@ -9,8 +9,8 @@ import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 
 /**
- * Compares heartbeats, queries and reservations of this tree with another commit, in alternating rounds on one Postgres, each with its own
- * database. Fails when this tree is slower by more than the permitted loss.
+ * Compares heartbeats, queries and reservations of this tree with another commit, in alternating rounds on one Postgres. Each side has its
+ * own database. Fails when this tree is slower by more than the permitted loss.
  * `npm run bench:against -- <commit> [permitted loss in percent, 3]`
  */
 const [ref, permitted = '3'] = process.argv.slice(2);

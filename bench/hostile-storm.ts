@@ -44,7 +44,7 @@ function show(name: string, { count, failed, p50, p99, max }: Probe): boolean {
   return isFine;
 }
 
-/** Makes every replica cache the credential of the agent, because hostile clients use up the look-ups of their address, which is the same. */
+/** Makes every replica cache the credential of the agent: hostile clients have the same address and use up its credential look-ups. */
 async function warmUp(url: string, agent: BenchAgent): Promise<void> {
   const { path, headers, body } = beat(agent);
   for (let count = 0; count < 4; count++) await fetch(url + path, { method: 'POST', headers, body });

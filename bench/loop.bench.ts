@@ -5,9 +5,9 @@ import { SideProcess } from './support/side.process.js';
 import { requireAtMost, requireRatio } from './support/target.js';
 
 /**
- * Runs with ten tool calls and a model without latency: Rollcall's loop, the loops of other frameworks, and a minimal loop as the
- * upper bound. Each side has its own process. First the rate with 64 concurrent runs, then the heap of 1,000 runs that wait in their
- * last tool call.
+ * Measures runs with ten tool calls and a model without latency: Rollcall's loop, the loops of other frameworks, and a minimal loop as the
+ * upper bound. Each side has its own process. The benchmark first measures the rate with 64 concurrent runs, and then the heap of 1,000
+ * runs that wait in their last tool call.
  */
 const MIN_RATIO = 10;
 const MAX_KILOBYTES = 10;

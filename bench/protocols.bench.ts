@@ -6,8 +6,8 @@ import { requireAtMost, requireRatio } from './support/target.js';
 import { WorkerProcess } from './support/worker.process.js';
 
 /**
- * SendMessage of A2A and the tool `run_agent` of MCP compared with `POST /v1/runs` and waiting, for an agent that answers at once; and
- * the latency that Rollcall adds to a remote A2A agent, with 64 connections. All sides are measured in the same rounds.
+ * Compares SendMessage of A2A and the tool `run_agent` of MCP with `POST /v1/runs` and waiting, for an agent that answers at once. Then
+ * measures the latency that Rollcall adds to a remote A2A agent, with 64 connections. All sides are measured in the same rounds.
  */
 const MIN_RATIO = 0.7;
 const MAX_ADDED_MS = 5;

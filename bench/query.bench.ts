@@ -12,8 +12,8 @@ import { startNginx, throughNginx } from './support/through-nginx.js';
 import { WorkerProcess } from './support/worker.process.js';
 
 /**
- * Compares queries on a changing fleet with the same answers by SQL with a GIN index, at two sizes of the fleet. Both sides read
- * the same database while a third process changes the fleet through Rollcall in every round. Before and after the rounds, both
+ * Compares queries on a changing fleet with SQL statements that return the same agents with a GIN index, at two sizes of the fleet. Both
+ * sides read the same database while a third process changes the fleet through Rollcall in every round. Before and after the rounds, both
  * sides must return the same agents. Run it with a number of agents to measure only that size.
  */
 const TARGETS = new Map([

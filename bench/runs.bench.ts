@@ -10,9 +10,10 @@ import { SideProcess } from './support/side.process.js';
 import { requireRatio } from './support/target.js';
 
 /**
- * Durable runs with ten tool calls and a model without latency, on one Postgres with durable commits: Rollcall, Rollcall with one
- * commit for each write, and LangGraph.js with its Postgres checkpointer. Each side has its own process and database, and a pool of
- * the same size. First the rate with 64 concurrent runs, then the time from the start of a run to its first claim at 100 runs/s.
+ * Measures durable runs with ten tool calls and a model without latency, on one Postgres with durable commits: Rollcall, Rollcall with one
+ * commit for each write, and LangGraph.js with its Postgres checkpointer. Each side has its own process and database, and a pool of the
+ * same size. The benchmark first measures the rate with 64 concurrent runs, and then the time from the start of a run to its first claim
+ * at 100 runs/s.
  */
 const MIN_RATIO = 2;
 const MIN_PEER_RATIO = 50;

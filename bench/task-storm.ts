@@ -1,5 +1,5 @@
 /**
- * A2A tasks with three subscribers each on two replicas, one of which is killed (SIGKILL) again and again. Each subscriber connects
+ * Runs A2A tasks with three subscribers each on two replicas, and repeatedly kills one of the replicas (SIGKILL). Each subscriber connects
  * again to any replica. It must receive a snapshot, and then each change once and in order. The push notifications of each task must
  * arrive at least once and in order. No task may do anything twice.
  * `node task-storm.js <tasks that are open at each kill> <kills>`
@@ -26,7 +26,7 @@ const count = async (from: string): Promise<number> => {
   return Number(row?.count);
 };
 const receiver = await PushReceiver.start();
-/** The reservations of a run that was charged another amount than its replies report. */
+/** The reservations of a run that was charged a different amount than its replies report. */
 const chargesOf = async (run: { run_id: string }): Promise<object> => ({
   ...run,
   attempts: await database.db.query('SELECT attempts, crashes FROM run WHERE id = $1', [run.run_id]),
@@ -73,14 +73,20 @@ try {
     console.log(JSON.stringify(await chargesOf(run as { run_id: string })));
   const notCompleted = await count(`run WHERE state <> 'completed'`);
   const extraRuns = (await count('run')) - tasks.size;
-  const taskedTwice = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
+  const runFaultCounts = { extraRuns, gaps: gaps.length, repliedTwice: repeated.length, chargedWrong: unequal.length };
   const { others, ...streams } = tasks.faults();
   const interrupted = await count('run WHERE attempts > 2');
   const { size, reconnections } = tasks;
   const summary = { open: wanted, kills, tasks: size, interrupted, reconnections, notifications: receiver.total };
   const otherFaults = [...others, ...receiver.faults];
   for (const fault of otherFaults.slice(0, MAX_SHOWN)) console.log(fault);
-  const faults = { notCompleted, ...taskedTwice, ...streams, ...tasks.pushFaults(), otherFaults: otherFaults.length };
+  const faults = {
+    notCompleted,
+    ...runFaultCounts,
+    ...streams,
+    ...tasks.pushFaults(),
+    otherFaults: otherFaults.length,
+  };
   console.log(JSON.stringify({ ...summary, ...faults }));
   if (Object.values(faults).some((found) => found !== 0) || interrupted === 0) process.exitCode = 1;
 } finally {

@@ -1,5 +1,5 @@
 /**
- * The program of `npm run dev`: runs the server, and after a change of the sources compiles them and starts the server again. The
+ * The program of `npm run dev`: runs the server. After a change of the sources, it compiles them and starts the server again. The
  * server stops in order first, so that its Postgres stops in order too.
  */
 import { spawn } from 'node:child_process';
@@ -53,7 +53,7 @@ async function restart() {
   restarting = false;
 }
 
-/** After a syntax error, which the compiler prints, the running server stays. */
+/** Returns false after a syntax error, which the compiler prints. The running server then continues. */
 function compiles() {
   try {
     build();

@@ -1,5 +1,5 @@
 /**
- * `npm run release -- 0.2.0`: gives the section "Unreleased" of CHANGELOG.md that version and the date of today, sets the version of the
+ * `npm run release -- 0.2.0`: gives the section "Unreleased" of CHANGELOG.md that version and today's date, sets the version of the
  * package, commits both, and creates the tag v0.2.0 with the section as its message. It pushes nothing. With `--dry-run`, it checks the
  * same conditions, prints the message of the tag, and changes nothing.
  */

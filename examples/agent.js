@@ -60,7 +60,7 @@ class Agent {
   /** Repeats the request until it succeeds. The Idempotency-Key ensures that the agent is registered only once. */
   async register() {
     const { key, agent, signal, log } = this.options;
-    // Only the first registration of a process takes over: its predecessor may have crashed and still be listed.
+    // Only the first registration of a process takes over: the previous process may have crashed and may still be listed.
     const body = { ...agent, leaseToken: this.lease?.leaseToken, takeover: !this.lease };
     const headers = { 'idempotency-key': randomUUID() };
     while (!signal.aborted) {
@@ -94,7 +94,7 @@ class Agent {
     return next;
   }
 
-  /** Sends heartbeats over the socket until it ends. Returns what to do then. @returns {Promise<Next>} */
+  /** Sends heartbeats over the socket until it ends. Returns what to do next. @returns {Promise<Next>} */
   followSocket() {
     const { url, report, signal, log } = this.options;
     const { agentId, generation, leaseToken } = this.current();

@@ -6,12 +6,12 @@
  *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… node examples/agents.js planner builder
  *
  * The agents do no work: they register, send heartbeats with a changing load, and deregister at the end. You can start it again at
- * any time, also after a crash.
+ * any time, even after a crash.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { runAgent } from './agent.js';
 
-/** What each demo agent registers. The arguments of the command line choose some of them. */
+/** What each demo agent registers. The arguments of the command line select some of these agents. */
 const AGENTS = [
   { agentId: 'planner', name: 'demo-planner', capabilities: ['plan'], costModel: { usdPer1kTokens: 0.01 } },
   { agentId: 'builder', name: 'demo-builder', capabilities: ['plan', 'build'], costModel: { usdPer1kTokens: 0.003 } },

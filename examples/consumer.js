@@ -16,7 +16,7 @@ import { pathToFileURL } from 'node:url';
 const MAX_PAUSE_MS = 5_000;
 const RESPONSE_TIMEOUT_MS = 10_000;
 const WAIT_MS = 25_000;
-/** The server sends something every 15 seconds, so a connection that is silent for this long is dead. */
+/** The server sends data every 15 seconds, so a connection that is silent for this long is dead. */
 const SILENT_MS = 45_000;
 
 /**
@@ -26,7 +26,7 @@ const SILENT_MS = 45_000;
  * @property {(events: Event[], cursor: string) => void | Promise<void>} onEvents
  *   Store the cursor together with the results of the events, if possible in one transaction.
  * @property {(agents: object[], cursor: string) => void | Promise<void>} [onSnapshot]
- *   Called instead of `onEvents` when the cursor is too old, with all agents at this cursor. Replace all stored agents by these.
+ *   Called instead of `onEvents` when the cursor is too old, with all agents at this cursor. Replace all stored agents with these.
  * @property {string} [after] The stored cursor, `oldest` or `latest`.
  * @property {string[]} [types]
  * @property {'websocket' | 'sse' | 'rest'} [transport]

@@ -43,7 +43,7 @@ for _ in 1 2; do
   echo
 done
 
-printf '\n# An invalid request gets all errors in one answer\n'
+printf '\n# The response to an invalid request lists all errors\n'
 curl -sS -X POST -H "$AUTH" -H "$JSON" -d '{"name":" ","roles":["king"]}' "$ROLLCALL_URL/v1/keys"
 
 printf '\n\n# Read the audit log\n'

@@ -168,7 +168,7 @@ export class Fixtures {
     this.head = /^\d+/.exec(String(events['head']))?.[0] ?? '1';
   }
 
-  /** A request may have deleted the namespace, and the name of a deleted one cannot be used again. */
+  /** A request may have deleted the namespace, and the name of a deleted namespace cannot be used again. */
   private async renewNamespace(at: number): Promise<void> {
     const { namespace } = this.ids;
     if (namespace[at] !== undefined) await this.api.call('DELETE', `${NAMESPACES}/${namespace[at]}`);

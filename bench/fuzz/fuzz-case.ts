@@ -57,7 +57,7 @@ export interface FrameSpec {
   announced?: number;
 }
 
-/** Opens a WebSocket, sends frames, and at the end one valid frame, to which the server must respond. */
+/** Opens a WebSocket and sends frames. The last frame is valid, and the server must respond to it. */
 export interface SocketCase {
   kind: 'socket';
   operation: string;

@@ -3,7 +3,7 @@ import type { FuzzServer } from './fuzz.server.js';
 const MB = 1_024 * 1_024;
 /** Samples of this first part of the run are ignored: caches fill and code is compiled. */
 const WARM_UP = 0.4;
-/** Growth below this is noise, also in a short run. */
+/** Growth below this is noise, even in a short run. */
 const LEAST_GROWTH_MB = 24;
 const LEAST_SLOPE_MB_PER_MINUTE = 8;
 

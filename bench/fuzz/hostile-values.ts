@@ -53,7 +53,7 @@ const SHORT_TEXTS = [
   ],
 ].flat();
 
-/** Repetitions of these are slow for a bad regular expression or a quadratic loop. */
+/** Repetitions of these texts are slow for a bad regular expression or a quadratic loop. */
 const REPEATED = [
   ' ',
   'a',
@@ -125,7 +125,7 @@ export function hostileArray(random: Random, items: readonly unknown[]): unknown
   return Array.from({ length }, (_, index) => hostile ?? items[index % Math.max(1, items.length)] ?? `item-${index}`);
 }
 
-/** A value of another type than the field has. */
+/** A value whose type differs from the type of the field. */
 export function wrongType(random: Random): unknown {
   return random.pick<() => unknown>([
     () => null,

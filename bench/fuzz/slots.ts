@@ -38,7 +38,7 @@ export function rawJson(text: string): string {
   return `{{#json:${text}}}`;
 }
 
-/** Replaces all slots by their current values. */
+/** Replaces all slots with their current values. */
 export function fill(text: string, values: SlotValues): string {
   const value = (_: string, name: string, which: string): string => values(name as Slot, which);
   return text

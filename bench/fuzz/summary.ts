@@ -11,7 +11,7 @@ export interface FuzzRun {
   operations: Operation[];
 }
 
-/** Up to this many 503 that do not repeat are attributed to a busy machine. */
+/** Up to this many 503 responses that do not repeat are attributed to a busy machine. */
 const MAX_UNAVAILABLE = 20;
 const MAX_UNAVAILABLE_SHARE = 0.01;
 

@@ -48,7 +48,7 @@ export async function compare(
 
 /**
  * Alternates between the contestants in short rounds, so that a disturbance of the machine affects all of them. Every second round
- * has the reverse order, so that none always runs directly after another.
+ * has the reverse order, so that no contestant always runs directly after the same other one.
  */
 export async function compareRunners(contestants: readonly Runner[], options: Partial<Rounds> = {}): Promise<Score[]> {
   const { rounds, seconds } = { ...ROUNDS, ...options };

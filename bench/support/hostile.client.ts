@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { HostileRequest } from './hostile.requests.js';
 
-/** Called with each response, such as `A1 401` or `A2 no response`. */
+/** Called with each response, such as `A1 401` or `A2 no answer`. */
 export type Answered = (finding: string, status: string) => void;
 
 const READ_BYTES = 65_536;

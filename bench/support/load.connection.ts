@@ -43,7 +43,7 @@ export class LoadConnection {
     this.socket.write(this.nextRequest());
   }
 
-  /** Sends no further request. Settles when the response to the last one has arrived. */
+  /** Sends no further request. Settles when the response to the last request has arrived. */
   async finish(): Promise<void> {
     await new Promise<void>((resolve) => (this.finished = resolve));
   }

@@ -9,8 +9,8 @@ interface Frame {
 const RETRY_MS = 20;
 
 /**
- * A consumer over a WebSocket that is killed repeatedly while it receives events: every other time before it has processed them.
- * It keeps its cursor, as a consumer with a stored cursor does, and resumes from it.
+ * A consumer over a WebSocket that is killed repeatedly while it receives events. Every second kill happens before the consumer has
+ * processed the events. It keeps its cursor, as a consumer with a stored cursor does, and resumes from it.
  */
 export class ReconnectingConsumer {
   readonly ids: string[] = [];

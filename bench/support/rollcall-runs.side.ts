@@ -19,7 +19,7 @@ export type RunsOrder =
   /** Starts runs at this rate, and measures the time from the start to the first claim. */
   | { measure: 'queue'; seconds: number; perSecond: number };
 
-/** The message, the eleven replies, and the begin and the end of each tool call. */
+/** The message, the eleven replies, and the start and the end of each tool call. */
 const STEPS = 1 + (CALLS + 1) + 2 * CALLS;
 const CONCURRENT_RUNS = 64;
 /** Runs that wait, so that an ended run is replaced at once. */
@@ -112,7 +112,7 @@ async function checkSteps(): Promise<void> {
   await db.query('TRUNCATE run, run_step, budget, budget_entry, budget_reservation');
 }
 
-/** The clocks are the same: Postgres runs on this machine. */
+/** Times of this process and of Postgres can be compared, because both run on this machine. */
 async function queueOf(seconds: number, perSecond: number): Promise<LoadResult> {
   const sent = new Map<string, number>();
   const starts: Promise<void>[] = [];

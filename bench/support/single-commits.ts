@@ -5,7 +5,7 @@ interface Commits {
 }
 
 /**
- * Replaces group commits by one transaction for each write: steps, reservations and charges. The transactions of concurrent runs use
+ * Replaces group commits with one transaction for each write: steps, reservations and charges. The transactions of concurrent runs use
  * the whole pool, as they would without `GroupCommit`.
  */
 export function commitEachWrite(): void {

@@ -10,7 +10,7 @@ export interface SuiteEntry {
   /** What the program does, in a few words. */
   about: string;
   args?: readonly string[];
-  /** The arguments of a short run; by default those of a full one. */
+  /** The arguments of a short run; by default the arguments of a full run. */
   smallArgs?: readonly string[];
 }
 

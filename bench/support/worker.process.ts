@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Runs a module, by its name in this folder or by its URL, in a separate process. It replies to each `ask` with one message. */
+/** Runs a module, by its name in this folder or by its URL, in a separate process. The module replies to each `ask` with one message. */
 export class WorkerProcess {
   private readonly child: ChildProcess;
 

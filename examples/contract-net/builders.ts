@@ -55,7 +55,7 @@ export class BuilderProvider implements AgentProvider {
   }
 }
 
-/** Three agents of different price and speed. The third one promises more than it keeps. */
+/** Three agents of different price and speed. The third agent costs ten times as much as it bids. */
 export const BUILDERS: Record<string, BuilderSettings> = {
   thrifty: { price: 20_000, etaMs: 60_000, confidence: 0.8, actualPrice: 20_000 },
   swift: { price: 60_000, etaMs: 10_000, confidence: 0.9, actualPrice: 60_000 },

@@ -67,7 +67,7 @@ function count(text: string): void {
   if (text.startsWith('beat failed') || text.startsWith('not registered')) counts.refusals += 1;
 }
 
-/** Records clients that end by themselves, which none may do. */
+/** Records clients that end by themselves. No client may do so. */
 function watch(name: string, running: Promise<void>): void {
   running.then(
     () => stopped.push(`${name} ended`),

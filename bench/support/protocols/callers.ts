@@ -21,7 +21,7 @@ async function post(url: string, headers: Record<string, string>, body: object):
 }
 
 function check(text: string, expected: string): void {
-  if (!text.includes(expected)) throw new Error(`another answer: ${text.slice(0, 500)}`);
+  if (!text.includes(expected)) throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
 }
 
 /** `POST /v1/runs`, and then `GET /v1/runs/{id}` with waiting. */
@@ -33,7 +33,7 @@ export function restCalls({ url, headers, expected, input }: Endpoint, definitio
   };
 }
 
-/** SendMessage of A2A over JSON-RPC. `url` is that of the agent. */
+/** SendMessage of A2A over JSON-RPC. `url` is the URL of the agent. */
 export function a2aCalls({ url, headers, expected, input }: Endpoint): CallAgent {
   return async () => {
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: input }] };

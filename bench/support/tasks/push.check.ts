@@ -3,17 +3,17 @@ import type { Status } from './task.events.js';
 export interface PushFaults {
   /** Notifications that did not arrive. */
   pushesMissed: number;
-  /** Tasks with a notification that arrived after a later one, or that does not belong there. */
+  /** Tasks with a notification in the wrong position, or with an unexpected notification. */
   pushesDisordered: number;
 }
 
-/** The notifications of a task of the storm. The second WORKING is none: it is sent when the task begins. */
+/** The notifications of a task of the storm. WORKING is sent only when the task begins, not when it continues after the answer. */
 const EXPECTED = ['SUBMITTED', 'WORKING', 'INPUT_REQUIRED', 'SUBMITTED', 'COMPLETED'];
 
 /**
- * Compares what arrived for each task with what docs/a2a.md guarantees. A notification is sent when the one before it was accepted, and
- * only the one in progress is repeated after the death of a replica. So without repetitions that follow each other, exactly the expected
- * states must have arrived.
+ * Compares what arrived for each task with what docs/a2a.md guarantees. Each notification is sent after the previous notification
+ * was accepted, and after the death of a replica only the notification in progress is repeated. So exactly the expected states must remain
+ * when consecutive repetitions are removed.
  */
 export function pushFaultsOf(tasks: readonly (readonly Status[])[]): PushFaults {
   const faults: PushFaults = { pushesMissed: 0, pushesDisordered: 0 };

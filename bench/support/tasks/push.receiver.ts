@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { isFinished, type Status, type TaskEvent } from './task.events.js';
 
-/** The client of a task checks it, so that nobody else can send notifications. */
+/** The receiver checks this token, so that only Rollcall can send notifications. */
 export const PUSH_TOKEN = 'the-token-of-the-storm';
 
 /** The endpoint of the push notifications of all tasks. It accepts each notification, and keeps their order for each task. */
@@ -36,7 +36,7 @@ export class PushReceiver {
     return [...this.statuses.values()].filter((received) => received.some(isFinished)).length;
   }
 
-  /** What arrived for a task, in this order. */
+  /** What arrived for a task, in the order of arrival. */
   receivedFor(taskId: string): readonly Status[] {
     return this.statuses.get(taskId) ?? [];
   }

@@ -17,7 +17,7 @@ export class StormReplicas {
 
   private constructor(
     private readonly environment: Record<string, string>,
-    /** A replica that starts is absent. */
+    /** A replica is undefined while it starts. */
     private readonly replicas: (Replica | undefined)[],
   ) {}
 
@@ -74,7 +74,7 @@ async function startReplica(environment: Record<string, string>): Promise<Replic
     throw new Error('a replica ended before it was ready');
   });
   const [url] = (await Promise.race([once(child, 'message'), ended])) as [string];
-  ended.catch(() => undefined); // it ends later
+  ended.catch(() => undefined); // the replica ends later
   return { child, url };
 }
 

@@ -19,7 +19,7 @@ export interface Protocol {
 /** Follows a task until it is finished. When a stream ends earlier, it subscribes again at the next replica. */
 export class Subscriber {
   readonly connections: Connection[] = [];
-  /** What is wrong, whatever the other subscribers received. */
+  /** Faults that do not depend on what the other subscribers received. */
   readonly faults: string[] = [];
   answer?: string;
   private last?: Status;
@@ -60,7 +60,7 @@ export class Subscriber {
   private accept(connection: Connection, { task, statusUpdate, artifactUpdate, error }: TaskEvent): Status | undefined {
     if (error) return undefined; // the replica stops
     if ((task !== undefined) !== (connection.snapshot === undefined))
-      this.faults.push('a stream without one snapshot first');
+      this.faults.push('a stream does not begin with its only snapshot');
     if (this.last && isFinished(this.last)) this.faults.push('an event after the end');
     const id = task?.id ?? statusUpdate?.taskId ?? artifactUpdate?.taskId;
     if (id !== this.taskId) this.faults.push(`an event of the task ${id}`);
@@ -76,7 +76,7 @@ export class Subscriber {
     return status;
   }
 
-  /** A finished task has no stream: it is read. */
+  /** A finished task has no stream, so the task itself is read. */
   private async readRejection(rejected: Response): Promise<void> {
     const text = await rejected.text().catch(() => '');
     if (/UNSUPPORTED_OPERATION/.test(text)) {

@@ -3,9 +3,9 @@ import type { Subscriber } from './subscriber.js';
 import type { Status } from './task.events.js';
 
 export interface StreamFaults {
-  /** Statuses that one subscriber received twice, or after a later one. */
+  /** Statuses that one subscriber received twice, or after a later status. */
   repeated: number;
-  /** Changes from one state to another that is not the next one. */
+  /** Changes to a state that cannot follow the previous state. */
   missed: number;
   others: string[];
 }
@@ -22,7 +22,7 @@ const keyOf = ({ state, timestamp }: Status): string => `${timestamp} ${state}`;
 /** Compares what the subscribers of one task received. */
 export function faultsOf(subscribers: readonly Subscriber[]): StreamFaults {
   const others = subscribers.flatMap(({ faults, answer }) =>
-    answer === RESULT ? faults : [...faults, `another answer: ${answer}`],
+    answer === RESULT ? faults : [...faults, `unexpected answer: ${answer}`],
   );
   return {
     repeated: sum(subscribers, repeatedBy),

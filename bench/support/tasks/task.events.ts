@@ -28,7 +28,7 @@ export function textOf({ parts }: Artifact): string {
   return parts.map(({ text = '' }) => text).join('');
 }
 
-/** Yields the data of server-sent events. Ends with the response, also if the connection breaks. */
+/** Yields the data of server-sent events. Ends with the response, even if the connection breaks. */
 export async function* eventsOf(response: Response): AsyncGenerator<TaskEvent> {
   let text = '';
   const decoder = new TextDecoder();
