@@ -41,10 +41,13 @@ const consumer = new ReconnectingConsumer(socket, rollcall.headers, killEveryMs,
 try {
   await prepareStorm(database.db, AGENTS);
   const consuming = consumer.run();
-  const writers = await Promise.all(Array.from({ length: PROCESSES }, async () => await startWriter(database.url)));
-  const counts = Promise.all(writers.map(acknowledgedBy));
-  const kills = await stormKiller(database.db, { durationMs, killEveryMs: KILL_EVERY_MS });
-  const acknowledged = (await counts).reduce((sum, count) => sum + count, 0);
+  let [acknowledged, kills] = [0, 0];
+  do {
+    const writers = await Promise.all(Array.from({ length: PROCESSES }, async () => await startWriter(database.url)));
+    const counts = Promise.all(writers.map(acknowledgedBy));
+    kills += await stormKiller(database.db, { durationMs, killEveryMs: KILL_EVERY_MS });
+    for (const count of await counts) acknowledged += count;
+  } while (consumer.kills < wantedKills); // on a slow machine the storm is repeated
   const { log, report } = await settleStorm(database.db);
   await until('the consumer has everything', () => consumer.seq >= log.length, 30_000);
   consumer.stop();
@@ -53,7 +56,7 @@ try {
   const seen = { kills: consumer.kills, events: consumer.ids.length, wrong: consumer.wrong.length, sameAsLog };
   console.log(JSON.stringify({ seconds, acknowledged, kills, ...report, consumer: seen }));
   const sound = report.gaps === 0 && report.wrongAgents.length === 0 && report.logged >= acknowledged;
-  if (!sound || !sameAsLog || consumer.kills < wantedKills) process.exitCode = 1;
+  if (!sound || !sameAsLog) process.exitCode = 1;
 } finally {
   consumer.stop();
   await rollcall.stop();
