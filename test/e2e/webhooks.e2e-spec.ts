@@ -283,6 +283,27 @@ describe('a webhook', () => {
     expect(await scrape()).toContain('rollcall_sink_deliveries_total{kind="webhook",outcome="delivered"} 1');
     expect(await scrape()).toContain(`rollcall_sink_parked_events{sink="${id}",kind="webhook",namespace="default"} 0`);
   });
+
+  it('the first scrape of a replica has the lag and the parked events of a webhook', async () => {
+    const { id } = await subscribe();
+    receiver.answer = () => ({ status: 422 });
+    await appendEvents(api, joined('a-1'));
+    await until('the event is parked', async () => {
+      const { parked, cursor } = (await read(id)).status;
+      return parked === 1 && cursor === '1';
+    });
+    await patch(id, { paused: true });
+    await appendEvents(api, joined('a-2'));
+    await until('the webhook is behind', async () => (await read(id)).status.lagEvents === 1);
+    const replica = await api.replica();
+    const { body } = await replica.call<string>('GET', '/metrics');
+    await replica.stop();
+    const labels = `sink="${id}",kind="webhook",namespace="default"`;
+    const seconds = new RegExp(`^rollcall_sink_lag_seconds{${labels},state="paused"} (.+)$`, 'm').exec(body)?.[1];
+    expect(Number(seconds)).toBeGreaterThan(0);
+    expect(body).toContain(`rollcall_sink_lag_events{${labels}} 1\n`);
+    expect(body).toContain(`rollcall_sink_parked_events{${labels}} 1\n`);
+  });
 });
 
 describe('without a sealing key and with an external Postgres', () => {
