@@ -1,44 +1,25 @@
-import { Injectable, Logger } from '@nestjs/common';
-import { Counter, Gauge } from 'prom-client';
+import { Injectable } from '@nestjs/common';
 import { ContractCounts, ContractsService } from '#rollcall/registry';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
+import { counter, gauge } from '../telemetry/measure.js';
 
 /** The metrics of contracts. Their values are read when the metrics are scraped. */
 @Injectable()
 export class ContractMetrics {
-  private readonly log = new Logger('contracts');
-
-  constructor(
-    private readonly contracts: ContractsService,
-    counts: ContractCounts,
-    { registry }: HttpMetrics,
-  ) {
-    const events: Counter = new Counter({
+  constructor(contracts: ContractsService, counts: ContractCounts, { registry }: HttpMetrics) {
+    const events = {
       name: 'rollcall_contract_events_total',
       help: 'What this replica has committed about contracts: announced, answered, late, awarded, lapsed, confirmed, expired …',
-      labelNames: ['event', 'reason'],
-      registers: [registry],
-      collect: () => {
-        events.reset();
-        for (const { event, reason, count } of counts.all()) events.inc({ event, reason }, count);
-      },
-    });
-    const open: Gauge = new Gauge({
+      labels: ['event', 'reason'],
+    } as const;
+    counter(registry, events, () => counts.all().map(({ event, reason, count }) => [count, { event, reason }]));
+    const open = {
       name: 'rollcall_contracts_open',
       help: 'Contracts that have not ended, by state. The same on every replica.',
-      labelNames: ['state'],
-      registers: [registry],
-      collect: async () => await this.measure(open),
-    });
-  }
-
-  /** If the database is unavailable, this metric is missing, and all other metrics are still served. */
-  private async measure(open: Gauge): Promise<void> {
-    open.reset();
-    try {
-      for (const { state, contracts } of await this.contracts.countOpen()) open.set({ state }, contracts);
-    } catch (error) {
-      this.log.warn({ event: 'contracts.not_measured', err: error });
-    }
+      labels: ['state'],
+    } as const;
+    gauge(registry, open, async () =>
+      (await contracts.countOpen()).map(({ state, contracts: count }) => [count, { state }]),
+    );
   }
 }
