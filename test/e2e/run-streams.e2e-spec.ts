@@ -32,6 +32,20 @@ async function start(definition: string): Promise<string> {
   return body.id;
 }
 
+/** Stores a run whose steps do not fit into the buffers of a connection. */
+async function givenLargeRun(id: string): Promise<void> {
+  await api.database.db.query(
+    `INSERT INTO run (id, namespace, root_id, state, target, agent_id, input, created_by)
+     VALUES ($1, 'default', $1, 'waiting', '{}', 'talker', '[]', 'key:other')`,
+    [id],
+  );
+  await api.database.db.query(
+    `INSERT INTO run_step (run_id, seq, step)
+     SELECT $1, n, json_build_object('type', 'message', 'parts', json_build_array(repeat('x', 200000))) FROM generate_series(1, 300) AS n`,
+    [id],
+  );
+}
+
 const watch = async (at: TestApi, id: string, query = '', headers = {}): Promise<RunWatcher> =>
   await RunWatcher.open(`${at.url}/v1/runs/${id}/stream${query}`, at.adminKey, headers);
 
@@ -93,14 +107,7 @@ describe('the stream of a run over SSE', () => {
   });
 
   it('B6 disconnects a client that does not read, and does not buffer its events', async () => {
-    await api.database.db.query(
-      `INSERT INTO run (id, namespace, root_id, state, target, agent_id, input, created_by)
-       VALUES ('large', 'default', 'large', 'waiting', '{}', 'talker', '[]', 'key:other')`,
-    );
-    await api.database.db.query(
-      `INSERT INTO run_step (run_id, seq, step)
-       SELECT 'large', n, json_build_object('type', 'message', 'parts', json_build_array(repeat('x', 200000))) FROM generate_series(1, 300) AS n`,
-    );
+    await givenLargeRun('large');
     const response = await fetch(`${other.url}/v1/runs/large/stream`, {
       headers: { authorization: `Bearer ${other.adminKey}` },
     });
@@ -150,6 +157,19 @@ describe('the streams of runs over a WebSocket', () => {
     expect(seqs).toEqual([1, 2, 3, 4, 5]);
     expect(runFrames(first, two, 'state').map(({ state }) => state)).not.toContain('cancelled');
     second.socket.close();
+  });
+
+  it('B6 end for a client that does not read, and the error says how to resume the runs', async () => {
+    await givenLargeRun('unread');
+    const client = await EventClient.connect(other.url, { key: other.adminKey });
+    client.send('subscribe-run', { runId: 'unread' });
+    await client.received('run-subscribed');
+    client.socket.pause();
+    const connections = other.app.nest.get(StreamConnections, { strict: false });
+    await until('the connection is closed', () => connections.count === 0);
+    client.socket.resume();
+    expect(await client.closed()).toEqual({ code: 4408, reason: { code: 'SLOW_CONSUMER' } });
+    expect(client.of('end')).toEqual([{ code: 'SLOW_CONSUMER', detail: expect.stringContaining('`afterStep`') }]);
   });
 
   it('B6 end when the replica stops, and reject unknown runs', async () => {

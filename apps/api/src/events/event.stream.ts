@@ -120,7 +120,7 @@ export class EventStream {
   private startSlowTimer(): void {
     this.slowTimer ??= setTimeout(() => {
       this.close();
-      this.sink.end(slowConsumer(this.cursor));
+      this.sink.end(slowConsumer('Resume with `after`', this.cursor));
     }, this.options.slowAfterMs).unref();
   }
 

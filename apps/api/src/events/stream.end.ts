@@ -26,9 +26,10 @@ export const CLOSE_CODES: Record<StreamEnd['code'], number> = {
   CURSOR_FOREIGN: 4410,
 };
 
-export function slowConsumer(cursor: string): StreamEnd {
-  const detail = 'The send buffer stayed full because you read too slowly. Resume with `after`, and read faster.';
-  return { code: 'SLOW_CONSUMER', after: cursor, detail };
+/** `resume` says how the client continues. Without a cursor, the client has no subscription to the event log. */
+export function slowConsumer(resume: string, cursor?: string): StreamEnd {
+  const detail = `The send buffer stayed full because you read too slowly. ${resume}, and read faster.`;
+  return { code: 'SLOW_CONSUMER', detail, ...(cursor !== undefined && { after: cursor }) };
 }
 
 export function credentialEnded(cursor?: string): StreamEnd {

@@ -3,6 +3,8 @@ import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform'
 import { SendSpace } from '../events/send.space.js';
 import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../events/stream.end.js';
 
+const RESUME = 'Connect again, resume each run with the last step that you received as `afterStep`';
+
 /** A connection that the events of one run are written to. */
 export interface RunSink {
   /** The number of bytes in the send buffer. */
@@ -77,8 +79,7 @@ export class RunStream {
       if (event.type === 'step') this.lastStep = event.stored.seq;
       this.sink.send(event, this.lastStep);
       if (event.type === 'state' && isFinal(event.run.state)) return 'finished';
-      if (this.sink.buffered > buffer && !(await this.space.wait(slowAfterMs)))
-        return slowConsumer(String(this.lastStep));
+      if (this.sink.buffered > buffer && !(await this.space.wait(slowAfterMs))) return slowConsumer(RESUME);
       if (this.stop.signal.aborted) break;
     }
     return shuttingDown();
