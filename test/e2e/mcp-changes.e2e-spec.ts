@@ -1,8 +1,11 @@
+import { connect } from 'node:net';
 import type { Client } from '@modelcontextprotocol/client';
 import { until } from '#rollcall/test-support';
+import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { callTool, ERAS, type Facts, mcpClient, messagesOf, rawRequest } from '../support/mcp-client.js';
+import { withBody } from '../support/raw-http.js';
 import { TestAgents } from '../support/test-agents.js';
 
 const TASKS = 'io.modelcontextprotocol/tasks';
@@ -130,6 +133,25 @@ describe('changes', () => {
     await until('there is space', async () => (await failure(open())) === 'none');
   });
 
+  it('S3.12 requests that arrive together get at most the allowed number of subscriptions', async () => {
+    const replica = await api.replica({ ROLLCALL_MCP_SUBSCRIPTIONS: '2' });
+    const filter = { resourcesListChanged: true };
+    const { body, headers } = rawRequest('subscriptions/listen', { notifications: filter });
+    const socket = connect(Number(new URL(replica.url).port), '127.0.0.1');
+    const request = withBody('/mcp', { ...headers, host: 'localhost', authorization: `Bearer ${key}` }, body);
+    socket.write(request.repeat(8));
+    const connections = replica.app.nest.get(StreamConnections, { strict: false });
+    await until('streams are open', () => connections.count >= 2);
+    expect(connections.count).toBe(2);
+    socket.destroy();
+    await until('no stream is open', () => connections.count === 0);
+    for (const place of ['first', 'second'])
+      await until(`the ${place} place is free`, async () => {
+        return (await failure(listening(replica, '/mcp', filter))) === 'none';
+      });
+    await replica.stop();
+  });
+
   it('S3.12 a subscription ends when its credential ends', async () => {
     const created = await api.call<{ id: string; key: string }>('POST', '/v1/keys', {
       body: { name: 'short', roles: ['operator'], namespace: 'default' },
@@ -246,6 +268,18 @@ describe('tasks', () => {
       if ((task as Facts)['status'] === 'completed') break;
     }
     stop.abort();
+  });
+
+  it.each([
+    ['more than 100 tasks', Array.from({ length: 101 }, (_, index) => `task-${index}`)],
+    ['tasks that are not a list', 5],
+  ])('S3.12 a subscription to %s is rejected', async (_, taskIds) => {
+    const answer = await send('subscriptions/listen', { notifications: { taskIds } });
+    expect([answer.status, errorOf(answer)]).toEqual([400, -32_602]);
+    expect(answer.body['error']).toMatchObject({
+      message: expect.stringContaining('taskIds must be a list of at most 100'),
+      data: { code: 'VALIDATION_FAILED', errors: [{ field: 'taskIds' }] },
+    });
   });
 
   it('S3.12 a request state that the server did not issue is rejected', async () => {

@@ -20,6 +20,17 @@ export function withoutBody(method: string, path: string, headers: Record<string
     'content-length': '9',
     ...headers,
   };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\n${linesOf(all)}\r\n`;
+}
+
+/** Returns a request that can be repeated on one connection. */
+export function withBody(path: string, headers: Record<string, string>, body: object): string {
+  const text = JSON.stringify(body);
+  const all = { ...headers, 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(text)) };
+  return `POST ${path} HTTP/1.1\r\n${linesOf(all)}\r\n${text}`;
+}
+
+function linesOf(headers: Record<string, string>): string {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return lines.join('');
 }

@@ -36,9 +36,18 @@ export class McpExchange {
   }
 
   private async serve(reply: FastifyReply, call: McpCall, subscription?: Subscription): Promise<void> {
+    const release = subscription && this.subscriptions.reserve();
+    try {
+      await this.execute(reply, call, { subscription, isFull: subscription !== undefined && !release });
+    } finally {
+      release?.();
+    }
+  }
+
+  private async execute(reply: FastifyReply, call: McpCall, { subscription, isFull }: Accepted): Promise<void> {
     const handler = createMcpHandler(({ era }) => this.servers.create(call, era), {
       bus: subscription?.bus,
-      maxSubscriptions: this.subscriptions.isFull ? 0 : 1,
+      maxSubscriptions: isFull ? 0 : 1,
       keepAliveMs: 0, // the connections send their own keep-alive messages
       onerror: (error) => this.report('mcp.rejected', call, error),
     });
@@ -60,7 +69,6 @@ export class McpExchange {
     const onError = (error: unknown): void => this.report('mcp.stream_ended', call, error);
     const stream = new McpStream(raw, { buffer, slowAfterMs, close, onError, convert: subscription?.convert });
     raw.once('close', this.connections.add(call.caller, stream));
-    if (subscription) raw.once('close', this.subscriptions.hold());
     subscription?.bus.attach(stream);
     await stream.copy(body);
   }
@@ -68,6 +76,12 @@ export class McpExchange {
   private report(event: string, { request }: McpCall, error: unknown): void {
     this.log.debug({ event, requestId: request.id, err: error });
   }
+}
+
+interface Accepted {
+  readonly subscription?: Subscription;
+  /** The request is a subscription, and there is no place for it. */
+  readonly isFull: boolean;
 }
 
 interface Streamed {

@@ -4,13 +4,16 @@ import { z } from 'zod';
 import { EventFeed, EventLog } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { validationFailed } from '../http/validation.error.js';
 import { TASKS } from './client.capabilities.js';
 import { FeedBus } from './feed.bus.js';
 import type { McpCall } from './mcp.call.js';
 import { needsTasks } from './mcp.tasks.js';
+import { toProtocolError } from './protocol.errors.js';
 import { TaskSubscriptions } from './task.subscriptions.js';
 
 const MAX_TASKS = 100;
+const TaskIdsSchema = z.array(z.string()).max(MAX_TASKS).optional();
 /** Contains only the fields that Rollcall reads. The SDK checks all other fields. */
 const ListenSchema = z.looseObject({
   method: z.literal('subscriptions/listen'),
@@ -20,7 +23,7 @@ const ListenSchema = z.looseObject({
     }),
     notifications: z.looseObject({
       resourceSubscriptions: z.array(z.string()).optional(),
-      taskIds: z.array(z.string()).optional(),
+      taskIds: z.unknown().optional(),
     }),
   }),
 });
@@ -46,19 +49,14 @@ export class McpSubscriptions {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  get isFull(): boolean {
-    return this.count >= this.config.mcp.subscriptions;
-  }
-
   /** Returns undefined if the request is not a subscription. */
   async prepare(call: McpCall): Promise<Subscription | undefined> {
     const { data: body } = ListenSchema.safeParse(call.request.body);
     if (!body) return undefined;
-    const { taskIds, ...wanted } = body.params.notifications;
+    const { taskIds: requested, ...wanted } = body.params.notifications;
+    const taskIds = checkedTaskIds(call, requested);
     if (taskIds && !body.params._meta[CLIENT_CAPABILITIES_META_KEY].extensions?.[TASKS]) throw needsTasks();
-    const notifications = taskIds
-      ? await this.tasks.toSdk(call, { ...wanted, taskIds: taskIds.slice(0, MAX_TASKS) })
-      : wanted;
+    const notifications = taskIds ? await this.tasks.toSdk(call, { ...wanted, taskIds }) : wanted;
     const uris = new Set(notifications.resourceSubscriptions);
     const after = this.feed.position ?? (await this.log.head());
     return {
@@ -68,11 +66,20 @@ export class McpSubscriptions {
     };
   }
 
-  /** Counts an open stream until the returned function is called. */
-  hold(): () => void {
+  /** Counts a subscription until the returned function is called. Returns undefined if there are too many. */
+  reserve(): (() => void) | undefined {
+    if (this.count >= this.config.mcp.subscriptions) return undefined;
     this.count += 1;
     return () => {
       this.count -= 1;
     };
   }
+}
+
+/** The SDK ignores `taskIds`, so it does not check them. */
+function checkedTaskIds({ request }: McpCall, taskIds: unknown): string[] | undefined {
+  const { success, data } = TaskIdsSchema.safeParse(taskIds);
+  if (success) return data;
+  const message = `taskIds must be a list of at most ${MAX_TASKS} ids of tasks`;
+  throw toProtocolError(validationFailed([{ field: 'taskIds', message }]), request.id);
 }
