@@ -227,8 +227,11 @@ describe('push notifications', () => {
     expect(first.configs).toHaveLength(6);
     const second = await page(`?pageSize=6&pageToken=${first.nextPageToken}`);
     expect(second).toMatchObject({ configs: [{ id: '7' }, { id: '8' }, { id: '9' }, { id: '10' }], nextPageToken: '' });
-    for (const query of ['?pageSize=NaN', '?pageSize=101', '?pageToken=forged'])
-      expect((await api.call('GET', path + query, { key, headers: VERSION })).status).toBe(400);
+    for (const query of ['', '?pageSize=0']) expect((await page(query)).configs).toHaveLength(10);
+    for (const query of ['?pageSize=NaN', '?pageSize=101', '?pageSize=-1'])
+      expect(await api.call('GET', path + query, { key, headers: VERSION })).toMatchObject(invalid('from 0 to 100'));
+    const forged = await api.call('GET', `${path}?pageToken=forged`, { key, headers: VERSION });
+    expect(forged).toMatchObject(invalid('nextPageToken'));
   });
 
   it('S3.12 a client of version 0.3 gets the task itself', async () => {

@@ -14,6 +14,7 @@ import { type NewPush, PushConfigs } from './push.configs.js';
 import type { PushRow } from './push.store.js';
 import { TaskReader } from './task.reader.js';
 
+/** A `pageSize` of 0 means this number, because the decoded request has 0 if the field is missing. */
 const MAX_PAGE = 100;
 
 /** The push notifications of the tasks of a caller. Credentials and tokens are never returned. */
@@ -54,7 +55,7 @@ export class TaskPush {
     { taskId, pageSize, pageToken }: ListTaskPushNotificationConfigsRequest,
   ): Promise<ListTaskPushNotificationConfigsResponse> {
     if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE)
-      throw new RequestMalformedError(`pageSize must be a whole number from 1 to ${MAX_PAGE}.`);
+      throw new RequestMalformedError(`pageSize must be a whole number from 0 to ${MAX_PAGE}.`);
     const rows = await this.configs.list(await this.tasks.get(call, taskId));
     const start = pageToken ? rows.findIndex(({ id }) => id === pageToken) + 1 : 0;
     if (pageToken && start === 0)
