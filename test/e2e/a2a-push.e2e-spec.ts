@@ -234,6 +234,18 @@ describe('push notifications', () => {
     expect(forged).toMatchObject(invalid('nextPageToken'));
   });
 
+  it('S3.12 an operator cannot replay the sink of a task, which is not listed', async () => {
+    const client = await a2aClient(`${api.url}/a2a/agents/payer`, key, 'HTTP+JSON');
+    const task = await send(client, messageTo('Pay.'));
+    await create(task.id, { url: receiver.url });
+    const rows = await api.database.db.query<{ id: string }>(`SELECT id FROM event_sink WHERE kind = 'push'`);
+    expect(rows).toHaveLength(1);
+    const replayed = await api.call('POST', `/v1/sinks/${rows[0]?.id}/replay`, { body: { after: '0' } });
+    expect(replayed).toMatchObject({ status: 404, body: { code: 'SINK_NOT_FOUND' } });
+    await client.cancelTask({ tenant: '', id: task.id, metadata: undefined });
+    await noSinks();
+  });
+
   it('S3.12 a client of version 0.3 gets the task itself', async () => {
     const fetchImpl = withKey(key);
     const legacyCompat = { enabled: true };

@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe('the end of a sink', () => {
-  it('S3.12 a sink is deleted when its last event is delivered or parked, and a sink of a task is not listed', async () => {
+  it('S3.12 a sink is deleted when its last event is delivered or parked, and a sink of a task is not listed and not found', async () => {
     receivers.delivered.lastSeq = 2;
     receivers.parked.lastSeq = 3;
     receivers.parked.onAttempt = ({ seq }) => {
@@ -52,7 +52,7 @@ describe('the end of a sink', () => {
     await until('all events are delivered', () => receivers.endless.arrived.length === 5);
     await until('one sink is listed', async () => (await sinks.list()).length === 1);
     expect((await sinks.list()).map(({ id }) => id)).toEqual(['endless']);
-    expect((await sinks.get('task')).kind).toBe(PUSH_KIND);
+    await expect(sinks.get('task')).rejects.toMatchObject({ code: 'SINK_NOT_FOUND' });
     expect([receivers.delivered.arrived, receivers.parked.arrived]).toEqual([
       [1, 2],
       [1, 2],

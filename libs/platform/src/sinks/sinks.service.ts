@@ -31,7 +31,7 @@ export interface SinkStatus {
 
 type StatusRow = Omit<SinkStatus, 'cursor' | 'head' | 'parked'> & { cursor: string; head: string; parked: string };
 
-/** The kind of sinks that send the changes of one task to its client. There may be many of them, so they are not listed. */
+/** The kind of sinks that send the changes of one task to its client. Operators do not see these sinks: they belong to the task. */
 export const PUSH_KIND = 'push';
 const PRUNE_BATCH = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
@@ -98,7 +98,7 @@ export class SinksService {
     return await this.deliveries.page(id, limit, before, state);
   }
 
-  /** Returns the given sinks, or all sinks that are not of kind `push`, ordered by id. A sink that is not a webhook receives all events. */
+  /** Returns the given sinks, or all, ordered by id, without sinks of kind `push`. A sink that is not a webhook receives all events. */
   async list(ids?: readonly string[]): Promise<SinkStatus[]> {
     const rows = await this.db.query<StatusRow>(
       `SELECT s.id, s.kind, coalesce(w.namespace, '${ALL_NAMESPACES}') AS namespace, s.cursor, c.head, s.attempts, s.delivered_at AS "deliveredAt",
@@ -111,7 +111,7 @@ export class SinksService {
            WHERE l.seq > s.cursor ORDER BY l.seq LIMIT 1) AS "lagMs",
          (SELECT count(*) FROM event_delivery d WHERE d.sink_id = s.id AND d.state <> 'delivered' AND d.state = 'parked') AS parked
        FROM event_sink s CROSS JOIN event_counter c LEFT JOIN webhook w ON w.id = s.id
-       WHERE c.id = 1 AND CASE WHEN $1::text[] IS NULL THEN s.kind <> '${PUSH_KIND}' ELSE s.id = ANY ($1) END ORDER BY s.id`,
+       WHERE c.id = 1 AND s.kind <> '${PUSH_KIND}' AND ($1::text[] IS NULL OR s.id = ANY ($1)) ORDER BY s.id`,
       [ids ?? null],
     );
     return rows.map((row) => {
