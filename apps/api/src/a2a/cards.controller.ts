@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { A2A_VERSION_HEADER, AGENT_CARD_PATH, AgentCard } from '@a2a-js/sdk';
 import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
 import { Controller, Get, Param, Res } from '@nestjs/common';
@@ -6,6 +5,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit, Public } from '../auth/route.access.js';
+import { etagOf } from '../http/etag.js';
 import { JSON_TYPE } from '../http/json-type.js';
 import { A2aAgents } from './a2a.agents.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
@@ -58,6 +58,5 @@ export class CardsController {
 
 /** A hash of the content and of the keys, which is the same on all replicas. It excludes the signatures, which differ each time. */
 function tagOf(card: AgentCard, form: string): string {
-  const content = `${form} ${JSON.stringify(AgentCard.toJSON(card))}`;
-  return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
+  return etagOf(`${form} ${JSON.stringify(AgentCard.toJSON(card))}`);
 }

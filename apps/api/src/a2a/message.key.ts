@@ -2,6 +2,7 @@ import { Message, type SendMessageRequest } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { type KeyedRequest, keyedRequest } from '../idempotency/idempotency.service.js';
 import type { A2aCall } from './a2a.call.js';
+import { checkHistoryLength } from './history.length.js';
 
 export interface CheckedMessage {
   readonly params: SendMessageRequest;
@@ -13,9 +14,7 @@ export function checkedMessage(params: SendMessageRequest): CheckedMessage {
   const { message, configuration } = params;
   if (!message?.messageId) throw new RequestMalformedError('message.messageId is required.');
   if (message.parts.length === 0) throw new RequestMalformedError('message.parts must have at least one part.');
-  const { historyLength = 0 } = configuration ?? {};
-  if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
+  checkHistoryLength(configuration?.historyLength);
   return { params, message };
 }
 

@@ -12,5 +12,9 @@ export function readPageToken(token: string): ChangePosition | undefined {
   if (token === '') return undefined;
   const [, at, seq] = FORMAT.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
   if (at !== undefined && seq !== undefined) return { at, seq };
-  throw new RequestMalformedError('Send a nextPageToken of this list unchanged as pageToken, or leave pageToken out.');
+  throw invalidPageToken();
+}
+
+export function invalidPageToken(): RequestMalformedError {
+  return new RequestMalformedError('Send a nextPageToken of this list unchanged as pageToken, or leave pageToken out.');
 }

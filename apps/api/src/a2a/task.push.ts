@@ -9,6 +9,7 @@ import type { Run } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
 import type { A2aCall } from './a2a.call.js';
+import { invalidPageToken } from './page.token.js';
 import { versionOf } from './protocol.version.js';
 import { type NewPush, PushConfigs } from './push.configs.js';
 import type { PushRow } from './push.store.js';
@@ -58,10 +59,7 @@ export class TaskPush {
       throw new RequestMalformedError(`pageSize must be a whole number from 0 to ${MAX_PAGE}.`);
     const rows = await this.configs.list(await this.tasks.get(call, taskId));
     const start = pageToken ? rows.findIndex(({ id }) => id === pageToken) + 1 : 0;
-    if (pageToken && start === 0)
-      throw new RequestMalformedError(
-        'Send a nextPageToken of this list unchanged as pageToken, or leave pageToken out.',
-      );
+    if (pageToken && start === 0) throw invalidPageToken();
     const page = rows.slice(start, start + (pageSize || MAX_PAGE));
     const last = start + page.length < rows.length ? page.at(-1) : undefined;
     return { configs: page.map(toConfig), nextPageToken: last?.id ?? '' };

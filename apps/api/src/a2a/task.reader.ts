@@ -5,6 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { type ChangeFilter, type Run, RunNotFoundError, RunReader, type StoredStep } from '#rollcall/agent-runtime';
 import { isTaskOf } from '../runs/run.visibility.js';
 import { type A2aCall, keyOf } from './a2a.call.js';
+import { checkHistoryLength } from './history.length.js';
 import { readPageToken, toPageToken } from './page.token.js';
 import { toTask } from './task.mapper.js';
 import { runsIn, TASK_STATES } from './task.state.js';
@@ -40,13 +41,13 @@ export class TaskReader {
   }
 
   async task(run: Run, historyLength?: number): Promise<Task> {
-    checkHistory(historyLength);
+    checkHistoryLength(historyLength);
     return toTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
   }
 
   async list(call: A2aCall, params: ListTasksRequest): Promise<ListTasksResponse> {
     const { pageSize = DEFAULT_PAGE, pageToken, includeArtifacts = false, historyLength = 0 } = params;
-    checkHistory(historyLength);
+    checkHistoryLength(historyLength);
     if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > MAX_PAGE)
       throw new RequestMalformedError(`pageSize must be a whole number from 1 to ${MAX_PAGE}.`);
     const filter = filterOf(call, params);
@@ -84,9 +85,4 @@ function filterOf({ caller, agent }: A2aCall, params: ListTasksRequest): ChangeF
     ...(contextId && { conversationId: contextId }),
     ...(after && { after: new Date(after).toISOString() }),
   };
-}
-
-function checkHistory(historyLength = 0): void {
-  if (!Number.isInteger(historyLength) || historyLength < 0)
-    throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
 }

@@ -1,5 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Protection, ProtectionExplanation, ProtectionOverride } from '#rollcall/registry';
+import { isoTime } from '../http/iso-time.js';
 
 export const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
 const MODES: ProtectionExplanation['state'][] = ['normal', 'protecting', 'throttled'];
@@ -73,8 +74,4 @@ export function toProtectionView({ override, explanation }: Protection): Protect
   const { state, since, until, reason, text, numbers } = explanation;
   const moments = { since: isoTime(since), until: until === null ? null : isoTime(until) };
   return { override, explanation: { state, ...moments, reason, text, numbers } };
-}
-
-function isoTime(time: number): string {
-  return new Date(time).toISOString();
 }

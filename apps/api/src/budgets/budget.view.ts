@@ -11,6 +11,7 @@ import {
   type LowBudgetPolicy,
   namespaceOfBudget,
 } from '#rollcall/registry';
+import { isoTime } from '../http/iso-time.js';
 import { AgentBudgetView } from '../agents/agent.view.js';
 import { PageView } from '../http/page.js';
 import { AmountView, LimitView } from './amount.view.js';
@@ -148,8 +149,4 @@ function freshnessOf(
   const ageMs = refreshedAt === null ? null : Math.max(0, now - refreshedAt.getTime());
   const stale = ageMs === null || ageMs > staleAfterMs;
   return { refreshedAt: refreshedAt?.toISOString() ?? null, ageMs, stale, error: refreshError };
-}
-
-function isoTime(time: number): string {
-  return new Date(time).toISOString();
 }

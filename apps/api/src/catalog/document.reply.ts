@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { etagOf } from '../http/etag.js';
 import { JSON_TYPE } from '../http/json-type.js';
 
 /** Health and load change all the time, so caches may keep a copy only for a few seconds. */
@@ -14,8 +14,7 @@ export interface Document {
 
 /** Sends a public document. Any web page may read it. A client that already has this version gets 304. */
 export function sendDocument(reply: FastifyReply, { body, tagged = body, type = JSON_TYPE }: Document): void {
-  const hash = createHash('sha256').update(JSON.stringify(tagged)).digest('base64url').slice(0, 27);
-  const etag = `"${hash}"`;
+  const etag = etagOf(JSON.stringify(tagged));
   void reply.headers({ 'cache-control': CACHE, 'access-control-allow-origin': '*', etag });
   if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
   void reply.type(type).send(JSON.stringify(body));

@@ -12,6 +12,7 @@ import {
   TRANSCRIPT_KINDS,
   type TranscriptKind,
 } from '#rollcall/registry';
+import { isoTime } from '../http/iso-time.js';
 import { PageView } from '../http/page.js';
 
 const TIME = { type: String, format: 'date-time', example: '2026-02-24T10:00:00.000Z' } as const;
@@ -186,14 +187,14 @@ export function toContractView(contract: Contract): ContractView {
     scoring,
     weights,
     announcedBy: by,
-    announcedAt: timeOf(contract.announcedAt),
-    deadline: timeOf(contract.deadline),
+    announcedAt: isoTime(contract.announcedAt),
+    deadline: isoTime(contract.deadline),
     invited,
     notInvited,
     answered,
     winner: winner === null ? null : localIdOf(winner),
-    confirmBy: contract.confirmBy === null ? null : timeOf(contract.confirmBy),
-    endedAt: contract.endedAt === null ? null : timeOf(contract.endedAt),
+    confirmBy: contract.confirmBy === null ? null : isoTime(contract.confirmBy),
+    endedAt: contract.endedAt === null ? null : isoTime(contract.endedAt),
     expiryReason,
     run,
     runId,
@@ -204,10 +205,6 @@ export function toContractView(contract: Contract): ContractView {
 export function toDetailView({ contract, participants, transcript }: ContractReading): ContractDetailView {
   const entries = transcript.map(({ at, kind, data }) => ({ at: at.toISOString(), kind, data }));
   return { ...toContractView(contract), bids: participants.map(toBidView), transcript: entries };
-}
-
-export function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 function toBidView({ agentId, answer, offer, revision, lateAnswers, rank, score, result }: Participant): BidView {

@@ -5,6 +5,7 @@ import { claimOf } from '../agents/agent.claim.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { isoTime } from '../http/iso-time.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -15,7 +16,6 @@ import {
   ContractDetailView,
   ContractPage,
   ContractView,
-  timeOf,
   toContractView,
   toDetailView,
 } from './contract.view.js';
@@ -99,7 +99,7 @@ export class ContractsController {
     const claim = claimOf(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
-    return { contractId: id, revision, deadline: timeOf(contract.deadline) };
+    return { contractId: id, revision, deadline: isoTime(contract.deadline) };
   }
 
   @Post(':id/confirm')

@@ -14,14 +14,13 @@ import {
   ValidateBy,
 } from 'class-validator';
 import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
+import { MAX_WAIT_MS } from '../http/long-poll.js';
 import { Optional } from '../http/optional.js';
 import { QueryNumber } from '../http/query-number.js';
 import { EVENTS } from './event.catalog.js';
 
 const MAX_PAGE_SIZE = 1_000;
 const DEFAULT_PAGE_SIZE = 100;
-/** Shorter than the usual timeouts of proxies. */
-const MAX_WAIT_MS = 50_000;
 const MAX_NAMES = 200;
 const MAX_WINDOW = 10_000;
 const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);

@@ -1,9 +1,9 @@
 import type { ContentBlock } from '@modelcontextprotocol/server';
 import type { ContentPart } from '#rollcall/providers';
+import { JSON_MEDIA_TYPE } from '../http/json-type.js';
 import type { FileInput } from './run.input.js';
 
 const OCTETS = 'application/octet-stream';
-const JSON_TYPE = 'application/json';
 /** The key of the file name in `_meta`, because images, sounds and embedded resources have no field for it. */
 export const FILENAME = 'rollcall/filename';
 
@@ -25,7 +25,7 @@ export function toFileParts(files: readonly FileInput[]): ContentPart[] {
 function toBlock(part: ContentPart, uri: string): ContentBlock {
   if (part.type === 'text') return { type: 'text', text: part.text };
   if (part.type === 'data') {
-    const { data, mediaType: mimeType = JSON_TYPE } = part;
+    const { data, mediaType: mimeType = JSON_MEDIA_TYPE } = part;
     return { type: 'resource', resource: { uri, mimeType, text: JSON.stringify(data) } };
   }
   const { mediaType: mimeType, name } = part;

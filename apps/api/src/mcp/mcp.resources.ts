@@ -13,6 +13,7 @@ import { visibleTo } from '../auth/principal.js';
 import type { Permission } from '../auth/permissions.js';
 import { EventsQuery } from '../events/events.dto.js';
 import { EventsService } from '../events/events.service.js';
+import { JSON_MEDIA_TYPE } from '../http/json-type.js';
 import { toProblem } from '../http/problem.js';
 import { validated } from '../http/validation.pipe.js';
 import { toRunView } from '../runs/run.view.js';
@@ -21,7 +22,6 @@ import { keyOf, type McpCall } from './mcp.call.js';
 import { toProtocolError } from './protocol.errors.js';
 import { AGENT, AGENTS, agentUri, EVENTS_SINCE, RUN } from './resource.uris.js';
 
-const JSON_TYPE = 'application/json';
 const MAX_LISTED = 100;
 const NOT_FOUND = 404;
 
@@ -74,7 +74,7 @@ export class McpResources {
   addTo(mcp: McpServer, call: McpCall): void {
     const { permissions } = call.caller;
     if (permissions.includes('agents:read')) {
-      const about = { title: 'Agents', description: `The first ${MAX_LISTED} agents.`, mimeType: JSON_TYPE };
+      const about = { title: 'Agents', description: `The first ${MAX_LISTED} agents.`, mimeType: JSON_MEDIA_TYPE };
       mcp.registerResource('agents', AGENTS, about, async () => await read(call, AGENTS, this.page(call)));
     }
     for (const template of this.templates.filter(({ permission }) => permissions.includes(permission)))
@@ -103,7 +103,7 @@ function addTemplate(mcp: McpServer, call: McpCall, { name, uri, description, ..
   mcp.registerResource(
     name,
     new ResourceTemplate(uri, { list: listed }),
-    { description, mimeType: JSON_TYPE },
+    { description, mimeType: JSON_MEDIA_TYPE },
     async ({ href }, variables) => {
       const [id = ''] = Object.values(variables).flat();
       return await read(call, href, template.read(call, decoded(id, href)));
@@ -114,7 +114,7 @@ function addTemplate(mcp: McpServer, call: McpCall, { name, uri, description, ..
 /** Converts errors. The protocol has its own error for an object that does not exist. */
 async function read({ request }: McpCall, uri: string, value: Promise<object>): Promise<ReadResourceResult> {
   try {
-    return { contents: [{ uri, mimeType: JSON_TYPE, text: JSON.stringify(await value) }] };
+    return { contents: [{ uri, mimeType: JSON_MEDIA_TYPE, text: JSON.stringify(await value) }] };
   } catch (error) {
     if (toProblem(error, request.id).status === NOT_FOUND) throw new ResourceNotFoundError(uri);
     throw toProtocolError(error, request.id);

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { INPUT_LIMITS } from '../http/input.check.js';
+import { MAX_WAIT_MS } from '../http/long-poll.js';
+import { MAX_OUTPUT, MAX_REASON } from '../runs/run-replies.dto.js';
 
 const MAX_NAME = 128;
 const MAX_KEY = 255;
 const MAX_FILES = 50;
-/** Shorter than the usual timeouts of clients and proxies. */
-const MAX_WAIT_MS = 50_000;
-const MAX_REASON = 2_000;
-const MAX_OUTPUT = 20_000;
 
 const ABOUT_FILE = {
   filename: z.string().min(1).max(256).optional(),

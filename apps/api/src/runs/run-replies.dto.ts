@@ -4,8 +4,8 @@ import { Optional } from '../http/optional.js';
 
 const MAX_CALL_ID = 512;
 const MAX_HASH = 128;
-const MAX_REASON = 2_000;
-const MAX_OUTPUT = 20_000;
+export const MAX_REASON = 2_000;
+export const MAX_OUTPUT = 20_000;
 
 /** A decision about one of the calls in `result.approvals` of the run. */
 export class DecisionBody {

@@ -18,14 +18,13 @@ import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { LimitBody } from '../budgets/amount.dto.js';
 import { IsDateTime } from '../http/date-time.js';
 import { INPUT_LIMITS } from '../http/input.check.js';
+import { MAX_WAIT_MS } from '../http/long-poll.js';
 import { Nested } from '../http/nested.js';
 import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
 import { QueryNumber } from '../http/query-number.js';
 
 const MAX_NAME = 128;
-/** Shorter than the usual timeouts of proxies. */
-const MAX_WAIT_MS = 50_000;
 const MAX_REDACT_AFTER_MS = 3_600_000;
 
 /** Accepts `a,b` in a query string. A list with more elements than there are states is cut to one more element, and then rejected. */
