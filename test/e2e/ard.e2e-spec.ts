@@ -1,3 +1,4 @@
+import { until } from '#rollcall/test-support';
 import {
   A2A_CARD,
   Catalogs,
@@ -119,6 +120,29 @@ describe('the registry of ARD', () => {
       'rollcall:load': 0,
     });
     expect(JSON.stringify(body)).not.toMatch(/10\.9\.8\.7|visibility|key:/);
+  });
+
+  it('S3.12 the description of an agent follows its definition and its card', async () => {
+    const { api } = catalogs;
+    const define = async (method: string, path: string, description: string): Promise<void> => {
+      const content = { description, instructions: 'Guide.' };
+      await api.call(method, `/v1/definitions${path}`, { body: { ...(path === '' && { name: 'guide' }), content } });
+    };
+    const shows = async (description: string): Promise<void> =>
+      await until(`the catalog shows "${description}"`, async () => {
+        const path = entryPath('urn:air:fleet.example.com:agent:guide');
+        return (await catalogs.get<Entry>(path)).body['description'] === description;
+      });
+    await define('POST', '', 'Guides visitors.');
+    await api.call('POST', '/v1/runtime/agents', { body: { definition: 'guide' } });
+    await api.call('PATCH', '/v1/agents/guide', { body: { labels: PUBLIC } });
+    await shows('Guides visitors.');
+    await define('PUT', '/guide', 'Guides visitors and guests.');
+    await shows('Guides visitors and guests.');
+    await api.call('PATCH', '/v1/agents/guide', { body: { agentCard: { description: 'Shows the way.' } } });
+    await shows('Shows the way.');
+    await api.call('DELETE', '/v1/runtime/agents/guide');
+    await catalogs.listed(7);
   });
 
   it('S3.12 the url of an entry leads to the card of the agent, which everyone can read', async () => {
