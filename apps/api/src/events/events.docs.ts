@@ -132,7 +132,7 @@ const EVENT_DOCS: EventDocs = {
     data: { agentId: 'builder-2', ok: true, microUsd: 42_000, ms: 95_000 },
   },
   'registry.clock_stepped_back': {
-    about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
+    about: 'The clock of the database was set back. Leases, circuits, reservations and contracts were corrected.',
     data: { byMs: 60_000 },
   },
   'protection.entered': {
