@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { AgentProviderRegistry } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
+import { BUILDERS, BuilderProvider } from '../../examples/contract-net/builders.js';
 import { AgentClient } from '../support/agent-client.js';
 import { startApi, type TestApi } from '../support/api.js';
+import type { Answer } from '../support/call.js';
 import type { GivenAgent } from '../support/given.js';
 
 let api: TestApi;
@@ -72,4 +75,39 @@ describe('notices of the contract net (S3.9)', () => {
     });
     expect(new Set(received)).toEqual(new Set(['contract.lost']));
   });
+
+  it('S3.9 the bid and the confirmation of a hosted agent are repeated while the database is busy', async () => {
+    await failTwice('bid', 'contract_bid', `OLD.answer IS NULL AND NEW.answer = 'bid'`);
+    await failTwice('confirmation', 'contract', `OLD.state = 'awarded' AND NEW.state = 'confirmed'`);
+    api.app.nest.get(AgentProviderRegistry, { strict: false }).register(new BuilderProvider());
+    const content = {
+      description: 'Builds.',
+      provider: 'builder',
+      settings: BUILDERS['swift'],
+      capabilities: ['host'],
+    };
+    const spawned = await api.call('POST', '/v1/runtime/agents', { body: { name: 'swift', content } });
+    expect(spawned.status).toBe(201);
+    const id = await announce('host');
+    const contract = async (): Promise<Answer> => await api.call('GET', `/v1/contracts/${id}`);
+    await until('the award is confirmed', async () => (await contract()).body['state'] === 'confirmed');
+    expect((await contract()).body).toMatchObject({ invited: 1, winner: 'swift' });
+    const attempts = 'SELECT bid.last_value AS bids, confirmation.last_value AS confirmations FROM bid, confirmation';
+    expect(await api.database.db.query(attempts)).toEqual([{ bids: '3', confirmations: '3' }]);
+  });
 });
+
+/** The first two updates of the table with this condition fail, as if a lock was not granted. The sequence `name` counts the updates. */
+async function failTwice(name: string, table: string, condition: string): Promise<void> {
+  const { db } = api.database;
+  await db.query(`CREATE SEQUENCE ${name}`);
+  await db.query(
+    `CREATE FUNCTION fail_${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF nextval('${name}') <= 2 THEN RAISE EXCEPTION 'busy' USING ERRCODE = 'lock_not_available'; END IF;
+       RETURN NEW;
+     END $$`,
+  );
+  await db.query(
+    `CREATE TRIGGER fail_${name} BEFORE UPDATE ON ${table} FOR EACH ROW WHEN (${condition}) EXECUTE FUNCTION fail_${name}()`,
+  );
+}

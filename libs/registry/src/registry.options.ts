@@ -9,7 +9,7 @@ import type { FollowerOptions } from './discovery/directory.follower.js';
 import { SWEEP_EVERY_MS } from './leases/eviction.sweeper.js';
 import { type FlapPolicy, flapPolicyFaults } from './leases/flap.damping.js';
 import { type LeasePolicy, leasePolicyFaults } from './leases/lease.policy.js';
-import type { ProtectionPolicy } from './leases/protection.state.js';
+import { type ProtectionPolicy, protectionPolicyFaults } from './leases/protection.state.js';
 import type { Quota } from '#rollcall/platform';
 
 export interface RegistryOptions {
@@ -55,10 +55,12 @@ export interface UsageOptions {
 /** The injection token of `RegistryOptions`. */
 export const REGISTRY_OPTIONS = Symbol('registry options');
 
-/** Throws an error that lists every fault of the lease, circuit and flap policies. */
-export function checkOptions({ lease, circuit, flap }: RegistryOptions): void {
+/** Throws an error that lists every fault of the lease, protection, circuit and flap policies. */
+export function checkOptions({ lease, protection, circuit, flap }: RegistryOptions): void {
   const faults = [
-    ...leasePolicyFaults(lease, SWEEP_EVERY_MS),
+    // sweeps start every SWEEP_EVERY_MS, and a sweep that follows another one too early is skipped
+    ...leasePolicyFaults(lease, Math.max(SWEEP_EVERY_MS, protection.sweepEveryMs)),
+    ...protectionPolicyFaults(protection),
     ...circuitPolicyFaults(circuit),
     ...flapPolicyFaults(flap),
   ];

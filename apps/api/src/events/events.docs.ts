@@ -71,11 +71,11 @@ const EVENT_DOCS: EventDocs = {
     data: { revision: 1, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
   'definition.replaced': {
-    about: 'A definition has a new revision. Calls in progress finish with the old one.',
+    about: 'A definition has a new revision. Calls in progress finish with the previous revision.',
     data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
   'definition.unregistered': {
-    about: 'A definition was removed. `revision` is its last revision.',
+    about: 'A definition was removed. `revision` is the last revision of the definition.',
     data: { revision: 2, source: 'rest', by: 'key:4fT9sKq2Lm' },
   },
   'run.queued': {
@@ -112,7 +112,8 @@ const EVENT_DOCS: EventDocs = {
     data: { agentId: 'builder-1', score: 0.91, price: 40_000, etaMs: 90_000, confirmBy: '2026-11-16T06:00:15.000Z' },
   },
   'contract.lapsed': {
-    about: 'The agent did not confirm its award in time, or declined it. The next best bidder gets the award.',
+    about:
+      'The agent lost its award: it declined, did not confirm in time, left, registered again, or was drained or quarantined. The next best bidder gets the award; if no other bidder can get it, the contract expires.',
     data: { agentId: 'builder-1', declined: false },
   },
   'contract.confirmed': { about: 'The agent confirmed its award.', data: { agentId: 'builder-2' } },
@@ -132,7 +133,7 @@ const EVENT_DOCS: EventDocs = {
     data: { agentId: 'builder-2', ok: true, microUsd: 42_000, ms: 95_000 },
   },
   'registry.clock_stepped_back': {
-    about: 'The clock of the database was set back. Leases, circuits and reservations were corrected.',
+    about: 'The clock of the database was set back. Leases, circuits, reservations and contracts were corrected.',
     data: { byMs: 60_000 },
   },
   'protection.entered': {

@@ -77,8 +77,8 @@ describe('the events of an agent that leaves', () => {
     await here.agents.deregister(first.claim);
     await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     await expect(here.agents.remove('a-1', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    await here.given.agent({ agentId: 'a-1' });
-    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ name: expect.any(String) as string });
+    await here.given.agent({ agentId: 'a-1', leaseToken: first.leaseToken });
+    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
     expect(lines(await replicas.loggedEvents())).toEqual([
       'agent.joined a-1',
       'agent.left a-1 deregistered',

@@ -151,10 +151,10 @@ export class BudgetLedger {
   /** Applies all operations in one transaction. Returns one outcome for each operation. */
   async applyAll(ops: readonly LedgerOp[]): Promise<LedgerOutcome[]> {
     const joined = this.db.inTransaction;
-    for (let attempt = 0; ops.length > 0; attempt++) {
+    for (let attempt = 1; ops.length > 0; attempt++) {
       try {
         // the first attempt does not look up the keys of new reservations, because they are almost always unused
-        const outcomes = await this.db.transaction(async () => await this.decide(ops, joined || attempt > 0));
+        const outcomes = await this.db.transaction(async () => await this.decide(ops, joined || attempt > 1));
         this.db.afterCommit(() => countOutcomes(this.db.counts, ops, outcomes));
         return outcomes;
       } catch (error) {

@@ -32,8 +32,14 @@ export function checkAnnouncement({ bidWithinMs, confirmWithinMs, task, ...terms
   for (const [name, ms] of Object.entries({ bidWithinMs, confirmWithinMs }))
     check(isWhole(ms, MIN_WINDOW_MS, MAX_WINDOW_MS), `${name} must be from ${MIN_WINDOW_MS} to ${MAX_WINDOW_MS} ms.`);
   check(task.length <= MAX_TASK_LENGTH, `task must have at most ${MAX_TASK_LENGTH} characters.`);
-  check(limits.price === null || isWhole(limits.price, 0, MAX_AMOUNT), 'The limit of the price is invalid.');
-  check(limits.etaMs === null || isWhole(limits.etaMs, 1, MAX_ETA_MS), 'The limit of etaMs is invalid.');
+  check(
+    limits.price === null || isWhole(limits.price, 0, MAX_AMOUNT),
+    `limits.price must be a whole number of micro-dollars from 0 to ${MAX_AMOUNT}.`,
+  );
+  check(
+    limits.etaMs === null || isWhole(limits.etaMs, 1, MAX_ETA_MS),
+    `limits.etaMs must be a whole number from 1 to ${MAX_ETA_MS}.`,
+  );
   for (const capability of capabilities) check(claimFault(capability) === undefined, claimFault(capability) ?? '');
   checkAmount({ tokens: reserve.tokens, microUsd: reserve.microUsd ?? 0 });
   const fault = weightsFault(weights);

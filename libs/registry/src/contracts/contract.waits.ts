@@ -20,7 +20,8 @@ export class ContractWaits {
       if (id === key.id) end.resolve();
     });
     const timer = setTimeout(end.resolve, waitMs).unref();
-    signal?.addEventListener('abort', () => end.resolve(), { once: true });
+    const onAbort = (): void => end.resolve();
+    signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const contract = await this.read(key); // after the listener was added, so that no event is missed
       if (isFinalContract(contract.state) || signal?.aborted) return contract;
@@ -29,6 +30,7 @@ export class ContractWaits {
     } finally {
       stop();
       clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
     }
   }
 

@@ -189,6 +189,14 @@ describe('an announcement (S3.9)', () => {
     const invalid = here.service.announce(announcement({ capabilities: ['c n,'] }));
     await expect(invalid).rejects.toMatchObject({ code: 'CONTRACT_INVALID' });
   });
+
+  it.each([
+    [{ price: -1, etaMs: null }, 'limits.price must be a whole number of micro-dollars from 0 to 1000000000000.'],
+    [{ price: null, etaMs: 0 }, 'limits.etaMs must be a whole number from 1 to 2592000000.'],
+  ])('S3.9 rejects the limits %j with the allowed range', async (limits, message) => {
+    const invalid = here.service.announce(announcement({ limits }));
+    await expect(invalid).rejects.toMatchObject({ code: 'CONTRACT_INVALID', message });
+  });
 });
 
 describe('an award (S3.9)', () => {

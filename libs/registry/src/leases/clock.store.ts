@@ -2,20 +2,40 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 
 /**
- * Corrects the stored times of agents, leases, reservations and sinks after the database's clock was set back. Otherwise, times that
- * are now in the future would delay everything by the length of the jump: leases would not expire, and circuits would stay open.
- * Periods that were stored between the jump and its detection (about one second) end too early, which is harmless.
+ * Corrects the stored times of contracts, agents, leases, reservations and sinks after the database's clock was set back. Otherwise,
+ * times that are now in the future would delay everything by the length of the jump: leases would not expire, and circuits would stay
+ * open. Periods of circuits and sinks that were stored between the jump and its detection (about one second) end too early, which is
+ * harmless.
  */
 @Injectable()
 export class ClockStore {
   constructor(private readonly db: Database) {}
 
-  /** `byMs` is the length of the jump. Runs in the transaction of the sweep. Locks agents before leases, like all writers. */
+  /**
+   * `byMs` is the length of the jump. Runs in the transaction of the sweep. Locks contracts before reservations, and agents before
+   * leases, like all writers.
+   */
   async stepBack(byMs: number, now: number): Promise<void> {
+    await this.rebaseContracts(byMs);
     await this.rebaseAgents(byMs, now);
     await this.rebaseLeases();
     await this.rebaseReservations(byMs);
     await this.rebaseSinks(byMs);
+  }
+
+  /**
+   * Changes only auctions and awards whose begin is in the future, so they began before the jump. An auction that began after the jump
+   * must not close early.
+   */
+  private async rebaseContracts(byMs: number): Promise<void> {
+    await this.db.query(
+      `UPDATE contract SET deadline = ${earlier('deadline')}, confirm_by = ${earlier('confirm_by')}, due_at = ${earlier('due_at')}
+       WHERE due_at > clock_timestamp() AND coalesce(awarded_at, announced_at) > clock_timestamp()`,
+      [byMs],
+    );
+    await this.db.query(`UPDATE contract_notice SET due_at = ${earlier('due_at')} WHERE due_at > clock_timestamp()`, [
+      byMs,
+    ]);
   }
 
   private async rebaseAgents(byMs: number, now: number): Promise<void> {
@@ -68,8 +88,7 @@ export class ClockStore {
 
   private async rebaseSinks(byMs: number): Promise<void> {
     await this.db.query(
-      `UPDATE event_sink SET due_at = least(due_at, ${earlier('due_at')}),
-         lease_until = CASE WHEN lease_until > clock_timestamp() THEN ${earlier('lease_until')} ELSE lease_until END
+      `UPDATE event_sink SET due_at = ${earlier('due_at')}, lease_until = ${earlier('lease_until')}
        WHERE due_at > clock_timestamp() OR lease_until > clock_timestamp()`,
       [byMs],
     );
@@ -81,7 +100,8 @@ function rebased(moment: string): string {
   return `greatest($1::float8, (${moment})::float8 - $2)`;
 }
 
-/** SQL that moves a timestamp back by the length of the jump, but not to a time before now. */
+/** SQL that moves a timestamp in the future back by the length of the jump, but not to a time before now. */
 function earlier(column: string): string {
-  return `greatest(clock_timestamp(), ${column} - $1 * interval '1 millisecond')`;
+  const moved = `greatest(clock_timestamp(), ${column} - $1 * interval '1 millisecond')`;
+  return `CASE WHEN ${column} > clock_timestamp() THEN ${moved} ELSE ${column} END`;
 }

@@ -32,6 +32,35 @@ export const DEFAULT_PROTECTION_POLICY: ProtectionPolicy = {
   toleranceMs: 2_000,
 };
 
+/** Returns one message for each invalid setting. */
+export function protectionPolicyFaults(policy: ProtectionPolicy): string[] {
+  const { threshold, fewest, longestMs, evictionsPerMinute, sweepEveryMs, toleranceMs } = policy;
+  const rules: [boolean, string][] = [
+    [
+      threshold >= 0 && threshold <= 1,
+      `threshold (${threshold}) must be from 0 to 1: it is the share of the fleet that may be silent`,
+    ],
+    [
+      fewest >= 1,
+      `fewest (${fewest}) must be at least 1: it is the number of silent agents with which protection begins`,
+    ],
+    [longestMs >= 0, `longestMs (${longestMs}) must not be negative: use 0 for a limited rate from the start`],
+    [
+      evictionsPerMinute > 0,
+      `evictionsPerMinute (${evictionsPerMinute}) must be more than 0: agents that are gone would stay listed forever`,
+    ],
+    [
+      sweepEveryMs > 0,
+      `sweepEveryMs (${sweepEveryMs}) must be more than 0: it is the time after which the next sweep is due`,
+    ],
+    [
+      toleranceMs >= 0,
+      `toleranceMs (${toleranceMs}) must not be negative: sweeps that are in time would count as late`,
+    ],
+  ];
+  return rules.filter(([holds]) => !holds).map(([, fault]) => `protection.${fault}`);
+}
+
 /** `auto` decides by the numbers. With `protect` no agent is evicted; with `evict` all expired agents are evicted immediately. */
 export type ProtectionOverride = 'auto' | 'protect' | 'evict';
 

@@ -4,6 +4,7 @@ import { ContractBidding } from '../contracts/contract.bidding.js';
 import { ContractCloser } from '../contracts/contract.closer.js';
 import type { Announcement } from '../contracts/contract.js';
 import { ContractOutcomes } from '../contracts/contract.outcomes.js';
+import { ContractWaits } from '../contracts/contract.waits.js';
 import { ContractsService } from '../contracts/contracts.service.js';
 import { DEFAULT_WEIGHTS } from '../contracts/scoring.js';
 
@@ -14,6 +15,7 @@ export interface ContractParts {
   outcomes: ContractOutcomes;
   closer: ContractCloser;
   attendance: AttendanceStore;
+  waits: ContractWaits;
 }
 
 export function contractsOf(module: TestingModule): ContractParts {
@@ -24,6 +26,7 @@ export function contractsOf(module: TestingModule): ContractParts {
     outcomes: module.get(ContractOutcomes, anywhere),
     closer: module.get(ContractCloser, anywhere),
     attendance: module.get(AttendanceStore, anywhere),
+    waits: module.get(ContractWaits, anywhere),
   };
 }
 
