@@ -22,6 +22,13 @@ export class DefinitionInvalidError extends RuntimeError {
     super(`The definition is invalid: ${errors.map(({ message }) => message).join('; ')}.`);
     this.details = { errors, ...(moreErrors > 0 && { moreErrors }) };
   }
+
+  /** The first problems. If there are others, the last entry contains their number. */
+  get problems(): readonly DefinitionFault[] {
+    const { errors, moreErrors } = this.details;
+    if (moreErrors === undefined) return errors;
+    return [...errors, { field: '', message: `problems that are not listed: ${moreErrors}` }];
+  }
 }
 
 /** `details.proposed` is a similar valid name, if there is one. */
