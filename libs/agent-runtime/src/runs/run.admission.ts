@@ -54,12 +54,3 @@ export class RunAdmission {
     await this.spending.createRun({ namespace, runId, parentRunId, limit });
   }
 }
-
-/** The lower of both limits. Null means no limit. */
-export function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
-  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
-}
-
-function lower(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other);
-}

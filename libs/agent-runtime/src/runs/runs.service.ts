@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
-import type { SpendingLimit } from '../spending/spending.js';
-import { lowerLimit, RunAdmission } from './run.admission.js';
+import { lowerLimit, NO_LIMIT } from '../spending/spending.limit.js';
+import { RunAdmission } from './run.admission.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {
   RunDeadlinePassedError,
@@ -25,8 +25,6 @@ import { type ChosenAgent, RunTargets } from './run.targets.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
-
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
