@@ -91,7 +91,7 @@ describe('a durable run', () => {
     await proxy.stop();
   });
 
-  it('B6 waits for the decision of an operator if it was interrupted in a tool call that is not idempotent', async () => {
+  it('B6 waits for the decision of an operator, and rejects messages, if it was interrupted in a tool call that is not idempotent', async () => {
     const first = await world.replica();
     const runs = [await first.run('payer'), await first.run('payer')];
     await until('both tools work', () => world.executed.length === 2);
@@ -99,6 +99,10 @@ describe('a durable run', () => {
     const second = await world.replica();
     const waiting = await Promise.all(runs.map(async (run) => await ended(second, run)));
     for (const one of waiting) expect(one).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const message = second.runs.continue(keyOf(runs[0]), [{ type: 'text', text: 'Go on.' }], ACTOR);
+    await expect(message).rejects.toThrow(
+      'The run waits for a review of its interrupted calls. It accepts a message only while it waits for a message or an approval.',
+    );
     const [pending] = waiting[0]?.result?.approvals ?? [];
     expect(pending).toMatchObject({ callId: 'c0', tool: 'pay' });
     const decision = { callId: 'c0', inputHash: pending?.inputHash ?? '', approved: true };
@@ -166,7 +170,7 @@ describe('a durable run', () => {
     const decision = one.runs.approve(key, { callId: 'c0', inputHash: 'x', approved: true }, ACTOR);
     await expect(decision).rejects.toMatchObject({
       code: 'RUN_NOT_WAITING',
-      message: 'The run waits for input. It can receive a decision only while it waits for a decision.',
+      message: 'The run waits for a message. It accepts a decision only while it waits for an approval or a review.',
       details: { state: 'waiting', waitingFor: 'input' },
     });
     await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);

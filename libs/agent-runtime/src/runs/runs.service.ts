@@ -96,7 +96,7 @@ export class RunsService {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
+      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'message');
       const step = { type: 'message', parts, ...(messageId !== undefined && { messageId }) } as const;
       return { runId: run.id, step, result: currentResult('queued', run.result) };
     });
