@@ -1,22 +1,29 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { SpendingLimit } from '../spending/spending.js';
+import { RunDeadlinePassedError } from './run.errors.js';
 import type { Run } from './run.js';
 import { RunStore } from './run.store.js';
 import type { ChosenAgent } from './run.targets.js';
+import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 
-/** Checks what a run needs before it can exist: its namespace, its budget, and the capacity of its agent. */
+/** Checks what a run needs before it can exist: its namespace, its deadline, its budget, and the capacity of its agent. */
 @Injectable()
 export class RunAdmission {
   constructor(
     private readonly spending: LedgerSpending,
     private readonly namespaces: NamespaceAdmission,
     private readonly store: RunStore,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
   ) {}
+
+  checkDeadline(deadline: number | null): void {
+    if (deadline !== null && deadline <= this.options.now()) throw new RunDeadlinePassedError();
+  }
 
   /** The namespace cannot be deleted until the transaction ends. */
   async holdNamespace(namespace: string): Promise<void> {

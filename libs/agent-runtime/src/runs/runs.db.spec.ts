@@ -220,6 +220,16 @@ describe('a durable run', () => {
 });
 
 describe('a run at its deadline', () => {
+  it('B6 cannot start: it is rejected with RUN_DEADLINE_PASSED', async () => {
+    const one = await world.replica({ maxRunning: 0, now: () => 5_000 });
+    const input = [{ type: 'text' as const, text: 'Begin.' }];
+    const request = { namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' };
+    await expect(one.runs.start({ ...request, deadline: 5_000 })).rejects.toMatchObject({
+      code: 'RUN_DEADLINE_PASSED',
+    });
+    expect(await one.runs.start({ ...request, deadline: 5_001 })).toMatchObject({ state: 'queued' });
+  });
+
   it.each(['thinker', 'manager'])(
     'B6 is stopped with all descendants, and its usage is what was charged: %s',
     async (agent) => {

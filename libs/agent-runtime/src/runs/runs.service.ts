@@ -6,7 +6,6 @@ import { lowerLimit, NO_LIMIT } from '../spending/spending.limit.js';
 import { RunAdmission } from './run.admission.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {
-  RunDeadlinePassedError,
   RunDelegatedError,
   RunFinishedError,
   RunForeignError,
@@ -54,7 +53,7 @@ export class RunsService {
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
-    if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
+    this.admission.checkDeadline(deadline);
     const chosen = await this.targets.choose(namespace, target);
     await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
     const { agentId, definition, limit: own, host } = chosen;
