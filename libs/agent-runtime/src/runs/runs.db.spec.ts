@@ -6,6 +6,7 @@ import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf,
 import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
+const REQUEST = { namespace: 'default', input: [{ type: 'text' as const, text: 'Begin.' }], by: 'key:test' };
 
 let world: RunsWorld;
 beforeEach(async () => void (world = await RunsWorld.create()));
@@ -106,11 +107,8 @@ describe('a durable run', () => {
     const [pending] = waiting[0]?.result?.approvals ?? [];
     expect(pending).toMatchObject({ callId: 'c0', tool: 'pay' });
     const decision = { callId: 'c0', inputHash: pending?.inputHash ?? '', approved: true };
-    await expect(second.runs.approve(keyOf(runs[0]), { ...decision, inputHash: 'other' }, ACTOR)).rejects.toMatchObject(
-      {
-        code: 'RUN_DECISION_MISMATCH',
-      },
-    );
+    const other = second.runs.approve(keyOf(runs[0]), { ...decision, inputHash: 'other' }, ACTOR);
+    await expect(other).rejects.toMatchObject({ code: 'RUN_DECISION_MISMATCH' });
     await second.runs.approve(keyOf(runs[0]), { ...decision, output: 'it had worked' }, ACTOR);
     world.gate.resolve();
     const continued = await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
@@ -213,8 +211,7 @@ describe('a durable run', () => {
 
   it('B6 has no budget if it is prepared but not stored', async () => {
     const one = await world.replica();
-    const input = [{ type: 'text' as const, text: 'Begin.' }];
-    await one.runs.prepare({ namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' });
+    await one.runs.prepare({ ...REQUEST, target: { definition: 'looker' } });
     expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
   });
 });
@@ -222,11 +219,9 @@ describe('a durable run', () => {
 describe('a run at its deadline', () => {
   it('B6 cannot start: it is rejected with RUN_DEADLINE_PASSED', async () => {
     const one = await world.replica({ maxRunning: 0, now: () => 5_000 });
-    const input = [{ type: 'text' as const, text: 'Begin.' }];
-    const request = { namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' };
-    await expect(one.runs.start({ ...request, deadline: 5_000 })).rejects.toMatchObject({
-      code: 'RUN_DEADLINE_PASSED',
-    });
+    const request = { ...REQUEST, target: { definition: 'looker' } };
+    const late = one.runs.start({ ...request, deadline: 5_000 });
+    await expect(late).rejects.toMatchObject({ code: 'RUN_DEADLINE_PASSED' });
     expect(await one.runs.start({ ...request, deadline: 5_001 })).toMatchObject({ state: 'queued' });
   });
 
@@ -235,9 +230,7 @@ describe('a run at its deadline', () => {
     async (agent) => {
       if (agent === 'thinker') world.gate.resolve();
       const one = await world.replica();
-      const deadline = Date.now() + 1_500;
-      const input = [{ type: 'text' as const, text: 'Begin.' }];
-      const request = { namespace: 'default', target: { definition: agent }, input, deadline, by: 'key:test' };
+      const request = { ...REQUEST, target: { definition: agent }, deadline: Date.now() + 1_500 };
       const run = await one.runs.start(request);
       await ended(one, run);
       const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
@@ -330,11 +323,10 @@ describe('a run whose contents are removed', () => {
   it('B6 is always finished, and the time that its request or the policy of the replica allows has passed', async () => {
     world.gate.resolve();
     const one = await world.replica();
-    const request = { namespace: 'default', target: { definition: 'looker' }, by: 'key:test' };
-    const input = [{ type: 'text' as const, text: 'Begin.' }];
-    const requested = await one.runs.start({ ...request, input, redactAfterMs: 0 });
-    const later = await one.runs.start({ ...request, input, redactAfterMs: 60_000 });
-    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, input, redactAfterMs: 0 });
+    const request = { ...REQUEST, target: { definition: 'looker' } };
+    const requested = await one.runs.start({ ...request, redactAfterMs: 0 });
+    const later = await one.runs.start({ ...request, redactAfterMs: 60_000 });
+    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, redactAfterMs: 0 });
     for (const run of [requested, later, waiting]) await ended(one, run);
     const isRedacted = async (run: Run): Promise<boolean> => (await one.reader.get(keyOf(run))).redactedAt !== null;
     expect(await one.redactor.redact()).toBe(1);
