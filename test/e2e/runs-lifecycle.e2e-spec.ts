@@ -189,12 +189,14 @@ describe('two replicas', () => {
     expect(await ended(run)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
   });
 
-  it('S1.3 an external agent is not found among the hosted agents, and the message says that no replica hosts it', async () => {
+  it('S1.3 an external agent is not found among the hosted agents, and the message says where it is listed', async () => {
     await here.given.agent({ agentId: 'outside' });
     for (const method of ['GET', 'DELETE'])
       expect((await here.call(method, '/v1/runtime/agents/outside')).body).toMatchObject({
         code: 'AGENT_NOT_FOUND',
-        detail: expect.stringContaining('No replica hosts an agent "outside"') as string,
+        detail: expect.stringMatching(
+          /^No replica hosts an agent "outside"\..* GET \/v1\/agents also lists external agents\.$/,
+        ) as string,
       });
   });
 

@@ -54,7 +54,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { redactAfter: redactAfterMs } = runtime.runs;
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs, redactAfterMs },
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs, redactAfterMs, now: Date.now },
     skills: { folders: runtime.skills.filter(isUsed) },
     lifecycle: lifecycleOptions(config),
     tools: {

@@ -15,6 +15,7 @@ import {
   settingsView,
   type WantedModel,
 } from '#rollcall/providers';
+import { NATIVE } from '../definitions/definition.js';
 import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import type { AgentSkill } from '../skills/skill.js';
@@ -63,7 +64,7 @@ const SettingsSchema = z.strictObject({
 /** Creates agents that Rollcall runs itself, with the models, tools and skills of this installation. */
 @Injectable()
 export class NativeAgentProvider implements AgentProvider {
-  readonly name = 'native';
+  readonly name = NATIVE;
   readonly agentType = 'in-process';
 
   constructor(

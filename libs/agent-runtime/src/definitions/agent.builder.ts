@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall/providers';
 import { toolFilterOf } from './definition.filter.js';
-import type { DefinitionContent } from './definition.js';
+import { type DefinitionContent, NATIVE } from './definition.js';
 
 export interface BuildOptions {
   /** The namespace of the definition, and of runs whose caller specifies none. */
@@ -25,7 +25,7 @@ export class AgentBuilder {
 
 /** Only agents that Rollcall runs itself use the whole content. Other providers have settings of their own. */
 function settingsOf(content: DefinitionContent, namespace: string): Record<string, unknown> {
-  if (content.provider !== 'native') return content.settings ?? {};
+  if (content.provider !== NATIVE) return content.settings ?? {};
   const { description, instructions, model, skills, outputSchema, budget } = content;
   const { maxIterations, maxDelegationDepth, inheritTools, subagents, mayAsk } = content;
   return {

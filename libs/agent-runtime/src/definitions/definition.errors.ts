@@ -1,6 +1,6 @@
 import { RuntimeError } from '../errors.js';
 import { suggestion } from '../tools/closest.name.js';
-import { proposedName } from './definition.name.js';
+import { proposedName, quoted } from './definition.name.js';
 
 /** One problem of a definition. */
 export interface DefinitionFault {
@@ -21,6 +21,13 @@ export class DefinitionInvalidError extends RuntimeError {
     const moreErrors = faults.length - errors.length;
     super(`The definition is invalid: ${errors.map(({ message }) => message).join('; ')}.`);
     this.details = { errors, ...(moreErrors > 0 && { moreErrors }) };
+  }
+
+  /** The first problems. If there are others, the last entry contains their number. */
+  get problems(): readonly DefinitionFault[] {
+    const { errors, moreErrors } = this.details;
+    if (moreErrors === undefined) return errors;
+    return [...errors, { field: '', message: `problems that are not listed: ${moreErrors}` }];
   }
 }
 
@@ -44,7 +51,7 @@ export class DefinitionExistsError extends RuntimeError {
 
   constructor(name: string) {
     super(
-      `The definition ${show(name)} already exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`,
+      `The definition ${quoted(name)} already exists. Replace it with PUT /v1/definitions/{name}, or choose another name.`,
     );
   }
 }
@@ -53,7 +60,9 @@ export class DefinitionNotFoundError extends RuntimeError {
   readonly code = 'DEFINITION_NOT_FOUND';
 
   constructor(name: string, known: readonly string[] = []) {
-    super(`There is no definition ${show(name)}${suggestion(name, known)}. GET /v1/definitions lists all definitions.`);
+    super(
+      `There is no definition ${quoted(name)}${suggestion(name, known)}. GET /v1/definitions lists all definitions.`,
+    );
   }
 }
 
@@ -62,7 +71,7 @@ export class DefinitionRevisionNotFoundError extends RuntimeError {
 
   constructor(name: string, revision: number) {
     const list = 'GET /v1/definitions/{name}/revisions lists its revisions';
-    super(`The definition ${show(name)} has no revision ${revision}. ${list}.`);
+    super(`The definition ${quoted(name)} has no revision ${revision}. ${list}.`);
   }
 }
 
@@ -72,7 +81,7 @@ export class DefinitionChangedError extends RuntimeError {
 
   constructor(name: string, expected: number, revision: number) {
     super(
-      `The definition ${show(name)} has revision ${revision}, not ${expected}. Read it again, then repeat the change.`,
+      `The definition ${quoted(name)} has revision ${revision}, not ${expected}. Read it again, then repeat the change.`,
     );
     this.details = { revision };
   }
@@ -83,11 +92,7 @@ export class DefinitionConfiguredError extends RuntimeError {
 
   constructor(name: string, source: string) {
     super(
-      `The definition ${show(name)} comes from the deployment (source ${source}). Change it there, or choose another name.`,
+      `The definition ${quoted(name)} comes from the deployment (source ${source}). Change it there, or choose another name.`,
     );
   }
-}
-
-function show(name: string): string {
-  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
 }

@@ -1,3 +1,4 @@
+import { INHERIT } from '#rollcall/providers';
 import { suggestion } from '../tools/closest.name.js';
 import { filterNames, type KnownTools, unknownDenied, unknownEntries } from '../tools/tool.filter.js';
 import type { DefinitionContent } from './definition.js';
@@ -13,7 +14,6 @@ export interface KnownNames {
   providers: readonly string[];
 }
 
-const INHERIT = 'inherit';
 /** To find a suggestion, a name is compared with all known names. So only the first unknown names get a suggestion. */
 const MAX_SUGGESTIONS = 20;
 

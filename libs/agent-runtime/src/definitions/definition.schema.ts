@@ -3,7 +3,7 @@ import { InlineChoiceSchema } from '#rollcall/providers';
 import { suggestion } from '../tools/closest.name.js';
 import { jsonProblem } from '../tools/json.check.js';
 import { contentProblem } from './content.problem.js';
-import type { DefinitionContent } from './definition.js';
+import { type DefinitionContent, NATIVE } from './definition.js';
 import { isDefinitionName } from './definition.name.js';
 import type { DefinitionFault } from './definition.errors.js';
 
@@ -22,7 +22,7 @@ const ContentSchema = z.strictObject({
     .max(8_192)
     .refine((text) => text.trim() !== '', 'must not be blank'),
   instructions: z.string().max(100_000).default(''),
-  provider: z.string().min(1).max(100).default('native'),
+  provider: z.string().min(1).max(100).default(NATIVE),
   settings: Json.optional(),
   model: z.union([z.string().min(1).max(100), InlineChoiceSchema], 'must be a name or an inline choice').nullish(),
   tools: Names.nullish(),

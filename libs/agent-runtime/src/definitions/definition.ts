@@ -1,5 +1,8 @@
 import type { WantedModel } from '#rollcall/providers';
 
+/** The provider of the agents that Rollcall runs itself. */
+export const NATIVE = 'native';
+
 /** What an agent is and may do. Plain JSON: the same content always has the same hash. */
 export interface DefinitionContent {
   description: string;

@@ -5,7 +5,7 @@ import { outputFormat } from '../loop/output.format.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { systemPrompt } from '../skills/system.prompt.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
-import type { DefinitionContent } from './definition.js';
+import { type DefinitionContent, NATIVE } from './definition.js';
 import { type DefinitionFault, DefinitionInvalidError } from './definition.errors.js';
 import {
   duplicatesIn,
@@ -17,8 +17,6 @@ import {
   withoutUnknown,
 } from './definition.references.js';
 import { readContent, settingsFaults, unknownKey, withoutUnknownKeys } from './definition.schema.js';
-
-const NATIVE = 'native';
 
 /** Checks definitions against the tools, skills, models and providers of this deployment. Reports all problems at once. */
 @Injectable()

@@ -14,7 +14,7 @@ import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { toolFilterOf } from './definition.filter.js';
-import type { DefinitionContent } from './definition.js';
+import { type DefinitionContent, NATIVE } from './definition.js';
 import type { DefinitionKey } from './definitions.service.js';
 
 export interface EffectiveBudget {
@@ -46,8 +46,6 @@ export interface EffectiveDefinition {
   /** Each call makes a reservation on all these budgets. The budget of the fleet is not listed. */
   budgets: EffectiveBudget[];
 }
-
-const NATIVE = 'native';
 
 /** Explains what a definition means in this deployment, without building an agent. */
 @Injectable()

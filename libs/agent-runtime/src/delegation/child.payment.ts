@@ -1,6 +1,7 @@
 import type { AgentResult, CallBudget, CallContext } from '#rollcall/providers';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import type { Hold, Spending, SpendingLimit } from '../spending/spending.js';
+import { NO_LIMIT } from '../spending/spending.limit.js';
 import type { DelegationTarget } from './delegation.targets.js';
 
 export interface PaymentOptions {
@@ -11,7 +12,6 @@ export interface PaymentOptions {
   readonly externalTokens?: number;
 }
 
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 const DEFAULT_EXTERNAL_TOKENS = 32_000;
 const MICRO_PER_DOLLAR = 1_000_000;
 /** The errors of a circuit that does not admit the call, and of an agent that has left in the meantime. */

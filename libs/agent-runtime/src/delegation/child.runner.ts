@@ -84,7 +84,7 @@ export class ChildRunner {
       try {
         return await this.call({ target, context: place, scope }, child, context);
       } finally {
-        await target.close().catch((error: unknown) => this.report(run, error));
+        await this.close(target, run);
       }
     } catch (error) {
       return this.notStarted(labelOf(child.wanted), scope, run, error);
@@ -106,7 +106,7 @@ export class ChildRunner {
       this.options.prepare?.(target);
       return target;
     } catch (error) {
-      await target.close();
+      await this.close(target, run);
       throw error;
     }
   }
@@ -118,10 +118,10 @@ export class ChildRunner {
       const revision = definition && (await this.options.recorder?.revisionOf(place));
       if (revision === undefined || revision === definition?.revision) return current;
       const pinned = await this.open({ name, revision }, run);
-      await current.close();
+      await this.close(current, run);
       return pinned;
     } catch (error) {
-      await current.close();
+      await this.close(current, run);
       throw error;
     }
   }
@@ -146,6 +146,11 @@ export class ChildRunner {
       if (error instanceof SpendingLimitError) throw error; // nothing was left for the call
       return endedEarly(name, scope) ?? this.failed(name, context, error);
     }
+  }
+
+  /** An error of `close` does not change the result of the run. */
+  private async close(target: DelegationTarget, run: RunContext): Promise<void> {
+    await target.close().catch((error: unknown) => this.report(run, error));
   }
 
   private async reportEnd(target: DelegationTarget, run: RunContext, result: DelegationResult): Promise<void> {

@@ -97,6 +97,14 @@ describe('delegation to agents of the live registry', () => {
     expect(http.requests).toEqual([]);
   });
 
+  it('S2.4 tells the model why an agent cannot receive work, and when it can', async () => {
+    await join('quarantined', { desiredState: 'quarantined' });
+    const { output } = await delegate({ agent: 'quarantined' }, ANSWER);
+    expect(output).toMatch(
+      /The agent quarantined cannot receive work now: .*\. It can receive work when an operator resumes it\. Use another agent\./,
+    );
+  });
+
   it('S2.4 S3.8 B2 calls an agent without a card over HTTP, with the key of its origin, and charges what it reports', async () => {
     await join('builder', { costModel: { usdPerTask: null, usdPer1kTokens: 0.01 } });
     const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);

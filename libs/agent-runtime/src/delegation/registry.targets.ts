@@ -13,6 +13,7 @@ import {
 } from '#rollcall/registry';
 import type { RunContext } from '../loop/run.context.js';
 import { addressOf } from './agent.address.js';
+import { unavailableText } from './agent.availability.js';
 import { AgentConnector } from './agent.connector.js';
 import { DelegationTargetUnknownError } from './delegation.errors.js';
 import {
@@ -63,10 +64,7 @@ export class RegistryTargets implements DelegationTargets {
     if (!entry) return undefined;
     const [exclusion] = routability(entry, now);
     if (!exclusion) return this.connect(entry.record);
-    const { text, eligibleWhen } = exclusion;
-    throw new DelegationTargetUnknownError(
-      `The agent ${agentId} cannot receive work now: ${text}. It can when ${eligibleWhen.text}. Use another agent.`,
-    );
+    throw new DelegationTargetUnknownError(`${unavailableText(agentId, exclusion)} Use another agent.`);
   }
 
   private byCapabilities(

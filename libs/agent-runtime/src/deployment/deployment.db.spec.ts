@@ -171,6 +171,14 @@ describe('definitions of the deployment', () => {
     expect(await listed(wrong)).toEqual([]);
   });
 
+  it('S0.7 the error of a start lists 20 problems of a definition and the number of the others', async () => {
+    const tools = Array.from({ length: 25 }, (_, index) => `absent-${index}`);
+    const wrong = await runtime(configured({ reviewer: { ...CONTENT, tools } }));
+    const error: unknown = await wrong.sources.onApplicationBootstrap().catch((reason: unknown) => reason);
+    const { problems } = error as { problems: string[] };
+    expect([problems.length, problems.at(-1)]).toEqual([21, 'agents.reviewer: problems that are not listed: 5']);
+  });
+
   it('S0.8 the agent of the setting agent is the default agent, and has the name default if it sets no name', async () => {
     const here = await start({ configured: { agent: CONTENT } });
     expect(here.definitions.defaultName('default')).toBe('default');
@@ -208,6 +216,14 @@ describe('definitions of files', () => {
     await rm(join(folder, 'two.md'));
     expect(await listed(await start({ files: { folder } }))).toEqual(['one 1 file']);
     expect(await listed(await start({ files: { folder: join(folder, 'absent') } }))).toEqual(['one 1 file']);
+  });
+
+  it('S4.3 the warnings about a rejected file list 20 problems and the number of the others', async () => {
+    const subagents = Array.from({ length: 25 }, (_, index) => `not a name ${index}`);
+    await write('reviewer.md', FILE('one', `subagents: [${subagents.join(', ')}]\n`));
+    await start({ files: { folder } });
+    const found = warnings.filter((warning) => warning.includes('reviewer.md'));
+    expect([found.length, found.at(-1)]).toEqual([21, 'reviewer.md:2: problems that are not listed: 5.']);
   });
 
   it('S4.3 with strict, a file with a warning is rejected', async () => {

@@ -36,7 +36,7 @@ export class SpecIntake {
       return { content, warnings, errors: [] };
     } catch (error) {
       if (!(error instanceof DefinitionInvalidError)) throw error;
-      return { warnings: [], errors: error.details.errors };
+      return { warnings: [], errors: error.problems };
     }
   }
 }

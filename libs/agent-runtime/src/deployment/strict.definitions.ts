@@ -54,7 +54,7 @@ export class StrictDefinitions {
       return { source, namespace, name, content: valid, hash: inputHashOf(valid) };
     } catch (error) {
       if (!(error instanceof DefinitionInvalidError)) throw error;
-      return { problems: error.details.errors.map(({ message }) => `${place}: ${message}`) };
+      return { problems: error.problems.map(({ message }) => `${place}: ${message}`) };
     }
   }
 }

@@ -67,8 +67,11 @@ describe('a model', () => {
     expect([world.executedTools, failed]).toEqual([['read'], ['nope']]);
   });
 
-  it('S2.1 whose stream breaks makes the run fail with the code MODEL_STREAM_BROKEN', async () => {
+  it('S2.1 whose stream breaks makes the run fail with MODEL_STREAM_BROKEN, and its partial answer is not repeated', async () => {
     await expect(run([breakAfter('The ans')])).rejects.toMatchObject({ code: 'MODEL_STREAM_BROKEN' });
+    const texts = world.events.flatMap((event) => (event.type === 'text' ? [event.text] : []));
+    expect(texts.join('')).toBe('The ans');
+    expect(world.models.map(({ calls }) => calls.length)).toEqual([1]);
   });
 
   it('S2.1 that hangs is aborted when the caller cancels', async () => {

@@ -1,4 +1,5 @@
 import { AgentNotFoundError } from '#rollcall/registry';
+import { quoted } from '../definitions/definition.name.js';
 import { RuntimeError } from '../errors.js';
 
 /** The agent has as many calls in progress as its definition allows. */
@@ -11,7 +12,7 @@ export class AgentBusyError extends RuntimeError {
       cause === undefined
         ? `has as many calls as its maxConcurrency allows (${limit})`
         : 'receives too many new runs at the same time';
-    super(`The agent ${show(name)} ${reason}. Try again later.`, { cause });
+    super(`The agent ${quoted(name)} ${reason}. Try again later.`, { cause });
   }
 }
 
@@ -20,7 +21,7 @@ export class AgentExistsError extends RuntimeError {
   readonly code = 'AGENT_ALREADY_EXISTS';
 
   constructor(name: string) {
-    super(`A live agent has the name ${show(name)}. Shut it down first, or choose another name.`);
+    super(`A live agent has the name ${quoted(name)}. Shut it down first, or choose another name.`);
   }
 }
 
@@ -29,7 +30,7 @@ export class AgentNameReservedError extends RuntimeError {
   readonly code = 'AGENT_NAME_RESERVED';
 
   constructor(name: string) {
-    super(`${show(name)} is the name of a definition. Spawn that definition, or choose another name for this agent.`);
+    super(`${quoted(name)} is the name of a definition. Spawn that definition, or choose another name for this agent.`);
   }
 }
 
@@ -42,7 +43,7 @@ export class AgentHostedElsewhereError extends RuntimeError {
     readonly replicaId: string,
   ) {
     super(
-      `The agent ${show(name)} is hosted by another replica, and has no definition. Send the call to that replica.`,
+      `The agent ${quoted(name)} is hosted by another replica, and has no definition. Send the call to that replica.`,
     );
   }
 }
@@ -52,7 +53,7 @@ export class AgentNotHostedError extends AgentNotFoundError {
   constructor(name: string) {
     super(
       name,
-      `No replica hosts an agent ${show(name)}. GET /v1/runtime/agents lists the hosted agents; GET /v1/agents also lists external agents.`,
+      `No replica hosts an agent ${quoted(name)}. GET /v1/runtime/agents lists the hosted agents; GET /v1/agents also lists external agents.`,
     );
   }
 }
@@ -62,7 +63,7 @@ export class AgentShutdownFailedError extends RuntimeError {
   readonly code = 'AGENT_SHUTDOWN_FAILED';
 
   constructor(name: string, message: string, cause?: Error) {
-    super(`The agent ${show(name)} was removed, but its shutdown failed: ${message}`, { cause });
+    super(`The agent ${quoted(name)} was removed, but its shutdown failed: ${message}`, { cause });
   }
 }
 
@@ -77,8 +78,4 @@ export class AgentsStoppingError extends RuntimeError {
   constructor() {
     super('All agents are being shut down. Try again when the shutdown has ended.');
   }
-}
-
-function show(name: string): string {
-  return JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
 }

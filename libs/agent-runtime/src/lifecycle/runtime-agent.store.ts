@@ -80,12 +80,6 @@ export class RuntimeAgentStore {
     return (await this.db.query<RuntimeAgentRow>({ name: 'runtime_agent_find', text: FIND }, [agentId]))[0];
   }
 
-  /** Whether a live agent has this id. It may be an in-process or an external agent. */
-  async isTaken(agentId: string): Promise<boolean> {
-    const sql = 'SELECT 1 FROM agent WHERE agent_id = $1 AND left_at IS NULL';
-    return (await this.db.query(sql, [agentId])).length > 0;
-  }
-
   /** One page of live agents, sorted by name. */
   async page(
     namespace: string,

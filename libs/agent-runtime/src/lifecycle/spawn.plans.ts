@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { qualifiedId } from '#rollcall/platform';
+import { AgentNameStore } from '../definitions/agent-name.store.js';
 import { DefinitionNameInvalidError } from '../definitions/definition.errors.js';
 import { isDefinitionName } from '../definitions/definition.name.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError, AgentNameReservedError, SpawnInvalidError } from './lifecycle.errors.js';
-import { RuntimeAgentStore } from './runtime-agent.store.js';
 
 /** Exactly one of `definition` and `content` is given. */
 export interface SpawnRequest {
@@ -33,7 +32,7 @@ export class SpawnPlans {
   constructor(
     private readonly definitions: DefinitionsService,
     private readonly validator: DefinitionValidator,
-    private readonly store: RuntimeAgentStore,
+    private readonly names: AgentNameStore,
   ) {}
 
   async of({ namespace, name, definition, content, by }: SpawnRequest): Promise<SpawnPlan> {
@@ -45,7 +44,7 @@ export class SpawnPlans {
     const key = { namespace, name: chosen };
     const blueprint = this.blueprintOf(namespace, definition, content);
     if (chosen !== definition && (await this.definitions.has(key))) throw new AgentNameReservedError(chosen);
-    if (await this.store.isTaken(qualifiedId(namespace, chosen))) throw new AgentExistsError(chosen);
+    if (await this.names.isLive(key)) throw new AgentExistsError(chosen);
     return { key, definition: definition ?? null, by, blueprint };
   }
 

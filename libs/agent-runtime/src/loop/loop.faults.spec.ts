@@ -13,6 +13,7 @@ import {
 } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { TestLoop } from '../testing/test-loop.js';
+import { aRun } from '../testing/tool-calls.js';
 import { defineTool } from '../tools/define.tool.js';
 
 const never = async (): Promise<never> => await new Promise<never>(() => undefined);
@@ -123,29 +124,23 @@ describe('the deadline', () => {
   it('S2.1 ends a model call that hangs, and the outcome contains the last text', async () => {
     const first = callTool('echo', {});
     const model = scripted({ ...first, content: [{ type: 'text', text: 'Almost.' }, ...first.content] }, hangAfter(''));
-    const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
-    const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
     const loop = new TestLoop(model, { tools: [echo], now: () => 1_000 });
-    const { outcome } = await loop.read({ context: { ...context, deadline: 1_200, limits } });
+    const { outcome } = await loop.read({ context: aRun({ deadline: 1_200 }) });
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'deadline', parts: [textPart('Almost.')] });
     expect(model.inFlight).toBe(0);
   });
 
   it('S2.1 allows no model call after the deadline has passed', async () => {
     const model = scripted();
-    const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
-    const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
     const { outcome } = await new TestLoop(model, { now: () => 2 }).read({
-      context: { ...context, deadline: 1, limits },
+      context: aRun({ deadline: 1 }),
     });
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'deadline', parts: [] });
     expect(model.calls).toEqual([]);
   });
 
   it('S2.1 leaves no timer when the run is closed before its first event', async () => {
-    const context = { namespace: 'default', rootRunId: 'r', runId: 'r', agentName: 'ada', ancestry: [], depth: 0 };
-    const limits = { maxDepth: 1, maxWidth: 1, maxRuns: 1 };
-    const run = new TestLoop(scripted()).start({ context: { ...context, deadline: 60_000, limits } });
+    const run = new TestLoop(scripted()).start({ context: aRun({ deadline: 60_000 }) });
     expect(await run.return({ type: 'refused', parts: [] })).toMatchObject({ done: true });
   });
 });

@@ -3,7 +3,7 @@ import { openQuestion } from './caller.question.js';
 import { isTooLong, replaceableCount } from './context.window.js';
 import type { LoopOptions } from './loop.parts.js';
 import type { Move } from './move.js';
-import { openCalls, openReply } from './open.turn.js';
+import { openReply, unclearCalls } from './open.turn.js';
 import type { RunOutcome, StopReason } from './run.outcome.js';
 import type { RunState } from './run.state.js';
 import type { Step } from './step.js';
@@ -28,7 +28,7 @@ export function nextMove(state: RunState, tools: ToolFinder, options: LoopOption
 
 /** Called when a run is resumed. Returns an outcome if an interrupted call must not be repeated without a decision of an operator. */
 export function reviewNeeded(state: RunState): RunOutcome | undefined {
-  const unclear = openCalls(state.openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
+  const unclear = unclearCalls(state.openSteps);
   if (unclear.length === 0) return undefined;
   const names = unclear.map(({ call }) => `${call.name} (${call.id})`).join(', ');
   const detail = `The run was interrupted during these tool calls, and it is unknown whether they took effect: ${names}. Record their results, or approve their repetition.`;

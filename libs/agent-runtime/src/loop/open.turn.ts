@@ -30,6 +30,11 @@ export function openCalls(openSteps: readonly Step[]): OpenCall[] {
   return calls;
 }
 
+/** The calls that have begun and have no result, and that must not be repeated: it is unknown whether they took effect. */
+export function unclearCalls(openSteps: readonly Step[]): OpenCall[] {
+  return openCalls(openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
+}
+
 function applyToCalls(calls: OpenCall[], step: Step): void {
   if (step.type === 'tool-called') {
     const open = find(calls, step.call.id);

@@ -3,6 +3,7 @@ import type { ModelProvider, ModelReply } from '#rollcall/providers';
 import { termsOf } from '../spending/call.terms.js';
 import type { AccountRules } from '../spending/run.account.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
+import { lowerLimit, NO_LIMIT } from '../spending/spending.limit.js';
 import type { ModelCall, ModelMiddleware, ModelNext, RunCall, RunMiddleware } from './middleware.js';
 import { PaidRun, type PaidRunOptions, PaidRuns } from './paid.run.js';
 
@@ -14,8 +15,6 @@ export interface BudgetOptions extends Partial<AccountRules> {
   readonly model?: ModelProvider;
   readonly log?: Pick<LoggerService, 'warn'>;
 }
-
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /**
  * Pays for runs. Before each model call, it holds the most that the call can cost; afterwards, it charges what was used. A call that
@@ -48,13 +47,4 @@ export class BudgetMiddleware {
     if (!run) throw new Error('BudgetMiddleware.model works only inside BudgetMiddleware.run');
     return run.pay(call, next);
   }
-}
-
-function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
-  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
-}
-
-/** Null means no limit. */
-function lower(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

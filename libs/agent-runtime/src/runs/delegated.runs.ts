@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import {
   type Agent,
   type AgentEvent,
@@ -21,6 +21,7 @@ import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from './run.status.js';
 import type { NewRun } from './run.store.js';
+import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 const CREATED_BY = 'system:runtime';
 const CANCELLED: RunEnd = {
@@ -44,7 +45,10 @@ export class DelegatedRuns extends RunRecorder {
   private readonly scopes = new Map<string, RunScope>();
   private readonly resumed = new WeakSet<RunScope>();
 
-  constructor(private readonly records: RunRecords) {
+  constructor(
+    private readonly records: RunRecords,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
+  ) {
     super();
   }
 
@@ -83,7 +87,8 @@ export class DelegatedRuns extends RunRecorder {
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
     const journal = this.records.journal(recorded, scope);
     const given = { ...options, signal, context };
-    yield* this.execute({ agent, steps: recorded.steps, options: given, journal, isIdempotent: false });
+    const { now } = this.options;
+    yield* this.execute({ agent, steps: recorded.steps, options: given, journal, isIdempotent: false, now });
   }
 
   private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {

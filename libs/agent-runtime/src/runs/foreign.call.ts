@@ -14,12 +14,12 @@ type Finished = Extract<AgentStep, { type: 'finished' }>;
  * operator has approved the repetition, because it is unknown what the agent has done.
  */
 export async function* foreignCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
-  const { agent, steps, options, journal, isIdempotent } = call;
+  const { agent, steps, options, journal, isIdempotent, now } = call;
   if (steps.some(({ type }) => type === 'agent-called')) await journal.endHolds(steps);
   const known = recordedEnd(call, progress);
   if (known) return yield { type: 'finished', result: known };
   const { deadline } = options.context;
-  if (deadline !== null && deadline <= Date.now()) throw new DeadlineReached();
+  if (deadline !== null && deadline <= now()) throw new DeadlineReached();
   const finishedBefore = steps.filter((step): step is Finished => step.type === 'finished').map(({ result }) => result);
   const conversationId = finishedBefore.at(-1)?.conversationId;
   await journal.append({ type: 'agent-called', idempotent: isIdempotent });

@@ -1,5 +1,5 @@
 import { toUserMessage } from '../agents/message.mapper.js';
-import { openCalls } from '../loop/open.turn.js';
+import { unclearCalls } from '../loop/open.turn.js';
 import type { PendingApproval } from '../loop/run.outcome.js';
 import { resume, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
@@ -32,8 +32,7 @@ export function isCallingModel(steps: readonly RunStep[]): boolean {
 
 /** The calls of the loop that were in progress when the run was interrupted, and that must not be repeated without a decision. */
 export function interruptedCalls({ openSteps }: RunState): PendingApproval[] {
-  const unclear = openCalls(openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
-  return unclear.map(({ call: { id, name, input } }) => ({
+  return unclearCalls(openSteps).map(({ call: { id, name, input } }) => ({
     callId: id,
     tool: name,
     input,

@@ -11,6 +11,7 @@ export interface RecordedCall {
   readonly journal: RunJournal;
   /** Whether the call of an agent with its own loop may be repeated after an interruption. */
   readonly isIdempotent: boolean;
+  readonly now: () => number;
 }
 
 /** What is known about an execution while it runs. */

@@ -1,22 +1,29 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { SpendingLimit } from '../spending/spending.js';
+import { RunDeadlinePassedError } from './run.errors.js';
 import type { Run } from './run.js';
 import { RunStore } from './run.store.js';
 import type { ChosenAgent } from './run.targets.js';
+import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 
-/** Checks what a run needs before it can exist: its namespace, its budget, and the capacity of its agent. */
+/** Checks what a run needs before it can exist: its namespace, its deadline, its budget, and the capacity of its agent. */
 @Injectable()
 export class RunAdmission {
   constructor(
     private readonly spending: LedgerSpending,
     private readonly namespaces: NamespaceAdmission,
     private readonly store: RunStore,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
   ) {}
+
+  checkDeadline(deadline: number | null): void {
+    if (deadline !== null && deadline <= this.options.now()) throw new RunDeadlinePassedError();
+  }
 
   /** The namespace cannot be deleted until the transaction ends. */
   async holdNamespace(namespace: string): Promise<void> {
@@ -53,13 +60,4 @@ export class RunAdmission {
   ): Promise<void> {
     await this.spending.createRun({ namespace, runId, parentRunId, limit });
   }
-}
-
-/** The lower of both limits. Null means no limit. */
-export function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
-  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
-}
-
-function lower(one: number | null, other: number | null): number | null {
-  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

@@ -12,6 +12,7 @@ import {
   routability,
   StrongReader,
 } from '#rollcall/registry';
+import { unavailableText } from '../delegation/agent.availability.js';
 import { RunTargetUnavailableError, RunTargetUnknownError } from './run.errors.js';
 
 export interface CandidateQuery {
@@ -52,9 +53,7 @@ export class RunCandidates {
     const exclusions = routability(entry, now).filter(({ code }) => !hasStarted || code !== 'draining');
     const [first] = exclusions;
     if (!first) return entry.record;
-    const { text, eligibleWhen } = first;
-    const message = `The agent ${agentId} cannot receive work now: ${text}. It can when ${eligibleWhen.text}.`;
-    throw new RunTargetUnavailableError(message, { exclusions }, eligibleWhen.inMs);
+    throw new RunTargetUnavailableError(unavailableText(agentId, first), { exclusions }, first.eligibleWhen.inMs);
   }
 
   /** An agent that the directory of this replica does not contain yet is read from Postgres. */

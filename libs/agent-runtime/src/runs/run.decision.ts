@@ -20,7 +20,7 @@ export interface DecidedStep {
 export function stepOf(run: DecidableRun, decision: RunDecision): DecidedStep {
   const { result } = run;
   const waitingFor = run.state === 'queued' ? waitedFor(result) : run.waitingFor;
-  if (waitingFor === null || waitingFor === 'input') throw new RunNotWaitingError(run, 'a decision');
+  if (waitingFor === null || waitingFor === 'input') throw new RunNotWaitingError(run, 'decision');
   const { callId, inputHash, approved, reason, output } = decision;
   const call = result?.approvals?.find((one) => one.callId === callId && one.inputHash === inputHash);
   if (!call) throw RunDecisionMismatchError.ofCall();

@@ -1,6 +1,17 @@
 import { RuntimeError } from '../errors.js';
 import type { Run } from './run.js';
-import type { RunStatus } from './run.status.js';
+import type { RunStatus, WaitingFor } from './run.status.js';
+
+const WAITS_FOR: Record<WaitingFor, string> = {
+  input: 'a message',
+  approval: 'an approval',
+  needs_review: 'a review of its interrupted calls',
+};
+/** When a run accepts a message or a decision. */
+const ACCEPTED_WHEN = {
+  message: 'It accepts a message only while it waits for a message or an approval.',
+  decision: 'It accepts a decision only while it waits for an approval or a review.',
+};
 
 export class RunNotFoundError extends RuntimeError {
   readonly code = 'RUN_NOT_FOUND';
@@ -42,9 +53,9 @@ export class RunNotWaitingError extends RuntimeError {
   readonly code = 'RUN_NOT_WAITING';
   override readonly details: Pick<Run, 'state' | 'waitingFor'>;
 
-  constructor({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>, needed: string) {
-    const waits = waitingFor === null ? `is ${state}` : `waits for ${waitingFor}`;
-    super(`The run ${waits}. It can receive ${needed} only while it waits for ${needed}.`);
+  constructor({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>, sent: 'message' | 'decision') {
+    const status = waitingFor === null ? `is ${state}` : `waits for ${WAITS_FOR[waitingFor]}`;
+    super(`The run ${status}. ${ACCEPTED_WHEN[sent]}`);
     this.details = { state, waitingFor };
   }
 }

@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
 import { paidAgent } from '../delegation/paid.agent.js';
@@ -14,6 +14,7 @@ import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
 import { reportsIn, sumOf } from './run.usage.js';
+import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 import { timedCall } from './timed.call.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
@@ -34,6 +35,7 @@ export class RunExecution {
     private readonly records: RunRecords,
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
   ) {}
 
   /**
@@ -87,7 +89,7 @@ export class RunExecution {
     const agent = paidAgent(target, { spending: this.spending });
     try {
       await this.records.recordRevision(run, opened.revision, journal.scope);
-      const call = { agent, steps, options: { context, signal }, journal, isIdempotent };
+      const call = { agent, steps, options: { context, signal }, journal, isIdempotent, now: this.options.now };
       return await resultOf(timedCall(call, progress));
     } finally {
       await target.close();

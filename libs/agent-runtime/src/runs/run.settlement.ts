@@ -5,12 +5,11 @@ import { isCallingModel } from './interrupted.calls.js';
 import type { Run } from './run.js';
 import { isOutage } from './run.log.js';
 import { type OwnUsage, RunStore } from './run.store.js';
-import { chargesIn, reportsIn, sumOf } from './run.usage.js';
+import { chargesIn, sumOf } from './run.usage.js';
 
 /** A live replica ends the holds of a finished run itself, within this time. */
 const LIVE_MS = 5_000;
 const BATCH = 100;
-const MAX_STEPS = 1_000_000;
 
 type Payer = Pick<Run, 'namespace' | 'id'>;
 
@@ -47,9 +46,10 @@ export class RunSettlement {
   @Periodic('runs.end_holds', 3_000)
   async endHolds(): Promise<number> {
     const ended = await this.store.finishedWithHolds(LIVE_MS, BATCH);
+    const reports = await this.reportsOf(ended);
     for (const { namespace, id: runId } of ended) {
-      const steps = (await this.store.steps(runId, 0, MAX_STEPS)).map(({ step }) => step);
-      await this.holds.end({ namespace, runId }, chargesIn(reportsIn(steps)), isCallingModel(steps));
+      const isCalling = isCallingModel(await this.store.lastTurn(runId));
+      await this.holds.end({ namespace, runId }, chargesIn(reports.get(runId) ?? []), isCalling);
     }
     return ended.length;
   }

@@ -133,6 +133,16 @@ export class RunStore {
     return rows.map((row) => toStoredStep(runId, row));
   }
 
+  /** The last reply of the model and the steps after it. */
+  async lastTurn(runId: string): Promise<RunStep[]> {
+    const rows = await this.db.query<Pick<StepRow, 'step'>>(
+      `SELECT step FROM run_step WHERE run_id = $1 AND seq >=
+         (SELECT max(seq) FROM run_step WHERE run_id = $1 AND step ->> 'type' = 'model-replied') ORDER BY seq`,
+      [runId],
+    );
+    return rows.map(({ step }) => step);
+  }
+
   /** The messages of the callers of these runs, in order. */
   async messages(runIds: readonly string[]): Promise<StoredStep[]> {
     const rows = await this.db.query<StepRow & { runId: string }>(

@@ -6,6 +6,7 @@ import { type DefinitionKey, DefinitionsService } from '../definitions/definitio
 import { addressOf } from '../delegation/agent.address.js';
 import { type AgentHosting, HostedAgents } from '../lifecycle/hosted.agents.js';
 import type { SpendingLimit } from '../spending/spending.js';
+import { NO_LIMIT } from '../spending/spending.limit.js';
 import { RunCandidates } from './run.candidates.js';
 import { RunTargetMissingError, RunTargetUnavailableError } from './run.errors.js';
 import type { Run, RunTarget } from './run.js';
@@ -22,8 +23,6 @@ export interface ChosenAgent {
   /** The replica that hosts the agent; null if any replica can execute the run. */
   readonly host: string | null;
 }
-
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /** Chooses the agent that executes a run, when the run starts. */
 @Injectable()

@@ -6,6 +6,7 @@ import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf,
 import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
+const REQUEST = { namespace: 'default', input: [{ type: 'text' as const, text: 'Begin.' }], by: 'key:test' };
 
 let world: RunsWorld;
 beforeEach(async () => void (world = await RunsWorld.create()));
@@ -91,7 +92,7 @@ describe('a durable run', () => {
     await proxy.stop();
   });
 
-  it('B6 waits for the decision of an operator if it was interrupted in a tool call that is not idempotent', async () => {
+  it('B6 waits for the decision of an operator, and rejects messages, if it was interrupted in a tool call that is not idempotent', async () => {
     const first = await world.replica();
     const runs = [await first.run('payer'), await first.run('payer')];
     await until('both tools work', () => world.executed.length === 2);
@@ -99,14 +100,15 @@ describe('a durable run', () => {
     const second = await world.replica();
     const waiting = await Promise.all(runs.map(async (run) => await ended(second, run)));
     for (const one of waiting) expect(one).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const message = second.runs.continue(keyOf(runs[0]), [{ type: 'text', text: 'Go on.' }], ACTOR);
+    await expect(message).rejects.toThrow(
+      'The run waits for a review of its interrupted calls. It accepts a message only while it waits for a message or an approval.',
+    );
     const [pending] = waiting[0]?.result?.approvals ?? [];
     expect(pending).toMatchObject({ callId: 'c0', tool: 'pay' });
     const decision = { callId: 'c0', inputHash: pending?.inputHash ?? '', approved: true };
-    await expect(second.runs.approve(keyOf(runs[0]), { ...decision, inputHash: 'other' }, ACTOR)).rejects.toMatchObject(
-      {
-        code: 'RUN_DECISION_MISMATCH',
-      },
-    );
+    const other = second.runs.approve(keyOf(runs[0]), { ...decision, inputHash: 'other' }, ACTOR);
+    await expect(other).rejects.toMatchObject({ code: 'RUN_DECISION_MISMATCH' });
     await second.runs.approve(keyOf(runs[0]), { ...decision, output: 'it had worked' }, ACTOR);
     world.gate.resolve();
     const continued = await second.runs.approve(keyOf(runs[1]), decision, ACTOR);
@@ -166,7 +168,7 @@ describe('a durable run', () => {
     const decision = one.runs.approve(key, { callId: 'c0', inputHash: 'x', approved: true }, ACTOR);
     await expect(decision).rejects.toMatchObject({
       code: 'RUN_NOT_WAITING',
-      message: 'The run waits for input. It can receive a decision only while it waits for a decision.',
+      message: 'The run waits for a message. It accepts a decision only while it waits for an approval or a review.',
       details: { state: 'waiting', waitingFor: 'input' },
     });
     await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);
@@ -209,21 +211,26 @@ describe('a durable run', () => {
 
   it('B6 has no budget if it is prepared but not stored', async () => {
     const one = await world.replica();
-    const input = [{ type: 'text' as const, text: 'Begin.' }];
-    await one.runs.prepare({ namespace: 'default', target: { definition: 'looker' }, input, by: 'key:test' });
+    await one.runs.prepare({ ...REQUEST, target: { definition: 'looker' } });
     expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);
   });
 });
 
 describe('a run at its deadline', () => {
+  it('B6 cannot start: it is rejected with RUN_DEADLINE_PASSED', async () => {
+    const one = await world.replica({ maxRunning: 0, now: () => 5_000 });
+    const request = { ...REQUEST, target: { definition: 'looker' } };
+    const late = one.runs.start({ ...request, deadline: 5_000 });
+    await expect(late).rejects.toMatchObject({ code: 'RUN_DEADLINE_PASSED' });
+    expect(await one.runs.start({ ...request, deadline: 5_001 })).toMatchObject({ state: 'queued' });
+  });
+
   it.each(['thinker', 'manager'])(
     'B6 is stopped with all descendants, and its usage is what was charged: %s',
     async (agent) => {
       if (agent === 'thinker') world.gate.resolve();
       const one = await world.replica();
-      const deadline = Date.now() + 1_500;
-      const input = [{ type: 'text' as const, text: 'Begin.' }];
-      const request = { namespace: 'default', target: { definition: agent }, input, deadline, by: 'key:test' };
+      const request = { ...REQUEST, target: { definition: agent }, deadline: Date.now() + 1_500 };
       const run = await one.runs.start(request);
       await ended(one, run);
       const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
@@ -316,11 +323,10 @@ describe('a run whose contents are removed', () => {
   it('B6 is always finished, and the time that its request or the policy of the replica allows has passed', async () => {
     world.gate.resolve();
     const one = await world.replica();
-    const request = { namespace: 'default', target: { definition: 'looker' }, by: 'key:test' };
-    const input = [{ type: 'text' as const, text: 'Begin.' }];
-    const requested = await one.runs.start({ ...request, input, redactAfterMs: 0 });
-    const later = await one.runs.start({ ...request, input, redactAfterMs: 60_000 });
-    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, input, redactAfterMs: 0 });
+    const request = { ...REQUEST, target: { definition: 'looker' } };
+    const requested = await one.runs.start({ ...request, redactAfterMs: 0 });
+    const later = await one.runs.start({ ...request, redactAfterMs: 60_000 });
+    const waiting = await one.runs.start({ ...request, target: { definition: 'asker' }, redactAfterMs: 0 });
     for (const run of [requested, later, waiting]) await ended(one, run);
     const isRedacted = async (run: Run): Promise<boolean> => (await one.reader.get(keyOf(run))).redactedAt !== null;
     expect(await one.redactor.redact()).toBe(1);

@@ -11,6 +11,8 @@ export interface RunsOptions {
   readonly keepMs: number;
   /** How long the contents of a finished run are kept. Null: as long as the run. */
   readonly redactAfterMs: number | null;
+  /** The clock of this replica, for the deadlines of runs. */
+  readonly now: () => number;
 }
 
 export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
@@ -19,4 +21,5 @@ export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
   maxRunningPerAgent: 32,
   keepMs: 30 * 86_400_000,
   redactAfterMs: null,
+  now: Date.now,
 };

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
-import type { SpendingLimit } from '../spending/spending.js';
-import { lowerLimit, RunAdmission } from './run.admission.js';
+import { lowerLimit, NO_LIMIT } from '../spending/spending.limit.js';
+import { RunAdmission } from './run.admission.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {
-  RunDeadlinePassedError,
   RunDelegatedError,
   RunFinishedError,
   RunForeignError,
@@ -25,8 +24,6 @@ import { type ChosenAgent, RunTargets } from './run.targets.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
-
-const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
@@ -56,7 +53,7 @@ export class RunsService {
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
-    if (deadline !== null && deadline <= Date.now()) throw new RunDeadlinePassedError();
+    this.admission.checkDeadline(deadline);
     const chosen = await this.targets.choose(namespace, target);
     await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
     const { agentId, definition, limit: own, host } = chosen;
@@ -98,7 +95,7 @@ export class RunsService {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'a message');
+      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'message');
       const step = { type: 'message', parts, ...(messageId !== undefined && { messageId }) } as const;
       return { runId: run.id, step, result: currentResult('queued', run.result) };
     });

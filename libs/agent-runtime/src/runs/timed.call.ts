@@ -15,9 +15,9 @@ const LATE: AgentResult = {
 
 /** A recorded call that is aborted at the deadline of the run. The loop of Rollcall itself observes the deadline. */
 export async function* timedCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
-  const { agent, options } = call;
+  const { agent, options, now } = call;
   if (agent instanceof ReactAgent) return yield* recordedCall(call, progress);
-  const remainingMs = (options.context.deadline ?? Infinity) - Date.now();
+  const remainingMs = (options.context.deadline ?? Infinity) - now();
   const scope = new ChildScope(options.signal, undefined, remainingMs);
   try {
     yield* recordedCall({ ...call, options: { ...options, signal: scope.signal } }, progress);

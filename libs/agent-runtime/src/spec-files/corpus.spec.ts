@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { loadFromFile, type SpecReport } from './spec.loader.js';
 import type { SpecOptions } from './spec.js';
+import { parseMarkdownSpec } from './spec.parser.js';
 
 const CORPUS = join(import.meta.dirname, '../../../../test/fixtures/specs');
 const OPTIONS: SpecOptions = {
@@ -289,9 +290,12 @@ describe('S4.3 the corpus of spec files', () => {
     expect(loaded[0]?.content).toMatchObject({ description, instructions, provider: 'native' });
   });
 
-  it('S4.9 a spec with agent_type has the same content as a spec with name', async () => {
-    const [spec] = (await load('agent-type.md')).loaded;
-    expect(spec).toMatchObject({ name: 'agent-type', content: { description: 'The old key.' } });
+  it('S4.9 a spec with agent_type has the same name and content as a spec with name', () => {
+    const text = readFileSync(join(CORPUS, 'agent-type.md'), 'utf8');
+    const [withType] = parseMarkdownSpec(text, OPTIONS).specs;
+    const [withName] = parseMarkdownSpec(text.replace('agent_type:', 'name:'), OPTIONS).specs;
+    expect(withType?.content).toMatchObject({ description: 'The old key.' });
+    expect([withType?.name, withType?.content]).toEqual([withName?.name, withName?.content]);
   });
 
   it('never stores the settings of an MCP server, which can contain secrets', async () => {

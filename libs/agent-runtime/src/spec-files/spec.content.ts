@@ -1,5 +1,5 @@
 import { isDefinitionName, proposedName } from '../definitions/definition.name.js';
-import type { DefinitionContent } from '../definitions/definition.js';
+import { type DefinitionContent, NATIVE } from '../definitions/definition.js';
 import { suggestion } from '../tools/closest.name.js';
 import { jsonProblem } from './plain.json.js';
 import { readDefinitionFields, readMaxTurns } from './spec.fields.js';
@@ -28,7 +28,7 @@ export function readSpec(
   const content: DefinitionContent = {
     description: readDescription(fields, problems),
     instructions: readInstructions(fields, body, problems),
-    provider: 'native',
+    provider: NATIVE,
     ...readModel(fields['model'], problems, options),
     ...readTools(fields, problems, options),
     ...readSkills(fields['skills'], problems, options),

@@ -1,10 +1,8 @@
-import { BUILT_IN_ALIASES, InlineChoiceSchema } from '#rollcall/providers';
+import { BUILT_IN_ALIASES, INHERIT, InlineChoiceSchema } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
 import { suggestion } from '../tools/closest.name.js';
 import type { SpecOptions } from './spec.js';
 import { type SpecProblems, shown } from './spec.problems.js';
-
-const INHERIT = 'inherit';
 
 type Model = Pick<DefinitionContent, 'model'>;
 

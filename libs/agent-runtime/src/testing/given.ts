@@ -1,35 +1,21 @@
 import { type ModelReply, type ModelUsage, userMessage } from '#rollcall/providers';
 import { scripted } from '#rollcall/providers/testing';
-import type { RunContext } from '../loop/run.context.js';
 import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { ModelCall, RunCall, RunEvents } from '../middleware/middleware.js';
+import { aRun } from './tool-calls.js';
 
 /** Builders of valid values. A test sets only the fields that matter to it. */
-export const given = { context, runCall, modelCall, reply, progress };
-
-function context(overrides: Partial<RunContext> = {}): RunContext {
-  return {
-    namespace: 'default',
-    rootRunId: 'run-1',
-    runId: 'run-1',
-    agentName: 'ada',
-    ancestry: [],
-    depth: 0,
-    deadline: null,
-    limits: { maxDepth: 3, maxWidth: 8, maxRuns: 50 },
-    ...overrides,
-  };
-}
+export const given = { context: aRun, runCall, modelCall, reply, progress };
 
 function runCall(overrides: Partial<RunCall> = {}): RunCall {
   const state = { messages: [userMessage('Hello')], turn: 0, openSteps: [], corrections: 0, contextTokens: 0 };
-  return { context: context(), state, signal: new AbortController().signal, streams: false, ...overrides };
+  return { context: aRun(), state, signal: new AbortController().signal, streams: false, ...overrides };
 }
 
 function modelCall(overrides: Partial<ModelCall> = {}): ModelCall {
   return {
-    context: context(),
+    context: aRun(),
     model: scripted(),
     request: { messages: [userMessage('Hello')] },
     turn: 1,

@@ -70,7 +70,7 @@ interface BuildParts {
 }
 
 /** Hosts the agents of a test. */
-class TestHost extends HostedAgents {
+class TestHostedAgents extends HostedAgents {
   readonly replicaId = crypto.randomUUID();
   private readonly built = new Map<string, Agent>();
   private parts?: BuildParts;
@@ -136,7 +136,7 @@ export async function testRuns(
   options: Partial<RunsOptions> = {},
 ): Promise<TestRuns> {
   Logger.overrideLogger(false);
-  const host = new TestHost(agents);
+  const host = new TestHostedAgents(agents);
   const module = await compiled(db, host, { ...DEFAULT_RUNS_OPTIONS, ...options });
   const anywhere = { strict: false };
   module.get(ToolCatalog, anywhere).onModuleInit();
@@ -175,7 +175,7 @@ function requestOf(definition: string, text: string, tokens?: number): StartRun 
   return { namespace: 'default', target: { definition }, input: [{ type: 'text', text }], by: 'key:test', ...limit };
 }
 
-async function compiled(db: Database, host: TestHost, runs: RunsOptions): Promise<TestingModule> {
+async function compiled(db: Database, host: TestHostedAgents, runs: RunsOptions): Promise<TestingModule> {
   const imports = [
     PlatformModule.forRoot(testPlatformOptions(db, { catalog: CATALOG })),
     RegistryModule.forRoot(DEFAULT_REGISTRY_OPTIONS),

@@ -8,7 +8,7 @@ import type { Tool, ToolBox } from '../tools/tool.js';
 import type { ToolOutput } from '../tools/tool.output.js';
 import { ToolSet } from '../tools/tool.set.js';
 
-/** A root run. */
+/** The context of a root run. */
 export function aRun(run: Partial<RunContext> = {}): RunContext {
   return {
     namespace: 'default',

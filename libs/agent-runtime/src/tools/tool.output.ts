@@ -1,4 +1,5 @@
 import { jsonProblem } from './json.check.js';
+import { storable } from './storable.text.js';
 
 /** What the model receives for a tool call. */
 export interface ToolOutput {
@@ -29,10 +30,6 @@ function shortened(text: string, maxChars: number): string {
   if (text.length <= maxChars) return storable(text);
   const notice = `\n[Cut: these are the first ${maxChars} of ${text.length} characters. Request smaller parts if you need the rest.]`;
   return storable(copied(text.slice(0, maxChars))) + notice;
-}
-
-function storable(text: string): string {
-  return (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text).toWellFormed();
 }
 
 /** Copies the text. A slice refers to the whole text, and would keep it in memory until the run ends. */

@@ -254,4 +254,14 @@ describe('the pinned definition of a tool', () => {
     expect(namesOf(box)).toEqual([]);
     expect(await pins.find('docs', 'echo')).toBeUndefined();
   });
+
+  it('S2.2 a server gets at most 1,000 pins, even if one refresh finds many new tools', async () => {
+    const rows = `SELECT 'docs', 'old-' || n, 'h', '{}' FROM generate_series(1, 998) n`;
+    await database.db.query(`INSERT INTO tool_pin (server, tool, hash, definition) ${rows}`);
+    server.tools = ['a', 'b', 'c', 'd', 'old-1'].map((name) => ({ name }));
+    const box = await refreshedBox();
+    expect(namesOf(box)).toEqual(['mcp__docs__a', 'mcp__docs__b']);
+    expect((await pins.list('docs')).length).toBe(1_000);
+    expect((await pins.find('docs', 'old-1'))?.hash).not.toBe('h'); // a changed tool keeps its pin
+  });
 });

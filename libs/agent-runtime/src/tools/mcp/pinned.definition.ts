@@ -1,6 +1,7 @@
 import type { McpToolDefinition } from '#rollcall/providers';
 import { inputHashOf } from '../input.hash.js';
 import { jsonProblem } from '../json.check.js';
+import { storable } from '../storable.text.js';
 
 /** What a model reads about a tool. The hash of the name and of exactly these fields is pinned. */
 export interface PinnedDefinition {
@@ -29,9 +30,4 @@ export function toSeenTool({ name, description, inputSchema }: McpToolDefinition
   if (JSON.stringify(inputSchema).includes('\\u0000'))
     return 'Its definition contains a character that cannot be stored.';
   return { tool: name, hash: inputHashOf({ name, ...definition }), definition };
-}
-
-/** Postgres stores neither NUL nor half of a surrogate pair. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\uFFFD').toWellFormed();
 }

@@ -14,7 +14,10 @@ export interface ToolPin {
   readonly changedAt: Date;
 }
 
-/** A server that renames its tools again and again must not fill the database. */
+/**
+ * A server that renames its tools again and again must not fill the database. Replicas that see different new tools at the same time
+ * can exceed this number a little.
+ */
 export const MAX_PINS_PER_SERVER = 1_000;
 
 const COLUMNS = `server, tool, hash, definition, accepted_hash AS "acceptedHash", accepted_by AS "acceptedBy",
@@ -31,12 +34,13 @@ export class ToolPinStore {
   async observe(server: string, tools: readonly SeenTool[], trustsNew: boolean): Promise<ToolPin[]> {
     return await this.db.query<ToolPin>(
       `INSERT INTO tool_pin (server, tool, hash, definition, accepted_hash, accepted_at)
-       SELECT $1, seen.tool, seen.hash, seen.definition,
-         CASE WHEN $3 THEN seen.hash END, CASE WHEN $3 THEN now() END
-       FROM jsonb_to_recordset($2::jsonb) AS seen(tool text, hash text, definition jsonb)
-       WHERE EXISTS (SELECT FROM tool_pin WHERE server = $1 AND tool = seen.tool)
-         OR (SELECT count(*) FROM tool_pin WHERE server = $1) < $4
-       ORDER BY seen.tool
+       SELECT $1, tool, hash, definition, CASE WHEN $3 THEN hash END, CASE WHEN $3 THEN now() END
+       FROM (SELECT seen.*, pin.tool IS NULL AS is_new,
+               row_number() OVER (PARTITION BY pin.tool IS NULL ORDER BY seen.tool) AS place
+             FROM jsonb_to_recordset($2::jsonb) AS seen(tool text, hash text, definition jsonb)
+             LEFT JOIN tool_pin AS pin ON pin.server = $1 AND pin.tool = seen.tool) AS seen
+       WHERE NOT is_new OR place <= $4 - (SELECT count(*) FROM tool_pin WHERE server = $1)
+       ORDER BY tool
        ON CONFLICT (server, tool) DO UPDATE
          SET hash = excluded.hash, definition = excluded.definition, changed_at = now()
          WHERE tool_pin.hash <> excluded.hash
