@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Database } from '#rollcall/platform';
 import type { BudgetLedger } from '#rollcall/registry';
 import { testBudgets } from '#rollcall/registry/testing';
+import { median } from './support/compare.js';
 import { startPostgres } from './support/postgres.js';
 
 /**
@@ -37,7 +38,6 @@ async function perSecond(callers: number, call: () => Promise<unknown>): Promise
   return (done * 1_000) / (performance.now() - started);
 }
 
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const show = (rate: number): string => Math.round(rate).toLocaleString('en').padStart(8);
 
 async function compare({ pool, ledger, ids }: Setting, agents: number, callers: number): Promise<number> {

@@ -13,6 +13,7 @@ import {
   type AgentQuery,
   type DirectoryEntry,
 } from '#rollcall/registry';
+import { randomFrom } from './support/random.js';
 
 const CAPABILITIES = 200;
 const CLAIMS = 3;
@@ -22,14 +23,6 @@ const START = Math.floor(performance.timeOrigin);
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
-
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 function makeEntry(number: number, next: () => number): DirectoryEntry {
   const capabilities = Array.from({ length: CLAIMS }, () => `area.skill-${Math.floor(next() * CAPABILITIES)}`);
@@ -77,7 +70,7 @@ interface Fleet {
 }
 
 function makeFleet(size: number): { fleet: Fleet; bytesPerAgent: number } {
-  const next = random(size);
+  const next = randomFrom(size);
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const directory = new Directory();

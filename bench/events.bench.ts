@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Database } from '#rollcall/platform';
 import type { TestEvents } from '#rollcall/platform/testing';
+import { median, quantile } from './support/compare.js';
 import { startPostgres } from './support/postgres.js';
 import { type Server, startRollcall } from './support/servers.js';
 import type { SubscribersReport } from './support/subscribers.js';
@@ -48,12 +49,6 @@ async function deliver(url: string, key: string, count: number, append: () => un
   return report;
 }
 
-function percentile(values: number[], share: number): string {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
-}
-
-const median = (values: number[]): number => Number(percentile(values, 0.5));
 const rate = (events: number, ms: number): number => (events * SUBSCRIBERS * 1_000) / ms;
 const show = (perSecond: number): string => Math.round(perSecond).toLocaleString('en').padStart(9);
 
@@ -62,8 +57,8 @@ async function compareWriters(title: string, events: TestEvents): Promise<void> 
   for (let round = 0; round < ROUNDS; round++)
     rounds.push([await changesPerSecond(db, undefined, ROUND_MS), await changesPerSecond(db, events, ROUND_MS)]);
   const [plain, withEvents] = [rounds.map(([first]) => first), rounds.map(([, second]) => second)];
-  const ratio = rounds.map(([first, second]) => (second / first) * 100);
-  const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => (Number(percentile(ratio, share)) / 100).toFixed(2));
+  const ratios = rounds.map(([first, second]) => second / first);
+  const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => quantile(ratios, share).toFixed(2));
   console.log(`\n${title}`);
   console.log(`  without events       ${show(median(plain))} tx/s`);
   console.log(
@@ -91,7 +86,8 @@ try {
     await appendEvenly(db, events, STEADY.perSecond, STEADY.count);
   });
   console.log(`\ncommit to delivery on another replica, 1,000 events/s, ${SUBSCRIBERS} consumers`);
-  console.log(`  p50 ${percentile(steady.latencies, 0.5)} ms  p99 ${percentile(steady.latencies, 0.99)} ms`);
+  const [p50, p99] = [0.5, 0.99].map((share) => quantile(steady.latencies, share).toFixed(1));
+  console.log(`  p50 ${p50} ms  p99 ${p99} ms`);
 
   const burst = await deliver(socket, key, BURST, async () => await appendAtOnce(db, events, BURST));
   const file = join(folder, 'frames.json');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { loadFromDirectory } from '#rollcall/agent-runtime';
+import { median } from './support/compare.js';
 import { requireAtLeast } from './support/target.js';
 
 /**
@@ -69,7 +70,6 @@ async function filesPerSecond(pass: () => Promise<number>, expected: number): Pr
   return (FILES * 1_000) / (performance.now() - started);
 }
 
-const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 const show = (rate: number): string => Math.round(rate).toLocaleString('en').padStart(8);
 
 const root = await mkdtemp(join(tmpdir(), 'bench-specs-'));

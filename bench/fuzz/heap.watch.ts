@@ -1,3 +1,4 @@
+import { median } from '../support/compare.js';
 import type { FuzzServer } from './fuzz.server.js';
 
 const MB = 1_024 * 1_024;
@@ -52,10 +53,6 @@ function slopeOf(samples: readonly { minute: number; mb: number }[]): number {
   const over = samples.reduce((sum, { minute, mb }) => sum + (minute - meanX) * (mb - meanY), 0);
   const under = samples.reduce((sum, { minute }) => sum + (minute - meanX) ** 2, 0);
   return under === 0 ? 0 : over / under;
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 function round(value: number): number {

@@ -5,7 +5,7 @@ import type { HostileRequest } from './hostile.requests.js';
 export type Answered = (finding: string, status: string) => void;
 
 const READ_BYTES = 65_536;
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const END_OF_HEAD = '\r\n\r\n';
 const TIMEOUT_MS = 5_000;
 
 /**
@@ -15,7 +15,8 @@ const TIMEOUT_MS = 5_000;
 export class HostileClient {
   private socket?: Socket;
   private timer?: NodeJS.Timeout;
-  private missing = 0;
+  /** The bytes of the body that have not arrived yet; undefined until the head is complete. */
+  private missing?: number;
   private head = '';
   private stopped = false;
 
@@ -29,7 +30,7 @@ export class HostileClient {
   ask(): void {
     if (this.stopped) return;
     this.socket ??= this.open();
-    this.missing = 0;
+    this.missing = undefined;
     this.head = '';
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.done('no answer', true), TIMEOUT_MS);
@@ -62,18 +63,20 @@ export class HostileClient {
   }
 
   private read(chunk: Buffer): boolean {
-    if (this.missing > 0) this.missing -= chunk.length;
-    else this.readHead(chunk);
-    if (this.missing === 0 && this.head !== '') this.done(statusOf(this.head), /^connection: close/im.test(this.head));
+    if (this.missing === undefined) this.readHead(chunk);
+    else this.missing -= chunk.length;
+    if (this.missing === 0) this.done(statusOf(this.head), /^connection: close/im.test(this.head));
     return true;
   }
 
   private readHead(chunk: Buffer): void {
-    const end = chunk.indexOf(END_OF_HEAD);
-    this.head += chunk.toString('latin1', 0, Math.max(end, 0) || chunk.length);
+    const text = this.head + chunk.toString('latin1');
+    const end = text.indexOf(END_OF_HEAD);
+    this.head = end < 0 ? text : text.slice(0, end);
+    if (end < 0) return;
     const length = /^content-length: (\d+)/im.exec(this.head)?.[1];
     // Without a length, the response ends with the connection, so the connection is closed here.
-    this.missing = length === undefined ? 0 : end + END_OF_HEAD.length + Number(length) - chunk.length;
+    this.missing = length === undefined ? 0 : end + END_OF_HEAD.length + Number(length) - text.length;
     if (length === undefined) this.head += '\nconnection: close';
   }
 

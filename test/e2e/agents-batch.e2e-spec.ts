@@ -51,8 +51,8 @@ describe('a batch of registrations', () => {
         'GET',
         '/v1/events?types=agent.joined&limit=500',
       );
-      const joined = new Set(body.items.map(({ subject }) => subject.replace('agent/', '')));
-      return names.every((name) => joined.has(name) || joined.has(`agents/${name}`));
+      const joined = new Set(body.items.map(({ subject }) => subject));
+      return names.every((name) => joined.has(name));
     });
   });
 

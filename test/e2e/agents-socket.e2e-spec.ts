@@ -112,7 +112,7 @@ describe('the WebSocket of an agent', () => {
     expect(await late.closed()).toMatchObject({ code: 1001 });
     expect(await late.received('end')).toEqual({
       code: 'SHUTTING_DOWN',
-      detail: 'This replica is shutting down. Connect again, to reach another replica.',
+      detail: 'This replica is shutting down. Connect again to reach another replica.',
     });
   });
 

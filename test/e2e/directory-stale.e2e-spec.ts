@@ -8,13 +8,13 @@ type QueryAnswer = Answer<{ candidates?: { agent: Registration }[]; code?: strin
 
 let api: TestApi;
 let other: TestApi;
-let release: () => void;
+let release: (() => void) | undefined;
 beforeEach(async () => {
   api = await startApi({ ROLLCALL_DIRECTORY_STALE_AFTER: '2s' });
   other = await api.replica();
 });
 afterEach(async () => {
-  release();
+  release?.();
   await other.stop();
   await api.stop();
 });

@@ -97,11 +97,6 @@ describe('changes', () => {
     const filter = { resourcesListChanged: true, resourceSubscriptions: uris };
     const { seen, subscription } = await listening(other, '/mcp', filter);
     expect(subscription.honoredFilter).toEqual(filter);
-    await api.given.namespace('elsewhere');
-    const foreign = await api.issueKeyIn('elsewhere', 'operator');
-    const body = { agentId: 'changing', name: 'changing', capabilities: [] };
-    await api.call('POST', '/v1/agents', { key: foreign, body });
-    expect(seen).toEqual([]);
     await api.given.agent({ agentId: 'changing' });
     await until('the client is notified', () => new Set(seen).size === 3);
     expect([...new Set(seen)].toSorted()).toEqual([
@@ -109,6 +104,20 @@ describe('changes', () => {
       'rollcall://agents/changing',
       'rollcall://events/latest',
     ]);
+    await subscription.close();
+  });
+
+  it('S3.12 a client is not notified of changes in another namespace', async () => {
+    const uris = ['rollcall://agents', 'rollcall://agents/shared', 'rollcall://agents/marker'];
+    const filter = { resourcesListChanged: true, resourceSubscriptions: uris };
+    const { seen, subscription } = await listening(other, '/mcp', filter);
+    await api.given.namespace('elsewhere');
+    await api.given.agent({ agentId: 'shared' }, await api.issueKeyIn('elsewhere', 'operator'));
+    const content = { description: 'Marks the end.', instructions: 'Work.' };
+    const marker = await api.call('POST', '/v1/definitions', { body: { name: 'marker', content } });
+    expect(marker.status).toBe(201);
+    await until('the client is notified of the later change', () => seen.includes('rollcall://agents/marker'));
+    expect(seen).toEqual(['rollcall://agents/marker']);
     await subscription.close();
   });
 
@@ -167,11 +176,12 @@ describe('tasks', () => {
     method: string,
     params: Facts,
     capabilities: Facts = { extensions: { [TASKS]: {} } },
+    by = key,
   ): Promise<Answer> => {
     const { body, headers } = rawRequest(method, params);
     const { _meta, ...rest } = body['params'] as { _meta: Facts };
     const declared = { ...body, params: { ...rest, _meta: { ..._meta, [CAPABILITIES]: capabilities } } };
-    return await other.call('POST', '/mcp', { key, body: declared, headers });
+    return await other.call('POST', '/mcp', { key: by, body: declared, headers });
   };
   const start = async (agent: string, capabilities?: Facts): Promise<Facts> => {
     const input = { name: 'run_agent', arguments: { agent, input: 'Work.', waitMs: 0 } };
@@ -233,14 +243,22 @@ describe('tasks', () => {
   it('S3.12 a request for an unknown task, or without the tasks extension, is rejected', async () => {
     const { taskId } = await start('talker');
     expect(errorOf(await send('tasks/get', { taskId: 'x' }))).toBe(-32_602);
-    const { body, headers } = rawRequest('tasks/get', { taskId });
-    const stranger = await api.given.key('caller');
     const declared = await send('tasks/get', { taskId }, {});
     expect([declared.status, errorOf(declared)]).toEqual([400, -32_021]);
-    expect(errorOf(await api.call('POST', '/mcp', { key: stranger, body, headers }))).toBe(-32_021);
+    const { headers } = rawRequest('tasks/get', { taskId });
     const legacy = { jsonrpc: '2.0', id: 1, method: 'tasks/get', params: { taskId } };
     const old = await api.call('POST', '/mcp', { key, body: legacy, headers: { accept: headers['accept'] ?? '' } });
     expect(JSON.stringify(old.body)).toContain('error');
+  });
+
+  it('S3.12 the task of another caller is not found', async () => {
+    const { taskId } = await start('talker');
+    const stranger = await api.given.key('caller');
+    for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update']) {
+      const { body } = await send(method, { taskId }, undefined, stranger);
+      expect(body['error']).toMatchObject({ code: -32_602, data: { code: 'RUN_NOT_FOUND' } });
+    }
+    expect(await get(taskId)).toMatchObject({ status: 'working' });
   });
 
   it('S3.12 a client that listens to a task gets each of its states', async () => {

@@ -93,8 +93,6 @@ describe('/v1/runs', () => {
   });
 
   it('B6 cancels a run once, and only for its owner or an operator', async () => {
-    const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:65534' }, provider: 'http' };
-    await api.call('POST', '/v1/definitions', { body: { name: 'far', content } });
     await api.database.db.query(
       `INSERT INTO run (id, namespace, root_id, state, waiting_for, target, agent_id, input, created_by)
        VALUES ('asks', 'default', 'asks', 'waiting', 'input', '{}', 'echo', '[]', 'key:other')`,
@@ -130,6 +128,8 @@ describe('/v1/runs', () => {
   });
 
   it('B6 a failed run has the code of its error', async () => {
+    const content = { description: 'Waits.', settings: { url: 'http://127.0.0.1:65534' }, provider: 'http' };
+    await api.call('POST', '/v1/definitions', { body: { name: 'far', content } });
     const { body: run } = await start({ definition: 'far' });
     const { body } = await get(`${run.id}?waitMs=20000`);
     expect(body).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_UNREACHABLE' } } });

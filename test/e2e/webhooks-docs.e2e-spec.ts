@@ -1,18 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { freePort, until } from '#rollcall/test-support';
 import type { IssuedWebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { shellVariables } from '../support/doc-example.js';
+import { examplesOf, shellVariables } from '../support/doc-example.js';
 import { appendEvents, joined, left } from '../support/events.js';
-
-const PAGE = readFileSync(resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
-const examples = (language: string): string[] =>
-  [...PAGE.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
 
 let api: TestApi;
 let folder: string;
@@ -51,8 +47,8 @@ async function sendHalfARequest(port: number): Promise<void> {
 
 describe('docs/webhooks.md', () => {
   it('B3 D2 the documented receiver verifies the deliveries of its subscription and survives an incomplete request', async () => {
-    const [program = ''] = examples('js');
-    const [subscribe = '', replay = ''] = examples('sh');
+    const [program = ''] = examplesOf('webhooks.md', 'js');
+    const [subscribe = '', replay = ''] = examplesOf('webhooks.md', 'sh');
     const script = join(folder, 'receiver.mjs');
     writeFileSync(script, program);
     const PORT = String(await freePort());

@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { runStorm } from '../support/storm.js';
 
-const STORM = resolve(import.meta.dirname, '../../dist/bench/task-storm.js');
 /** The measured storm of the requirement has 200 tasks and 20 kills: `npm run storm -- tasks`. */
 const TASKS = process.env['ROLLCALL_TEST_TASKS'] ?? '20';
 const KILLS = process.env['ROLLCALL_TEST_TASK_KILLS'] ?? '2';
@@ -16,20 +13,12 @@ interface Report {
   notifications: number;
 }
 
-/** If the storm fails, the error contains its output. */
-async function storm(...parameters: string[]): Promise<Report> {
-  const run = promisify(execFile)(process.execPath, [STORM, ...parameters], { timeout: TIMEOUT_MS });
-  const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => {
-    throw new Error(`the storm failed: ${error.stdout}${error.stderr}`, { cause: error });
-  });
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
-}
-
 describe('replicas that are killed while they stream tasks', () => {
   it(
     'S3.12 B6 each subscriber gets a snapshot and then each change once, each notification arrives in order, and nothing is done twice',
     async () => {
-      const { tasks, interrupted, reconnections, notifications, ...faults } = await storm(TASKS, KILLS);
+      const report = await runStorm<Report>('task-storm', [TASKS, KILLS], TIMEOUT_MS);
+      const { tasks, interrupted, reconnections, notifications, ...faults } = report;
       expect(faults).toEqual({
         open: Number(TASKS),
         kills: Number(KILLS),

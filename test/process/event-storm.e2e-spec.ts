@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { runStorm } from '../support/storm.js';
 
 interface Report {
   acknowledged: number;
@@ -11,21 +9,10 @@ interface Report {
   consumer: { kills: number; events: number; wrong: number; sameAsLog: boolean };
 }
 
-const STORM = resolve(import.meta.dirname, '../../dist/bench/event-storm.js');
-
-/** If the storm fails, the error contains its output. */
-async function storm(...parameters: string[]): Promise<Report> {
-  const run = promisify(execFile)(process.execPath, [STORM, ...parameters], { timeout: 240_000 });
-  const { stdout } = await run.catch((error: { stdout: string; stderr: string }) => {
-    throw new Error(`the storm failed: ${error.stdout}${error.stderr}`, { cause: error });
-  });
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
-}
-
 /** The short form of `npm run storm:events`. */
 describe('a storm of events over three processes', () => {
   it('B3 three processes neither lose nor repeat an event, and a consumer that is killed 20 times receives exactly the log', async () => {
-    const report = await storm('5', '20');
+    const report = await runStorm<Report>('event-storm', ['5', '20'], 240_000);
     expect(report).toMatchObject({ gaps: 0, wrongAgents: [] });
     expect(report.consumer).toEqual({ kills: 20, events: report.logged, wrong: 0, sameAsLog: true });
     expect(report.logged).toBeGreaterThanOrEqual(report.acknowledged);

@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { runStorm } from '../support/storm.js';
 
 interface Report {
   evictedAfterHealing: number;
@@ -10,15 +8,12 @@ interface Report {
   faults: Record<string, number>;
 }
 
-const STORM = resolve(import.meta.dirname, '../../dist/bench/heal-storm.js');
-
 /** The short form of `npm run storm:heal`: seconds, seed, agents, consumers, heartbeat interval in milliseconds. */
 const SHORT = ['30', '4', '30', '6', '2000'];
 
 describe('a storm of temporary faults', () => {
   it('D1 B10 D2 D3 evicts no agent afterwards, stops no documented client, and each consumer has received the whole log', async () => {
-    const { stdout } = await promisify(execFile)(process.execPath, [STORM, ...SHORT], { timeout: 240_000 });
-    const report = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Report;
+    const report = await runStorm<Report>('heal-storm', SHORT, 240_000);
     expect(report).toMatchObject({
       evictedAfterHealing: 0,
       consumersThatDiffer: 0,

@@ -90,7 +90,7 @@ async function runAndEvict(): Promise<void> {
   const key = await api.issueKeyIn('team', 'admin');
   const content = { description: 'Reads the clock.', instructions: 'Read the clock.', tools: ['clock'] };
   await api.call('POST', '/v1/definitions', { key, body: { name: 'clerk', content } });
-  const input = 'Read the clock 1 times.';
+  const input = 'Read the clock 1 time.';
   const { body } = await api.call('POST', '/v1/runs', { key, body: { definition: 'clerk', input } });
   const state = async (): Promise<unknown> =>
     (await api.call('GET', `/v1/runs/${String(body['id'])}`, { key })).body['state'];

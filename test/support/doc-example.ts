@@ -11,8 +11,7 @@ export interface RunningExample {
 
 /** Returns the first example in this language on a page of the documentation. */
 export function exampleOf(page: string, language: string): string {
-  const text = readFileSync(resolve(import.meta.dirname, '../../docs', page), 'utf8');
-  const code = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(text)?.[1];
+  const [code] = examplesOf(page, language);
   if (code === undefined) throw new Error(`docs/${page} has no example in ${language}`);
   return code;
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CuttableProxy } from '#rollcall/platform/testing';
-import { seededRandom, shuffled } from './random.js';
+import { randomFrom, shuffled } from '../random.js';
 import type { Replica, Deployment } from './deployment.js';
 
 export interface Fault {
@@ -69,7 +69,7 @@ export async function* faultStorm(
   seed: number,
   durationMs: number,
 ): AsyncGenerator<FaultWindow> {
-  const random = seededRandom(seed);
+  const random = randomFrom(seed);
   const between = (min: number, max: number): number => min + random() * (max - min);
   const ends = performance.now() + durationMs;
   const faults = allFaults(deployment);

@@ -68,6 +68,9 @@ const TRAITS = {
   EGRESS_UNREACHABLE: { retryable: true, fault: 'remote' },
 } as const satisfies Record<string, Traits>;
 
+/** A chain of causes may be a cycle. */
+const MAX_CAUSES = 10;
+
 export interface ProviderErrorOptions extends ErrorOptions {
   /** Overrides the default of the code if the remote side states whether a retry can succeed. */
   retryable?: boolean;
@@ -108,6 +111,16 @@ export class ProviderError extends Error {
 
 export function aborted(what: string): ProviderError {
   return new ProviderError('CALL_ABORTED', `${what} was cancelled by its caller.`);
+}
+
+/** Finds a ProviderError in the chain of causes, because libraries wrap it. */
+export function findProviderError(error: unknown): ProviderError | undefined {
+  let at = error;
+  for (let depth = 0; at && depth < MAX_CAUSES; depth += 1) {
+    if (at instanceof ProviderError) return at;
+    at = (at as { cause?: unknown }).cause;
+  }
+  return undefined;
 }
 
 /**

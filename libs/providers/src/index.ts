@@ -1,4 +1,5 @@
 export { aborted, ProviderError, type ProviderErrorCode } from './errors.js';
+export { EnvName } from './env-name.js';
 export { Secret, type SecretSource } from './secret.js';
 export { type Need, type ProviderDescription, settingsView } from './provider.description.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';

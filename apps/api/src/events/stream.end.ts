@@ -38,11 +38,11 @@ export function credentialEnded(cursor?: string): StreamEnd {
 }
 
 export function shuttingDown(cursor?: string): StreamEnd {
-  return resumable('SHUTTING_DOWN', 'This replica is shutting down. Connect again, to reach another replica', cursor);
+  return resumable('SHUTTING_DOWN', 'This replica is shutting down. Connect again to reach another replica', cursor);
 }
 
 export function databaseUnavailable(cursor?: string): StreamEnd {
-  const detail = 'This replica cannot reach its database. Connect again, to reach another replica';
+  const detail = 'This replica cannot reach its database. Connect again to reach another replica';
   return resumable('DATABASE_UNAVAILABLE', detail, cursor);
 }
 

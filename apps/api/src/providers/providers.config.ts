@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { EnvName } from '#rollcall/providers';
 import { json, setting } from '../config/setting.js';
 
-const EnvName = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
 const Origin = z.url({ protocol: /^https?$/ }).refine((text) => new URL(text).origin === text);
 
 const ProgramsSchema = z.record(

@@ -1,9 +1,11 @@
 import { Test } from '@nestjs/testing';
 import { until } from '#rollcall/test-support';
+import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { PlatformModule } from '../platform.module.js';
 import {
   appendEvents,
   eventsOf,
+  RecordedFaults,
   RecordingSink,
   testDatabase,
   type TestDatabase,
@@ -23,7 +25,10 @@ const receivers = { delivered: new RecordingSink(), parked: new RecordingSink(),
 beforeAll(async () => {
   database = await testDatabase();
   const imports = [PlatformModule.forRoot(testPlatformOptions(database.db))];
-  const module = await Test.createTestingModule({ imports }).compile();
+  const module = await Test.createTestingModule({ imports })
+    .overrideProvider(BackgroundFaults)
+    .useValue(new RecordedFaults())
+    .compile();
   events = eventsOf(module);
   sinks = module.get(SinksService, { strict: false });
   supervisor = module.get(SinkSupervisor, { strict: false });
@@ -58,5 +63,6 @@ describe('the end of a sink', () => {
       [1, 2],
     ]);
     await until('one relay is left', () => supervisor.held.join() === 'endless');
+    expect(events.faults).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EnvName } from '../env-name.js';
 import { ProviderError } from '../errors.js';
 import type { Secret, SecretSource } from '../secret.js';
 
@@ -11,7 +12,7 @@ const RESERVED_HEADERS =
 
 /** A key to send with each request, by the name of its environment variable. */
 export const CredentialSchema = z.strictObject({
-  env: z.string().regex(/^[A-Z][A-Z0-9_]*$/),
+  env: EnvName,
   header: z
     .string()
     .regex(/^[a-z0-9-]{1,100}$/i)

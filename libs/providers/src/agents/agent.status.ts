@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderErrorCode, type ProviderErrorOptions } from '../errors.js';
+import { findProviderError, ProviderError, type ProviderErrorCode, type ProviderErrorOptions } from '../errors.js';
 import { readRetryAfter } from '../retry-after.js';
 
 /** Converts an HTTP error of an agent. The message does not contain the body, because it may contain the key. */
@@ -30,10 +30,4 @@ export function unreachable(error: unknown, label: string): unknown {
   const inner = findProviderError(error);
   if (inner?.code !== 'EGRESS_UNREACHABLE' && inner?.code !== 'EGRESS_TIMED_OUT') return inner ?? error;
   return new ProviderError('AGENT_UNREACHABLE', `${label} does not respond: ${inner.message}`, { cause: inner });
-}
-
-/** Finds a ProviderError in the chain of causes, because libraries wrap it. */
-function findProviderError(error: unknown): ProviderError | undefined {
-  for (let at = error; at; at = (at as { cause?: unknown }).cause) if (at instanceof ProviderError) return at;
-  return undefined;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import { Secret, type SecretSource } from '../secret.js';
 import type { ClientCredentials } from './mcp.config.js';
+import { mcpKey } from './mcp.key.js';
 
 /** A token is replaced this long before it expires. */
 const EARLY_MS = 30_000;
@@ -40,8 +41,8 @@ export class TokenSource {
   constructor(private readonly options: TokenSourceOptions) {
     const { settings, secrets } = options;
     const { origin } = new URL(settings.tokenUrl);
-    this.clientId = keyOf(settings.clientIdEnv, secrets, origin);
-    this.clientSecret = keyOf(settings.clientSecretEnv, secrets, origin);
+    this.clientId = mcpKey(settings.clientIdEnv, secrets, origin);
+    this.clientSecret = mcpKey(settings.clientSecretEnv, secrets, origin);
   }
 
   async token(): Promise<Secret> {
@@ -96,15 +97,6 @@ export class TokenSource {
     const usableMs = Math.max(lifetimeMs - EARLY_MS, lifetimeMs / 2);
     return { secret: new Secret(value), expiresAt: performance.now() + usableMs };
   }
-}
-
-function keyOf(env: string, secrets: SecretSource, origin: string): Secret {
-  const secret = secrets(env, origin);
-  if (secret) return secret;
-  throw new ProviderError(
-    'MCP_SETTINGS_INVALID',
-    `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`,
-  );
 }
 
 function parsed(text: string): unknown {

@@ -7,6 +7,7 @@ import { McpClient, type McpLink } from './mcp.client.js';
 import type { McpHttpServer, McpServerConfig } from './mcp.config.js';
 import { type AuthorizedFetch, authorizedFetch } from './mcp.credential.js';
 import { scopedFetch } from './mcp.fetch.js';
+import { mcpKey } from './mcp.key.js';
 import { ProgramTransport } from './program.transport.js';
 
 /** A stream that breaks is not resumed: its call fails. */
@@ -61,7 +62,7 @@ export class McpClients {
       isProgram: true,
       createTransport: () => {
         const { secretEnv = [], ...program } = this.allowed(config.program);
-        keys = Object.fromEntries(secretEnv.map((env) => [env, keyOf(env, secrets)]));
+        keys = Object.fromEntries(secretEnv.map((env) => [env, mcpKey(env, secrets)]));
         return new ProgramTransport({ ...program, keys } satisfies Program, `MCP server ${name}`);
       },
       redact: (text) => redactAll(text, Object.values(keys)),
@@ -75,13 +76,4 @@ export class McpClients {
     const message = `There is no program ${program} in the setting providers.programs.`;
     throw new ProviderError('MCP_SETTINGS_INVALID', message);
   }
-}
-
-function keyOf(env: string, secrets: SecretSource): Secret {
-  const secret = secrets(env);
-  if (secret) return secret;
-  throw new ProviderError(
-    'MCP_SETTINGS_INVALID',
-    `The key ${env} of an MCP server is not set. Set it where Rollcall runs.`,
-  );
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CredentialSchema } from '../agents/agent.credential.js';
+import { EnvName } from '../env-name.js';
 
-const EnvName = z.string().regex(/^[A-Z][A-Z0-9_]*$/);
 const HttpUrl = z.url({ protocol: /^https?$/ });
 
 /** The name of a server. It is part of the names of the server's tools, `mcp__server__tool`, so it has no double underscore. */

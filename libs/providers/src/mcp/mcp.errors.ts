@@ -1,9 +1,8 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
-import { aborted, ProviderError, reasonOf } from '../errors.js';
+import { aborted, findProviderError, ProviderError, reasonOf } from '../errors.js';
 import type { CallScope } from './call.scope.js';
 
 const MAX_REASON = 300;
-const MAX_CAUSES = 10;
 const LOST = new Set([
   SdkErrorCode.ConnectionClosed,
   SdkErrorCode.NotConnected,
@@ -20,7 +19,7 @@ export interface ErrorSource {
 /** Converts any error of the SDK or of a request. Texts of the server are shortened, and keys are removed from them. */
 export function toMcpError(error: unknown, source: ErrorSource, scope: CallScope): ProviderError {
   if (scope.isCancelled) return aborted(`The call to ${source.label}`);
-  const known = scope.failure ?? providerErrorIn(error);
+  const known = scope.failure ?? findProviderError(error);
   return known ? withMcpCode(known, source) : fromSdk(error, source);
 }
 
@@ -59,14 +58,4 @@ function withMcpCode(error: ProviderError, { label }: ErrorSource): ProviderErro
 
 function unreadable(label: string, reason: string): ProviderError {
   return new ProviderError('MCP_ANSWER_UNREADABLE', `The response of ${label} cannot be used: ${reason}`);
-}
-
-function providerErrorIn(error: unknown): ProviderError | undefined {
-  let at = error;
-  for (let depth = 0; depth < MAX_CAUSES; depth += 1) {
-    if (at instanceof ProviderError) return at;
-    if (!(at instanceof Error)) return undefined;
-    at = at.cause;
-  }
-  return undefined;
 }

@@ -1,11 +1,8 @@
 import { z } from 'zod';
+import { EnvName } from '../env-name.js';
 import { toMicroDollars } from './prices.js';
 
 const Name = z.string().regex(/^[\w.:/-]{1,100}$/);
-/** Only the name of the variable. The key itself is read for each call and not stored. */
-const EnvName = z
-  .string()
-  .regex(/^[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable, such as MY_API_KEY');
 const Dollars = z.number().nonnegative().max(1_000_000).transform(toMicroDollars);
 
 export const SettingsSchema = z.strictObject({

@@ -9,7 +9,7 @@ export interface Prices {
   cacheWrite?: number;
 }
 
-const MICRO_PER_DOLLAR = 1_000_000;
+export const MICRO_PER_DOLLAR = 1_000_000;
 const PER_TOKENS = 1_000_000n;
 
 /** Example: 3.75 dollars are 3,750,000 micro-dollars. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProviderError, reasonOf } from '../../errors.js';
+import { MICRO_PER_DOLLAR } from '../../presets/prices.js';
 import { redactAll, type Secret } from '../../secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
@@ -54,8 +55,6 @@ export interface ClaudeSdkAgentOptions {
   env: Record<string, string>;
   key?: Secret;
 }
-
-const MICRO_PER_DOLLAR = 1_000_000;
 
 /**
  * Claude Code interprets parts of a message: `/heapdump` is a command, and `@/etc/passwd` shows that file to the model,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
 import { redactDeep } from '../../secret.js';
 import { addUsage, type ModelUsage } from '../../models/usage.js';
+import { toMicroDollars } from '../../presets/prices.js';
 import type { AgentEvent, AgentUsage } from '../agent.js';
 import { agentErrorOfStatus } from '../agent.status.js';
 import { type ContentPart, textPart } from '../content.part.js';
@@ -49,7 +50,6 @@ interface ReadContext {
   redact(text: string): string;
 }
 
-const MICRO_PER_DOLLAR = 1_000_000;
 const MAX_REASON_LENGTH = 500;
 /** The subtypes of results that our own limits cause, with the reason for the outcome `stopped`. */
 const LIMITS = new Map([
@@ -133,6 +133,6 @@ function toModelUsage(usage: z.output<typeof ModelUsageSchema>): ModelUsage & { 
     cacheReadTokens: usage.cacheReadInputTokens,
     cacheWriteTokens: usage.cacheCreationInputTokens,
     ...(usage.thinkingTokens !== undefined && { reasoningTokens: usage.thinkingTokens }),
-    costMicroUsd: Math.round(usage.costUSD * MICRO_PER_DOLLAR),
+    costMicroUsd: toMicroDollars(usage.costUSD),
   };
 }

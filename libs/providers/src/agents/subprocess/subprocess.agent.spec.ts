@@ -86,7 +86,10 @@ describe('S1.10 a subprocess agent', () => {
 
   it('terminates a program whose output is not JSON', async () => {
     await startAgent();
-    await expect(send('babble').next()).rejects.toMatchObject({ code: 'AGENT_CRASHED', message: /not JSON: Hello/ });
+    await expect(send('babble').next()).rejects.toMatchObject({
+      code: 'AGENT_CRASHED',
+      message: expect.stringContaining('not JSON: Hello'),
+    });
   });
 
   it('terminates a program that sends more than the limit while its caller does not read, and the next call succeeds', async () => {
@@ -97,7 +100,10 @@ describe('S1.10 a subprocess agent', () => {
     const rest = async (): Promise<void> => {
       while (!(await flood.next()).done);
     };
-    await expect(rest()).rejects.toMatchObject({ code: 'AGENT_ANSWER_UNREADABLE', message: /more than the/ });
+    await expect(rest()).rejects.toMatchObject({
+      code: 'AGENT_ANSWER_UNREADABLE',
+      message: expect.stringContaining('more than the'),
+    });
     expect((await send('show environment').next()).value).toMatchObject({ type: 'finished' });
   });
 

@@ -9,9 +9,9 @@ export async function* linesOf(bytes: AsyncIterable<Uint8Array>, maxLength = MAX
   let rest = '';
   for await (const chunk of bytes) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
-    rest = lines.pop() ?? '';
-    if (rest.length > maxLength)
+    if (lines.some((line) => line.length > maxLength))
       throw new ProviderError('AGENT_ANSWER_UNREADABLE', `A line is longer than ${maxLength} characters.`);
+    rest = lines.pop() ?? '';
     yield* lines.filter((line) => line.trim() !== '');
   }
   if (rest.trim() !== '') yield rest;

@@ -1,5 +1,5 @@
 import { APICallError } from '@ai-sdk/provider';
-import { ProviderError, reasonOf, type ProviderErrorCode } from '../../errors.js';
+import { findProviderError, ProviderError, type ProviderErrorCode, reasonOf } from '../../errors.js';
 import { readRetryAfter } from '../../retry-after.js';
 import type { Secret } from '../../secret.js';
 import { codeOfStatus, usageOfStatus } from '../model.errors.js';
@@ -37,12 +37,6 @@ const ADVICE: Partial<Record<ProviderErrorCode, string>> = {
   MODEL_KEY_REFUSED: ' Check the key of this preset.',
   MODEL_QUOTA_EXHAUSTED: ' The account at the vendor has no credit left.',
 };
-
-/** Finds a ProviderError in the chain of causes, because the AI SDK wraps it. */
-function findProviderError(error: unknown): ProviderError | undefined {
-  for (let at = error; at; at = (at as { cause?: unknown }).cause) if (at instanceof ProviderError) return at;
-  return undefined;
-}
 
 function fromEgress(error: ProviderError, { label, fallbackCode }: CallContext): ProviderError {
   if (error.code !== 'EGRESS_UNREACHABLE' && error.code !== 'EGRESS_TIMED_OUT') return error;

@@ -4,7 +4,7 @@ import type { StepFunction } from './scripted.model.js';
 
 const STEP_DELAY_MS = 200;
 const MAX_STEPS = 50;
-const READ_CLOCK = /Read the clock (\d{1,3}) times/i;
+const READ_CLOCK = /Read the clock (\d{1,3}) times?/i;
 const ASK_AGENT = /^Ask ([\w.:-]{1,128}): ([^]+)$/;
 /** The tags around the answer of another agent. */
 const TAGS = /^<\/?agent_output[^>]*>$/gm;
@@ -39,7 +39,7 @@ function repeat(text: string): Step {
 
 function readClock(wanted: number, made: number): Step {
   if (made < wanted) return after(STEP_DELAY_MS, callTool('clock', {}, `clock-${made + 1}`));
-  return after(STEP_DELAY_MS, say(`I have read the clock ${wanted} times.`));
+  return after(STEP_DELAY_MS, say(`I have read the clock ${wanted} ${wanted === 1 ? 'time' : 'times'}.`));
 }
 
 function askAgent(agent: string, task: string | undefined, messages: ModelRequest['messages']): Step {

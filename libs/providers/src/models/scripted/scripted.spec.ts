@@ -112,11 +112,15 @@ describe('S1.10 a scripted model', () => {
         content: toolCallsOf(content).map(({ id, name }) => ({ type: 'tool-result', id, name, output })),
       },
     ];
-    const clock = userMessage('Read the clock 1 times.');
+    const clock = userMessage('Read the clock 1 time.');
+    const clockTwice = userMessage('Read the clock 2 times.');
     const ask = userMessage('Ask clerk: Work.');
     expect(textOf(await replyTo(userMessage('hello')))).toBe('You said: hello');
     expect(await calls(clock)).toEqual([['clock', {}]]);
-    expect(textOf(await replyTo(clock, ...answered(await replyTo(clock))))).toBe('I have read the clock 1 times.');
+    const once = [clock, ...answered(await replyTo(clock))];
+    expect(textOf(await replyTo(...once))).toBe('I have read the clock 1 time.');
+    const twice = [clockTwice, ...answered(await replyTo(clockTwice)), ...answered(await replyTo(clockTwice))];
+    expect(textOf(await replyTo(...twice))).toBe('I have read the clock 2 times.');
     expect(await calls(ask)).toEqual([['delegate_to_agent', { agent: 'clerk', task: 'Work.' }]]);
     expect(textOf(await replyTo(ask, ...answered(await replyTo(ask))))).toBe('clerk answered: Done.');
   });
