@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { createConnection } from 'node:net';
 import type { Client } from '@modelcontextprotocol/client';
 import { until } from '#rollcall/test-support';
 import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
@@ -146,7 +146,7 @@ describe('changes', () => {
     const replica = await api.replica({ ROLLCALL_MCP_SUBSCRIPTIONS: '2' });
     const filter = { resourcesListChanged: true };
     const { body, headers } = rawRequest('subscriptions/listen', { notifications: filter });
-    const socket = connect(Number(new URL(replica.url).port), '127.0.0.1');
+    const socket = createConnection(Number(new URL(replica.url).port), '127.0.0.1');
     const request = withBody('/mcp', { ...headers, host: 'localhost', authorization: `Bearer ${key}` }, body);
     socket.write(request.repeat(8));
     const connections = replica.app.nest.get(StreamConnections, { strict: false });
