@@ -35,7 +35,7 @@ export interface OpenApiDocument {
   components?: { schemas?: Record<string, Schema> };
 }
 
-/** One method on one path, with every `$ref` resolved. */
+/** One method on one path. The references (`$ref`) in its schemas are resolved to a limited depth. */
 export interface Operation {
   /** For example `POST /v1/agents/{id}/drain`. */
   id: string;
@@ -44,7 +44,7 @@ export interface Operation {
   query: Parameter[];
   headers: Parameter[];
   body?: Schema;
-  /** The response does not end: server-sent events. */
+  /** The response is a stream of server-sent events, which may stay open. */
   streams: boolean;
 }
 

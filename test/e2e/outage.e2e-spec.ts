@@ -32,19 +32,19 @@ beforeAll(async () => {
   const wanted = { name: 'admin', namespace: ALL_NAMESPACES, roles: ['admin'], expiresAt: null };
   key = (await app.nest.get(KeysService, { strict: false }).issue(wanted, 'test')).key;
   client = await (await EventClient.connect(url, { key })).subscribe({ after: 'oldest' });
-  raisePriority(true);
+  setPriorityOfSuite('high');
 });
 
 afterAll(async () => {
-  raisePriority(false);
+  setPriorityOfSuite('normal');
   await app.nest.close();
   await database.close();
   await postgres.stop();
 });
 
-/** Gives this suite priority over suites that run at the same time. Only root may do that. */
-function raisePriority(raised: boolean): void {
-  if (process.getuid?.() === 0) setPriority(raised ? -10 : 0);
+/** With `high`, suites that run at the same time do not delay this suite. Only root may change the priority. */
+function setPriorityOfSuite(level: 'high' | 'normal'): void {
+  if (process.getuid?.() === 0) setPriority(level === 'high' ? -10 : 0);
 }
 
 async function ask(method: string, path: string, body?: unknown): Promise<Answer> {
@@ -57,7 +57,7 @@ const serves = async (): Promise<boolean> => (await ask('GET', '/v1/keys')).stat
 const earlier: number[] = [];
 const received = (): number[] => [...earlier, ...client.seqs];
 
-/** Expects that the consumer receives a new event once. It connects again if the outage closed its socket. */
+/** Expects that the consumer receives a new event exactly once. The consumer connects again if the outage closed its socket. */
 async function expectEventsContinue(): Promise<void> {
   const before = received().length;
   await appendEvents({ app }, joined(`after-outage-${before}`));
@@ -85,7 +85,8 @@ describe('when Postgres freezes', () => {
     expect(await serves()).toBe(true);
     postgres.freeze();
     try {
-      expectUnavailable(await ask('GET', '/v1/events/snapshot')); // sent first, while the key is cached; a snapshot opens a connection of its own
+      // First, because the key is still cached: so the request reaches the snapshot, which opens its own connection to Postgres.
+      expectUnavailable(await ask('GET', '/v1/events/snapshot'));
       const reads = await Promise.all(Array.from({ length: 60 }, async () => await ask('GET', '/v1/keys')));
       for (const answer of reads) expectUnavailable(answer);
       expectUnavailable(await ask('POST', '/v1/keys', { name: 'x', roles: ['viewer'] }));

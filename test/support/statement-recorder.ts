@@ -3,8 +3,8 @@ import { Database } from '#rollcall/platform';
 import type { TestApi } from './api.js';
 
 /**
- * Records the statements that a replica sends to Postgres for the requests of a test. Statements of background work are not recorded:
- * they do not belong to a request.
+ * Records the statements that the requests of a test send with `Database.query`: the SQL, or the name of a prepared statement.
+ * Statements of background work are not recorded, even if they write for a request, as a group commit does.
  */
 export class StatementRecorder {
   private readonly requests = new AsyncLocalStorage<string[]>();

@@ -1,22 +1,25 @@
 import { ProviderError, type ProviderErrorCode } from './errors.js';
 
-interface RegistryTexts {
-  /** The name of the kind of items, for error messages. */
+interface RegistryErrors {
+  /** What error messages call an item, such as `model vendor`. */
   noun: string;
-  unknown: ProviderErrorCode;
-  taken: ProviderErrorCode;
+  unknownCode: ProviderErrorCode;
+  takenCode: ProviderErrorCode;
 }
 
 /** Items by name. Names are unique. The error for an unknown name lists the known names. */
 export class NamedRegistry<Item extends { readonly name: string }> {
   private readonly items = new Map<string, Item>();
 
-  constructor(private readonly texts: RegistryTexts) {}
+  constructor(private readonly errors: RegistryErrors) {}
 
   register(item: Item): this {
-    const { noun, taken } = this.texts;
+    const { noun, takenCode } = this.errors;
     if (this.items.has(item.name))
-      throw new ProviderError(taken, `There is already a ${noun} named ${item.name}. Rename one of them.`);
+      throw new ProviderError(
+        takenCode,
+        `The name ${item.name} is already used by another ${noun}. Rename one of them.`,
+      );
     this.items.set(item.name, item);
     return this;
   }
@@ -28,9 +31,12 @@ export class NamedRegistry<Item extends { readonly name: string }> {
   get(name: string): Item {
     const item = this.items.get(name);
     if (item) return item;
-    const { noun, unknown } = this.texts;
+    const { noun, unknownCode } = this.errors;
     const known = this.list().map((one) => one.name);
-    throw new ProviderError(unknown, `There is no ${noun} named ${name}. Known: ${known.join(', ') || 'none yet'}.`);
+    throw new ProviderError(
+      unknownCode,
+      `There is no ${noun} named ${name}. Known: ${known.join(', ') || 'none yet'}.`,
+    );
   }
 
   /** Returns all items, sorted by name. */

@@ -56,7 +56,7 @@ export class CardsController {
   }
 }
 
-/** A hash of the content and of the keys, which is the same on all replicas. It excludes the signatures, which differ each time. */
-function tagOf(card: AgentCard, form: string): string {
-  return etagOf(`${form} ${JSON.stringify(AgentCard.toJSON(card))}`);
+/** A hash of the card and its variant, which is the same on all replicas. It excludes the signatures, which differ each time. */
+function tagOf(card: AgentCard, variant: string): string {
+  return etagOf(`${variant} ${JSON.stringify(AgentCard.toJSON(card))}`);
 }

@@ -2,7 +2,7 @@ import { plainToInstance } from 'class-transformer';
 import type { StartRun } from '#rollcall/agent-runtime';
 import type { Principal } from '../auth/principal.js';
 import { validated } from '../http/validation.pipe.js';
-import { toStart } from '../runs/run.request.js';
+import { toStartRun } from '../runs/run.request.js';
 import { StartRunBody } from '../runs/runs.dto.js';
 import type { A2aAgent } from './a2a.agent.js';
 
@@ -19,6 +19,6 @@ export function startOf(
 ): Omit<StartRun, 'input'> {
   const wanted = FIELDS.filter((name) => metadata[name] !== undefined).map((name) => [name, metadata[name]]);
   const body = plainToInstance(StartRunBody, { ...Object.fromEntries(wanted), input: PLACEHOLDER });
-  const start = toStart(validated(body), caller);
+  const start = toStartRun(validated(body), caller);
   return target ? { ...start, target } : start;
 }

@@ -2,8 +2,8 @@ import type { AgentSkill } from '@a2a-js/sdk';
 import { skill } from './agent.card.js';
 
 export const ROLLCALL_ABOUT =
-  'Registry and runtime for agents. Sends each message to the best agent with the capabilities in the metadata of the message, ' +
-  'to the agent that `tenant` names, or to the default agent.';
+  'Registry and runtime for agents. Sends a message to the agent that `tenant` names. Without `tenant`, the best agent with the ' +
+  'capabilities in the metadata of the message gets it, or the default agent.';
 
 const JSON_MODES = { inputModes: ['application/json'], outputModes: ['application/json'] };
 

@@ -18,7 +18,7 @@ import { isLegacy } from './protocol.version.js';
 import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
 import { SseStreams } from './sse.streams.js';
 
-/** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. The JSON-RPC method decides which permission is required. */
+/** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. Each JSON-RPC method also requires its own permission. */
 @ApiExcludeController()
 @Controller(['a2a', 'a2a/agents/:agentId'])
 @Permit('agents:read')
@@ -33,7 +33,7 @@ export class RpcController {
 
   @Post()
   @HttpCode(200)
-  @SelfAudited('by method')
+  @SelfAudited('depends on the JSON-RPC method')
   async call(@Param('agentId') agentId: string | undefined, @Res() reply: FastifyReply): Promise<void> {
     const rpc = readRpcRequest(reply.request.body);
     try {

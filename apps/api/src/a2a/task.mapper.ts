@@ -5,7 +5,7 @@ import { runFacts } from '../runs/run.facts.js';
 import { EXTENSION } from './agent.card.js';
 import { taskStateOf } from './task.state.js';
 
-/** A task has one artifact: the answer of its run. */
+/** A task has at most one artifact: the answer of its run. */
 const ARTIFACT = 'result';
 
 export interface TaskOptions {
@@ -82,7 +82,7 @@ function toHistory({ id, conversationId }: Run, { seq, step }: StoredStep): Mess
   return messageOf(messageId, { taskId: id, contextId: conversationId, role: Role.ROLE_USER, parts });
 }
 
-/** Why the run waits or has no answer. */
+/** Why the run waits, was refused, failed or was stopped. */
 function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart[] {
   if (!result) return [];
   const { parts, detail, error, approvals = [] } = result;

@@ -1,6 +1,8 @@
 import type { Run, RunStatus, StoredStep } from '#rollcall/agent-runtime';
 import { TaskPath } from './task.path.js';
 
+const NOW = '2026-02-24T10:00:01.000Z';
+
 /** A run with only the fields that matter here. */
 const run = (state: RunStatus, attempts: number): Run =>
   ({
@@ -8,13 +10,13 @@ const run = (state: RunStatus, attempts: number): Run =>
     state,
     attempts,
     waitingFor: state === 'waiting' ? 'input' : null,
-    stateAt: 'then',
+    stateAt: '2026-02-24T10:00:00.000Z',
     result: null,
   }) as Run;
 const step = (type: 'message' | 'approval-decided'): StoredStep => ({
   runId: 'r',
   seq: 2,
-  at: 'now',
+  at: NOW,
   step: { type } as StoredStep['step'],
 });
 const states = (runs: readonly Run[]): string[] => runs.map(({ state }) => state);
@@ -23,23 +25,28 @@ describe('the states that subscribers receive', () => {
   it.each<[string, Run, Run, RunStatus[]]>([
     ['the next state', run('queued', 0), run('running', 1), ['running']],
     ['no state twice when another replica continues the run', run('running', 1), run('running', 2), []],
-    ['the work before the end', run('queued', 0), run('completed', 1), ['running', 'completed']],
-    ['the work before a question', run('queued', 0), run('waiting', 1), ['running', 'waiting']],
-    ['only the end of a run that never worked', run('queued', 0), run('cancelled', 0), ['cancelled']],
+    [
+      'running before the end of a run that was queued',
+      run('queued', 0),
+      run('completed', 1),
+      ['running', 'completed'],
+    ],
+    ['running before a question of a run that was queued', run('queued', 0), run('waiting', 1), ['running', 'waiting']],
+    ['only the end of a run that never started', run('queued', 0), run('cancelled', 0), ['cancelled']],
     ['only the end of a run that is stopped while it waits', run('waiting', 1), run('stopped', 1), ['stopped']],
-    ['the queue before the work that follows a wait', run('waiting', 1), run('running', 2), ['queued', 'running']],
+    ['queued before running after a wait', run('waiting', 1), run('running', 2), ['queued', 'running']],
     ['all states between two waits', run('waiting', 1), run('waiting', 2), ['queued', 'running', 'waiting']],
     ['all states between a wait and the end', run('waiting', 1), run('failed', 2), ['queued', 'running', 'failed']],
-    ['only the end of a run that works', run('running', 1), run('completed', 3), ['completed']],
+    ['only the end of a run that was running', run('running', 1), run('completed', 3), ['completed']],
   ])('S3.12 subscribers receive %s', (_name, before, now, expected) => {
     expect(states(new TaskPath(before).afterState(now))).toEqual(expected);
   });
 
   it.each<[string, RunStatus, RunStatus[]]>([
-    ['that the subscriber received', 'waiting', ['queued']],
-    ['that the subscriber did not receive', 'running', ['waiting', 'queued']],
+    ['of which the subscriber knows', 'waiting', ['queued']],
+    ['that the subscriber has missed: it receives waiting first', 'running', ['waiting', 'queued']],
     [
-      'when the subscriber received neither the wait nor the work before it',
+      'that the subscriber has missed, and running before it: it receives both first',
       'queued',
       ['running', 'waiting', 'queued'],
     ],
@@ -47,7 +54,7 @@ describe('the states that subscribers receive', () => {
     const path = new TaskPath(run(before, 1));
     const after = path.afterStep(step('message'));
     expect(states(after)).toEqual(expected);
-    expect(after.at(-1)?.stateAt).toBe('now');
+    expect(after.at(-1)?.stateAt).toBe(NOW);
     expect(path.afterState(run('queued', 1))).toEqual([]);
     expect(states(path.afterState(run('completed', 2)))).toEqual(['running', 'completed']);
   });

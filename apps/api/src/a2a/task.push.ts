@@ -28,7 +28,7 @@ export class TaskPush {
     private readonly audit: AuditService,
   ) {}
 
-  /** The configuration in a message. It is stored together with the task. */
+  /** Checks the configuration in a message. `addTo` stores it. */
   checked({ request }: A2aCall, config: TaskPushNotificationConfig | undefined): NewPush | undefined {
     return config && this.configs.check(config, versionOf(request));
   }
@@ -40,7 +40,7 @@ export class TaskPush {
 
   async create(call: A2aCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
     const read = async (): Promise<Run> => await this.tasks.get(call, config.taskId);
-    await read(); // first, so that a task that does not exist is reported before an invalid field
+    await read(); // so that a task that does not exist is reported before an invalid field; `save` reads the run again
     const push = this.configs.check(config, versionOf(call.request));
     return toConfig(await this.db.transaction(async () => await this.save(push, read)));
   }

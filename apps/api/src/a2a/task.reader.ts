@@ -16,14 +16,14 @@ const MAX_PAGE = 100;
 const MAX_COUNTED = 10_000;
 
 /**
- * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, all runs of the
- * namespace. Any other task does not exist for the caller.
+ * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, also those
+ * that other callers started. Any other task does not exist for the caller.
  */
 @Injectable()
 export class TaskReader {
   constructor(private readonly reader: RunReader) {}
 
-  /** Rejects with RUN_NOT_FOUND, also for the run of another caller. */
+  /** Rejects with RUN_NOT_FOUND if the run does not exist or the caller may not see it. */
   async get(call: A2aCall, id: string): Promise<Run> {
     const run = await this.getUnchecked(call, id);
     if (!isTaskOf(run, call.caller, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);

@@ -44,7 +44,8 @@ export class KeysController {
   @ApiOperation({
     operationId: 'keys.issue',
     summary: 'Issue an API key',
-    description: 'The key belongs to the namespace of the request. Only this response contains the secret.',
+    description:
+      'The key belongs to `namespace`, by default to the namespace of the request. Only this response contains the secret.',
   })
   @ApiCreatedResponse({ type: IssuedKeyView, description: 'The key with its secret.' })
   @Problems('NAMESPACE_NOT_FOUND', 'NAMESPACE_FULL')
@@ -99,7 +100,7 @@ export class KeysController {
   })
   @ApiParam(KEY_ID)
   @ApiOkResponse({ type: KeyView, description: 'The revoked key.' })
-  @Problems('KEY_NOT_FOUND', 'KEY_FROM_ENVIRONMENT', 'LAST_ADMIN_KEY')
+  @Problems('KEY_NOT_FOUND', 'KEY_REVOKED', 'KEY_FROM_ENVIRONMENT', 'LAST_ADMIN_KEY')
   async revoke(@Param('id') id: string, @Caller() caller: Principal): Promise<KeyView> {
     return toKeyView(await this.keys.revoke(id, visibleTo(caller)));
   }

@@ -32,7 +32,7 @@ export class McpController {
 
   @Post()
   @HttpCode(200)
-  @SelfAudited('by tool')
+  @SelfAudited('depends on the MCP tool')
   async call(@Param('agentId') agentId: string | undefined, @Res() reply: FastifyReply): Promise<void> {
     const { request } = reply;
     const agent = agentId === undefined ? undefined : await this.agents.get(callerOf(request).namespace, agentId);

@@ -6,7 +6,7 @@ import { type Run, RunNotFoundError, RunReader, type StartRun } from '#rollcall/
 import { message } from '#rollcall/providers';
 import { validationFailed } from '../http/validation.error.js';
 import { validated } from '../http/validation.pipe.js';
-import { toStart } from '../runs/run.request.js';
+import { toStartRun } from '../runs/run.request.js';
 import { StartRunBody } from '../runs/runs.dto.js';
 import { toFileParts } from './content.mapper.js';
 import { McpAgents } from './mcp.agents.js';
@@ -84,7 +84,7 @@ export class RunActions {
 
   private async requestOf(call: McpCall, given: Omit<StartInput, 'waitMs' | 'idempotencyKey'>): Promise<StartRun> {
     const { agent: name, files = [], conversationId, ...body } = given;
-    const start = toStart(validated(plainToInstance(StartRunBody, { ...body, agent: name })), call.caller);
+    const start = toStartRun(validated(plainToInstance(StartRunBody, { ...body, agent: name })), call.caller);
     const named = call.agent ?? (name === undefined ? undefined : await this.agents.get(call.caller.namespace, name));
     return {
       ...start,

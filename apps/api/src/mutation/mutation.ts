@@ -5,7 +5,7 @@ import { MUTATION, type MutationOptions } from './mutation.options.js';
 import { MutationInterceptor } from './mutation.interceptor.js';
 
 /**
- * For every route that changes state. The change and its audit record are committed in one transaction, and a repetition
+ * For every route that changes state. The change and its audit record, if it has one, are committed in one transaction. A repetition
  * with the same Idempotency-Key returns the first response without a second effect.
  */
 export function Mutation(options: MutationOptions): MethodDecorator {
@@ -16,7 +16,7 @@ export function Mutation(options: MutationOptions): MethodDecorator {
       name: 'Idempotency-Key',
       required: false,
       description:
-        'A new UUID for each request. For 24 hours by default, a repetition with the same key returns the first response.',
+        'A value that you use for only one operation, such as a new UUID. For 24 hours by default, a repetition with the same key returns the first response.',
       schema: { type: 'string', maxLength: 255 },
     }),
     Problems('IDEMPOTENCY_KEY_INVALID', 'IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'),

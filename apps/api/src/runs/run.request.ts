@@ -4,8 +4,8 @@ import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation.error.js';
 import type { StartRunBody } from './runs.dto.js';
 
-/** Rejects a body that names more than one target. */
-export function toStart(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
+/** Rejects a body that names more than one target, or `prefer` without `capabilities`. */
+export function toStartRun(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
   const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
   const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
   if (named.length > 1) {

@@ -13,7 +13,7 @@ import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
-import { actorOf, toStart } from './run.request.js';
+import { actorOf, toStartRun } from './run.request.js';
 import { RunPage, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
 import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
 import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
@@ -47,7 +47,7 @@ export class RunsController {
   @Problems('AGENT_BUSY')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
   async start(@Body() body: StartRunBody, @Caller() caller: Principal): Promise<Effect<RunView>> {
-    const insert = await this.runs.prepare(toStart(body, caller));
+    const insert = await this.runs.prepare(toStartRun(body, caller));
     return new Effect(async () => toRunView(await insert()));
   }
 

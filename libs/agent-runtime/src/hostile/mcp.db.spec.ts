@@ -176,7 +176,9 @@ describe('a faulty MCP server', () => {
     const box = await boxOf({ name: 'search' });
     server.tools = [{ name: 'find' }];
     expect(await outcomeOf(box)).toBe('completed');
-    expect(results()).toMatchObject([{ failed: true, output: expect.stringContaining('no longer offers') as string }]);
+    expect(results()).toMatchObject([
+      { failed: true, output: expect.stringContaining('has removed, renamed or changed') as string },
+    ]);
     expect(server.calls).toEqual([]);
   });
 

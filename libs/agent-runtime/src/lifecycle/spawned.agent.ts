@@ -29,7 +29,7 @@ export class SpawnedAgent {
   readonly agentId: string;
   /** Set when its shutdown has started, which happens once. */
   closing?: Promise<ShutdownDetail>;
-  /** Whether the registration may not match the current revision of the definition. */
+  /** True if the registration is possibly older than the current revision of the definition. */
   isOutdated = false;
 
   constructor(

@@ -12,12 +12,12 @@ type Behaviour = ProviderErrorCode | Error | 'reply' | 'delta, then fail';
 
 /** Executes one behaviour for each attempt, and records the attempts. */
 class FakeModelCall {
-  readonly made: { attempt: number; model: string }[] = [];
+  readonly calls: { attempt: number; model: string }[] = [];
 
   constructor(private readonly behaviours: Behaviour[]) {}
 
   readonly answer = async (call: ModelCall): Promise<ModelReply> => {
-    this.made.push({ attempt: call.attempt, model: call.model.model });
+    this.calls.push({ attempt: call.attempt, model: call.model.model });
     if (call.signal.aborted) throw aborted('The call');
     const behaviour = this.behaviours.shift() ?? 'reply';
     if (behaviour === 'reply') return given.reply('done');
@@ -27,61 +27,61 @@ class FakeModelCall {
   };
 
   get attempts(): number[] {
-    return this.made.map(({ attempt }) => attempt);
+    return this.calls.map(({ attempt }) => attempt);
   }
 }
 
 const FAST: RetryOptions = { random: () => 0 };
 
-async function make(
+async function callThrough(
   middleware: readonly ModelMiddleware[],
   behaviours: Behaviour[],
   overrides: Partial<ModelCall> = {},
-): Promise<{ made: FakeModelCall; result: ModelReply | { code?: string } }> {
-  const made = new FakeModelCall(behaviours);
+): Promise<{ fake: FakeModelCall; result: ModelReply | { code?: string } }> {
+  const fake = new FakeModelCall(behaviours);
   const result = await composeModel(
     middleware,
-    made.answer,
+    fake.answer,
   )(given.modelCall(overrides)).catch((error: { code?: string }) => error);
-  return { made, result };
+  return { fake, result };
 }
 
 describe('retry', () => {
   it('S2.8 repeats a call that failed with a retryable error, with the next attempt number', async () => {
-    const { made, result } = await make([retry(FAST)], ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply']);
+    const { fake, result } = await callThrough([retry(FAST)], ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply']);
     expect(result).toMatchObject({ finish: 'stop' });
-    expect(made.attempts).toEqual([1, 2, 3]);
+    expect(fake.attempts).toEqual([1, 2, 3]);
   });
 
   it('S2.8 throws the last error after the last attempt', async () => {
-    const { made, result } = await make(
+    const { fake, result } = await callThrough(
       [retry({ ...FAST, maxAttempts: 2 })],
       ['MODEL_OVERLOADED', 'MODEL_UNAVAILABLE', 'reply'],
     );
-    expect([result, made.attempts]).toEqual([expect.objectContaining({ code: 'MODEL_UNAVAILABLE' }), [1, 2]]);
+    expect([result, fake.attempts]).toEqual([expect.objectContaining({ code: 'MODEL_UNAVAILABLE' }), [1, 2]]);
   });
 
   it.each<Behaviour>(['MODEL_KEY_REFUSED', 'MODEL_REQUEST_REFUSED', 'CALL_ABORTED', new TypeError('a bug')])(
-    'S2.8 does not repeat a call that failed with another error: %s',
+    'S2.8 does not repeat a call that failed with an error that is not retryable: %s',
     async (behaviour) => {
-      expect((await make([retry(FAST)], [behaviour])).made.attempts).toEqual([1]);
+      expect((await callThrough([retry(FAST)], [behaviour])).fake.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 does not repeat a call after the first delta', async () => {
     const deltas: string[] = [];
     const onDelta: ModelCall['onDelta'] = ({ text }) => deltas.push(text);
-    const { made, result } = await make([retry(FAST)], ['delta, then fail'], { onDelta });
-    expect([made.attempts, deltas]).toEqual([[1], ['do']]);
+    const { fake, result } = await callThrough([retry(FAST)], ['delta, then fail'], { onDelta });
+    expect([fake.attempts, deltas]).toEqual([[1], ['do']]);
     expect(result).toMatchObject({ code: 'MODEL_STREAM_BROKEN' });
   });
 
   it('S2.8 repeats a streamed call that failed before the first delta', async () => {
-    const { made } = await make([retry(FAST)], ['MODEL_OVERLOADED', 'reply'], { onDelta: () => undefined });
-    expect(made.attempts).toEqual([1, 2]);
+    const { fake } = await callThrough([retry(FAST)], ['MODEL_OVERLOADED', 'reply'], { onDelta: () => undefined });
+    expect(fake.attempts).toEqual([1, 2]);
   });
 
-  it('S2.8 waits for a random part of a limit that doubles with each attempt, up to the maximum', () => {
+  it('S2.8 the delay is random, below a limit that doubles with each attempt until it reaches maxDelayMs', () => {
     const error = new ProviderError('MODEL_OVERLOADED', 'busy');
     const rules = { firstDelayMs: 100, maxDelayMs: 350, random: () => 0.5 };
     expect([1, 2, 3, 4].map((failures) => delayAfter(error, failures, rules))).toEqual([50, 100, 175, 175]);
@@ -91,28 +91,30 @@ describe('retry', () => {
   it('S2.8 waits as long as the vendor requests, but does not repeat a call if the requested time is longer than the maximum', async () => {
     const limited = (retryAfterMs: number): Error => new ProviderError('MODEL_RATE_LIMITED', 'slow', { retryAfterMs });
     expect(delayAfter(limited(40), 1, { firstDelayMs: 1, maxDelayMs: 40, random: () => 0 })).toBe(40);
-    expect((await make([retry(FAST)], [limited(2), 'reply'])).made.attempts).toEqual([1, 2]);
-    expect((await make([retry({ ...FAST, maxDelayMs: 39 })], [limited(40), 'reply'])).made.attempts).toEqual([1]);
+    expect((await callThrough([retry(FAST)], [limited(2), 'reply'])).fake.attempts).toEqual([1, 2]);
+    expect((await callThrough([retry({ ...FAST, maxDelayMs: 39 })], [limited(40), 'reply'])).fake.attempts).toEqual([
+      1,
+    ]);
   });
 
   it('S2.8 does not wait beyond the deadline of the run', async () => {
     const context = given.context({ deadline: 1_000 });
     const late = { random: () => 1, firstDelayMs: 10, now: () => 991 };
-    expect((await make([retry(late)], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual([1]);
-    expect((await make([retry({ ...late, now: () => 980 })], ['MODEL_OVERLOADED'], { context })).made.attempts).toEqual(
-      [1, 2],
-    );
+    expect((await callThrough([retry(late)], ['MODEL_OVERLOADED'], { context })).fake.attempts).toEqual([1]);
+    expect(
+      (await callThrough([retry({ ...late, now: () => 980 })], ['MODEL_OVERLOADED'], { context })).fake.attempts,
+    ).toEqual([1, 2]);
   });
 
   it('S2.8 an abort ends the wait at once and leaves no timer', async () => {
     const before = openResources();
     const caller = new AbortController();
-    const ended = make([retry({ random: () => 1, firstDelayMs: 30_000 })], ['MODEL_OVERLOADED'], {
+    const ended = callThrough([retry({ random: () => 1, firstDelayMs: 30_000 })], ['MODEL_OVERLOADED'], {
       signal: caller.signal,
     });
     setImmediate(() => caller.abort());
-    const { made, result } = await ended;
-    expect([result, made.attempts]).toEqual([expect.objectContaining({ code: 'CALL_ABORTED' }), [1]]);
+    const { fake, result } = await ended;
+    expect([result, fake.attempts]).toEqual([expect.objectContaining({ code: 'CALL_ABORTED' }), [1]]);
     await expectNoOpenResources(before);
   });
 });
@@ -123,9 +125,9 @@ describe('fallback', () => {
   it.each<ProviderErrorCode>(['MODEL_OVERLOADED', 'MODEL_KEY_REFUSED', 'MODEL_KEY_MISSING', 'MODEL_QUOTA_EXHAUSTED'])(
     'S2.8 calls the next model after %s',
     async (code) => {
-      const { made, result } = await make([fallback(others)], [code, code, 'reply']);
+      const { fake, result } = await callThrough([fallback(others)], [code, code, 'reply']);
       expect(result).toMatchObject({ finish: 'stop' });
-      expect(made.made).toEqual([
+      expect(fake.calls).toEqual([
         { attempt: 1, model: 'script' },
         { attempt: 2, model: 'other-1' },
         { attempt: 3, model: 'other-2' },
@@ -136,26 +138,26 @@ describe('fallback', () => {
   it.each<Behaviour>(['MODEL_REQUEST_REFUSED', 'CALL_ABORTED', new TypeError('a bug')])(
     'S2.8 does not call another model after %s',
     async (behaviour) => {
-      expect((await make([fallback(others)], [behaviour])).made.attempts).toEqual([1]);
+      expect((await callThrough([fallback(others)], [behaviour])).fake.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 does not change the model after the first delta or an abort', async () => {
     const onDelta = (): undefined => undefined;
-    expect((await make([fallback(others)], ['delta, then fail'], { onDelta })).made.attempts).toEqual([1]);
+    expect((await callThrough([fallback(others)], ['delta, then fail'], { onDelta })).fake.attempts).toEqual([1]);
     const signal = AbortSignal.abort();
-    expect((await make([fallback(others)], ['MODEL_OVERLOADED'], { signal })).made.attempts).toEqual([1]);
+    expect((await callThrough([fallback(others)], ['MODEL_OVERLOADED'], { signal })).fake.attempts).toEqual([1]);
   });
 
-  it('S2.8 gives the attempts of retry and fallback different numbers, whichever of the two wraps the other', async () => {
+  it('S2.8 attempt numbers are unique when retry and fallback are combined, in either order', async () => {
     const down = (count: number): Behaviour[] => Array.from({ length: count }, () => 'MODEL_OVERLOADED');
     const twice = retry({ ...FAST, maxAttempts: 2 });
-    const outside = await make([fallback(others), twice], down(9));
-    expect(outside.made.made.map(({ model }) => model)).toEqual(
+    const outside = await callThrough([fallback(others), twice], down(9));
+    expect(outside.fake.calls.map(({ model }) => model)).toEqual(
       ['script', 'other-1', 'other-2'].flatMap((model) => [model, model]),
     );
-    expect(outside.made.attempts).toEqual([1, 2, 3, 4, 5, 6]);
-    expect((await make([twice, fallback(others)], down(9))).made.attempts).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(outside.fake.attempts).toEqual([1, 2, 3, 4, 5, 6]);
+    expect((await callThrough([twice, fallback(others)], down(9))).fake.attempts).toEqual([1, 2, 3, 4, 5, 6]);
   });
 });
 
@@ -168,13 +170,13 @@ describe('the circuit of a model', () => {
     circuit = new ModelCircuit({ now: () => now });
   });
   const fail = async (times = failuresToOpen, code: Behaviour = 'MODEL_UNAVAILABLE'): Promise<void> => {
-    for (let failure = 0; failure < times; failure += 1) await make([circuit], [code]);
+    for (let failure = 0; failure < times; failure += 1) await callThrough([circuit], [code]);
   };
 
   it('S2.8 opens after repeated failures, and then rejects calls without making them', async () => {
     await fail();
-    const { made, result } = await make([circuit], ['reply']);
-    expect([result, made.attempts]).toEqual([
+    const { fake, result } = await callThrough([circuit], ['reply']);
+    expect([result, fake.attempts]).toEqual([
       expect.objectContaining({ code: 'MODEL_CIRCUIT_OPEN', retryAfterMs: coolDownMs }),
       [],
     ]);
@@ -185,39 +187,39 @@ describe('the circuit of a model', () => {
     now = coolDownMs;
     const probe = Promise.withResolvers<ModelReply>();
     const probing = composeModel([circuit], async () => await probe.promise)(given.modelCall());
-    expect((await make([circuit], ['reply'])).result).toMatchObject({ code: 'MODEL_CIRCUIT_OPEN' });
+    expect((await callThrough([circuit], ['reply'])).result).toMatchObject({ code: 'MODEL_CIRCUIT_OPEN' });
     probe.resolve(given.reply('done'));
     await probing;
-    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await callThrough([circuit], ['reply'])).fake.attempts).toEqual([1]);
   });
 
   it('S2.8 admits another probe if the first probe was aborted', async () => {
     await fail();
     now = coolDownMs;
     await fail(1, 'CALL_ABORTED');
-    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await callThrough([circuit], ['reply'])).fake.attempts).toEqual([1]);
   });
 
   it.each<Behaviour>(['CALL_ABORTED', 'MODEL_KEY_REFUSED', 'MODEL_REQUEST_REFUSED', new TypeError('a bug')])(
     'S2.8 does not count an error that is not a fault of the vendor: %s',
     async (behaviour) => {
       await fail(failuresToOpen * 2, behaviour);
-      expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
+      expect((await callThrough([circuit], ['reply'])).fake.attempts).toEqual([1]);
     },
   );
 
   it('S2.8 a success resets the count of failures', async () => {
     await fail(failuresToOpen - 1);
-    await make([circuit], ['reply']);
+    await callThrough([circuit], ['reply']);
     await fail(failuresToOpen - 1);
-    expect((await make([circuit], ['reply'])).made.attempts).toEqual([1]);
+    expect((await callThrough([circuit], ['reply'])).fake.attempts).toEqual([1]);
   });
 
   it('S2.8 each model has its own circuit, and a fallback model is called while the circuit of the first model is open', async () => {
     await fail();
     const other = Object.assign(scripted(), { model: 'other' });
-    const { made, result } = await make([fallback([other]), retry(FAST), circuit], ['reply']);
+    const { fake, result } = await callThrough([fallback([other]), retry(FAST), circuit], ['reply']);
     expect(result).toMatchObject({ finish: 'stop' });
-    expect(made.made).toEqual([{ attempt: 2, model: 'other' }]);
+    expect(fake.calls).toEqual([{ attempt: 2, model: 'other' }]);
   });
 });

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Adds namespaces. Everything that exists belongs to `default`. The added columns have constant defaults, so no table is rewritten.
- * Admin keys keep access to all namespaces, because otherwise nobody could create a namespace; other keys belong to `default`.
+ * Adds namespaces. Existing keys and audit entries belong to `default`, except admin keys: they keep access to all namespaces, because
+ * otherwise nobody could create a namespace. The added columns have constant defaults, so no table is rewritten.
  */
 export class Namespaces1763300000000 implements MigrationInterface {
   name = 'Namespaces1763300000000';

@@ -8,7 +8,7 @@ import { OpenAiVendor } from './vendors/openai.vendor.js';
 /** The model vendors by name. A new vendor needs one class and one `register` call. */
 export class VendorRegistry extends NamedRegistry<ModelVendor> {
   constructor() {
-    super({ noun: 'model vendor', unknown: 'MODEL_VENDOR_UNKNOWN', taken: 'MODEL_VENDOR_TAKEN' });
+    super({ noun: 'model vendor', unknownCode: 'MODEL_VENDOR_UNKNOWN', takenCode: 'MODEL_VENDOR_TAKEN' });
   }
 
   static withAll(scripted = new ScriptedVendor()): VendorRegistry {

@@ -243,7 +243,7 @@ describe('S4.7 ModelCatalog.open', () => {
     const unknown = { vendor: 'mistral', model: 'x', settings: {} };
     expect(() => catalog({}).open(unknown)).toThrow(/Known: anthropic, openai, openai-compatible, scripted/);
     expect(() => VendorRegistry.withAll().register(new ScriptedVendor())).toThrow(
-      /already a model vendor named scripted/,
+      /scripted is already used by another model vendor/,
     );
   });
 

@@ -243,7 +243,7 @@ describe('the pinned definition of a tool', () => {
     server.tools = [{ name: 'say' }];
     const { output, failed } = await running.call('mcp__docs__echo', {});
     expect(failed).toBe(true);
-    expect(output).toContain('The MCP server docs no longer offers this tool.');
+    expect(output).toContain('The MCP server docs has removed, renamed or changed this tool.');
     expect(namesOf(box)).toEqual(['mcp__docs__say']);
   });
 

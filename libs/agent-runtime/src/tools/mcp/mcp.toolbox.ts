@@ -7,7 +7,7 @@ import { type SeenTool, toSeenTool } from './pinned.definition.js';
 import type { ToolPinStore } from './tool-pin.store.js';
 
 const MAX_DESCRIPTION_CHARS = 2_000;
-/** The label adds at most this many characters to a text. */
+/** Space for the label `untrusted_data` around a text. */
 const LABEL_CHARS = 500;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
@@ -22,7 +22,7 @@ interface UsableTool extends SeenTool {
 
 /**
  * The tools of one MCP server. `refresh` reads them from the server; runs use what the last refresh found. A tool is offered only
- * if its definition is the accepted one and its schema is within the limits. Everything that the server wrote is labelled.
+ * if its definition is the accepted one and its schema is within the limits. The descriptions and the results of tools are labelled as untrusted.
  */
 export class McpToolBox implements ToolBox {
   readonly name: string;
@@ -144,7 +144,7 @@ export class McpToolBox implements ToolBox {
       return labelled;
     } catch (error) {
       if (!(error instanceof ProviderError) || error.code !== 'MCP_TOOL_FAILED') throw error;
-      await this.refresh().catch(() => undefined); // only the error of the call is reported
+      await this.refresh().catch(() => undefined); // an error of the refresh is ignored
       this.checkUsable(seen);
       throw new Error(untrustedData(this.name, error.message), { cause: error });
     }
@@ -156,7 +156,7 @@ export class McpToolBox implements ToolBox {
     const reason = this.disabled.find((one) => one.tool === tool)?.reason;
     throw new Error(
       reason ??
-        `The MCP server ${this.server} no longer offers this tool. It may have been renamed; do not call it again.`,
+        `The MCP server ${this.server} has removed, renamed or changed this tool. Do not call it again in this run.`,
     );
   }
 
