@@ -1,7 +1,8 @@
 import type { Run, RunStatus, StoredStep } from '#rollcall/agent-runtime';
 import { TaskPath } from './task.path.js';
 
-const NOW = '2026-02-24T10:00:01.000Z';
+/** Steps are older than the states of the runs. */
+const STEP_AT = '2026-02-24T10:00:00.000Z';
 
 /** A run with only the fields that matter here. */
 const run = (state: RunStatus, attempts: number): Run =>
@@ -10,13 +11,13 @@ const run = (state: RunStatus, attempts: number): Run =>
     state,
     attempts,
     waitingFor: state === 'waiting' ? 'input' : null,
-    stateAt: '2026-02-24T10:00:00.000Z',
+    stateAt: '2026-02-24T10:00:01.000Z',
     result: null,
   }) as Run;
 const step = (type: 'message' | 'approval-decided'): StoredStep => ({
   runId: 'r',
   seq: 2,
-  at: NOW,
+  at: STEP_AT,
   step: { type } as StoredStep['step'],
 });
 const states = (runs: readonly Run[]): string[] => runs.map(({ state }) => state);
@@ -54,7 +55,7 @@ describe('the states that subscribers receive', () => {
     const path = new TaskPath(run(before, 1));
     const after = path.afterStep(step('message'));
     expect(states(after)).toEqual(expected);
-    expect(after.at(-1)?.stateAt).toBe(NOW);
+    expect(after.at(-1)?.stateAt).toBe(STEP_AT);
     expect(path.afterState(run('queued', 1))).toEqual([]);
     expect(states(path.afterState(run('completed', 2)))).toEqual(['running', 'completed']);
   });

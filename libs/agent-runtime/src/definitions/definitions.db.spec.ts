@@ -167,7 +167,7 @@ describe('registration', () => {
     expect(await messagesOf({ provider: 'http', settings, tools: ['clokc'] })).toEqual([
       'tools: there is no tool "clokc" (did you mean clock?)',
       'settings.url must be a URL',
-      'settings.credential.env must match pattern /^[A-Z][A-Z0-9_]*$/',
+      'settings.credential.env must be the name of an environment variable, such as MY_API_KEY',
       'settings.credential.scheme must be a string',
       'settings.key is not a known field',
     ]);
