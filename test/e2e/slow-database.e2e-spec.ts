@@ -42,7 +42,7 @@ describe('a slow connection to the database', () => {
     await until('the replica is not ready', async () => (await ready()).status === 503);
     expect((await ready()).body).toMatchObject({
       code: 'NOT_READY',
-      detail: expect.stringContaining('the limit is 200 ms'),
+      detail: expect.stringContaining('took longer than 200 ms'),
       limitMs: 200,
     });
     proxy.roundTripMs = 0;
