@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { ChangedRun, ChangeFilter, ChangePosition } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import type { RunStatus } from './run.status.js';
 
 const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL OR r.created_by = $2)
   AND ($3::text[] IS NULL OR r.state = ANY ($3)) AND ($4::text[] IS NULL OR r.waiting_for = ANY ($4))
@@ -10,8 +11,14 @@ const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL
 /** A position needs microseconds: with the milliseconds of JavaScript, pages would overlap. */
 const MICROSECONDS = '(extract(epoch FROM r.state_at) * 1000000)::bigint';
 
-const VERSIONS = `SELECT id, concat_ws(' ', state, waiting_for, attempts,
+const VERSIONS = `SELECT id, state, concat_ws(' ', state, waiting_for, attempts,
     (SELECT max(seq) FROM run_step WHERE run_id = run.id)) AS version FROM run WHERE id = ANY ($1)`;
+
+export interface RunVersion {
+  readonly state: RunStatus;
+  /** Changes with the state of the run and with each step. */
+  readonly version: string;
+}
 
 /** Finds out which runs have changed. */
 @Injectable()
@@ -29,12 +36,11 @@ export class RunChangesStore {
     return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
   }
 
-  /** Returns a version for each run that exists. The version changes with the state of the run and with each step. */
-  async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.db.query<{ id: string; version: string }>({ name: 'runs-versions', text: VERSIONS }, [
-      runIds,
-    ]);
-    return new Map(rows.map(({ id, version }) => [id, version]));
+  /** Returns a version for each run that exists. */
+  async versions(runIds: readonly string[]): Promise<ReadonlyMap<string, RunVersion>> {
+    const statement = { name: 'runs-versions', text: VERSIONS };
+    const rows = await this.db.query<RunVersion & { id: string }>(statement, [runIds]);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   /** Counts at most `limit` runs. */

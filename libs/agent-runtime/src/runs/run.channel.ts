@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { BackgroundFaults, Database, Loop, PgListener, StopsIn } from '#rollcall/platform';
+import { BackgroundFaults, Database, Loop, PgListener, type Statement, StopsIn } from '#rollcall/platform';
 import type { LiveEvent } from './run.live.js';
 
 /** A message between replicas about runs. It may be lost: each receiver finds the same facts in the tables later. */
@@ -8,10 +8,12 @@ export type RunMessage =
   /** There may be a run to claim. */
   | { readonly type: 'work' }
   | { readonly type: 'cancelled'; readonly rootId: string }
-  /** A replica observes this run, and wants its live events for a limited time. */
+  /** A replica follows this run, and wants its steps and live events for a limited time. */
   | { readonly type: 'watched'; readonly runId: string }
   /** The state of the run has changed. */
   | { readonly type: 'changed'; readonly runId: string }
+  /** The runs are finished, or wait for their callers. `announcement` sends it. */
+  | { readonly type: 'ended'; readonly runIds: readonly string[] }
   | { readonly type: 'stepped'; readonly runId: string }
   | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent };
 
@@ -25,10 +27,14 @@ const IDLE_MS = 60_000;
 const MAX_QUEUED = 10_000;
 /** A notification has at most 8,000 bytes, and one character needs at most 6 bytes in JSON. */
 const MAX_TEXT = 1_200;
+/** The ids of this many runs fit into one notification. An id has at most 64 characters. */
+const MAX_IDS = 100;
+const NOTIFY = 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload';
 
 /**
- * Messages about runs between replicas, with NOTIFY. They are not stored, and never sent in the transaction of a change. The
- * handlers of this replica receive a message at once, the handlers of other replicas within some milliseconds.
+ * Messages about runs between replicas, with NOTIFY. They are not stored. The handlers of this replica receive a message at once, the
+ * handlers of other replicas within some milliseconds. Only the ends of runs are sent in the transaction of the change, one statement
+ * for all runs that end in it; all other messages are collected and sent outside of transactions.
  */
 @Injectable()
 export class RunChannel implements OnApplicationBootstrap {
@@ -84,6 +90,17 @@ export class RunChannel implements OnApplicationBootstrap {
     this.deliver(message, true);
   }
 
+  /**
+   * The statement that reports to the other replicas that these runs have ended. Send it together with the COMMIT of the transaction
+   * that ends them: then no replica that begins to wait for one of them misses its end. This replica does not receive it.
+   */
+  announcement(runIds: readonly string[]): Statement {
+    const payloads: string[] = [];
+    for (let at = 0; at < runIds.length; at += MAX_IDS)
+      payloads.push(this.encoded(JSON.stringify({ type: 'ended', runIds: runIds.slice(at, at + MAX_IDS) })));
+    return { sql: { name: 'runs-announce', text: NOTIFY }, parameters: [CHANNEL, payloads] };
+  }
+
   /** Consecutive pieces of one answer become one message. */
   private queueLive({ type, runId, event }: LiveMessage): void {
     const last = this.live.findLast((one) => one.runId === runId);
@@ -100,13 +117,15 @@ export class RunChannel implements OnApplicationBootstrap {
   }
 
   private async flush(): Promise<void> {
-    const payloads = [...this.live.map((message) => JSON.stringify(message)), ...this.queued].map(
-      (message) => `${this.replica} ${message}`,
-    );
+    const messages = [...this.live.map((message) => JSON.stringify(message)), ...this.queued];
     this.queued = new Set();
     this.live = [];
-    if (payloads.length === 0) return;
-    await this.db.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload', [CHANNEL, payloads]);
+    if (messages.length === 0) return;
+    await this.db.query(NOTIFY, [CHANNEL, messages.map((message) => this.encoded(message))]);
+  }
+
+  private encoded(message: string): string {
+    return `${this.replica} ${message}`;
   }
 
   private receive(payload: string): void {

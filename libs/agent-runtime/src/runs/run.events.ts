@@ -24,7 +24,8 @@ export type RunSubject = Pick<
 
 /**
  * The events of runs. Each is appended in the transaction of its change. After the commit, the replicas that wait for work, execute
- * the run or observe it get a message.
+ * the run or follow it get a message. The end of a run is announced to all replicas with the commit, because any of them may have
+ * begun to wait for it.
  */
 @Injectable()
 export class RunEvents {
@@ -38,47 +39,52 @@ export class RunEvents {
 
   async queued(run: RunSubject, by: string): Promise<void> {
     await this.append([{ ...placeOf(run), type: 'run.queued', data: { ...factOf(run), by } }]);
+    this.continued([run]);
     this.db.afterCommit(() => this.channel.send({ type: 'work' }));
   }
 
   async started(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run): EventDraft => ({ ...placeOf(run), type: 'run.started', data: factOf(run) })));
+    this.continued(runs);
     this.db.afterCommit(() => runs.forEach((run) => this.meter.started(run)));
   }
 
-  /** Notifies observers that a replica continues these runs. Their state changes without an event. */
+  /** Notifies observers of runs that are in progress. */
   continued(runs: readonly RunSubject[]): void {
     this.db.afterCommit(() => runs.forEach(({ id }) => this.watches.changed(id)));
   }
 
   async ended(ends: readonly { run: RunSubject; end: RunEnd }[]): Promise<void> {
     await this.append(ends.map(({ run, end }) => draftOf(run, end)));
-    this.measure(ends.map(({ run }) => run));
+    this.announce(ends.map(({ run }) => run));
   }
 
   /** Records that delegated runs were cancelled, because they were in progress when their root ended. */
   async leftOver(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
-    this.measure(runs);
+    this.announce(runs);
   }
 
   /** Records that all runs of a tree were cancelled. */
   async cancelled(rootId: string, runs: readonly RunSubject[], by: string): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, by)));
-    this.measure(runs);
+    this.announce(runs);
     this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
   }
 
-  private measure(runs: readonly RunSubject[]): void {
-    this.db.afterCommit(() => runs.forEach((run) => this.meter.finished(run)));
+  private announce(runs: readonly RunSubject[]): void {
+    if (runs.length === 0) return;
+    this.db.sendWithCommit(this.channel.announcement(runs.map(({ id }) => id)));
+    this.db.afterCommit(() => {
+      for (const run of runs) {
+        this.meter.finished(run);
+        this.watches.endedUnread(run.id);
+      }
+    });
   }
 
   private async append(drafts: readonly EventDraft[]): Promise<void> {
-    if (drafts.length === 0) return;
-    await this.outbox.appendAll(drafts);
-    this.db.afterCommit(() => {
-      for (const { subject } of drafts) this.watches.changed(subject);
-    });
+    if (drafts.length > 0) await this.outbox.appendAll(drafts);
   }
 }
 

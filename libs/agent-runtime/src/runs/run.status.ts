@@ -77,6 +77,11 @@ export function isFinal(state: RunStatus): state is FinalState {
   return state !== 'queued' && state !== 'running' && state !== 'waiting';
 }
 
+/** Whether nothing happens to the run before somebody acts: it is finished, or waits for its caller. */
+export function isSettled(state: RunStatus): boolean {
+  return isFinal(state) || state === 'waiting';
+}
+
 /** The states in which a change is possible, for the condition of a statement. */
 export function statusesBefore(change: RunChange): RunStatus[] {
   return RUN_STATES.filter((state) => nextStatus(state, change) !== undefined);

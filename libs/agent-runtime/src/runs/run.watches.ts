@@ -2,8 +2,12 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
 import { RunChangesStore } from './run-changes.store.js';
 import { RunChannel, type RunMessage } from './run.channel.js';
+import type { Run } from './run.js';
 import type { LiveEvent } from './run.live.js';
-import { type Observed, RunWatch } from './run.watch.js';
+import { isSettled } from './run.status.js';
+
+/** What an observer wants to know: everything, or only that the run is finished or waits for its caller. */
+export type Observed = 'steps' | 'ends';
 
 /** A run that is observed on this replica. */
 class ObservedRun {
@@ -18,21 +22,26 @@ type Publication = Extract<RunMessage, { type: 'changed' | 'stepped' | 'live' }>
 /** How long other replicas send the events of a run after a request for them. */
 const WATCHED_MS = 30_000;
 const ANNOUNCE_EVERY_MS = 10_000;
-const MAX_WATCHED = 10_000;
+/** The maximum number of runs that are remembered because another replica follows them, or because they have ended. */
+const MAX_REMEMBERED = 10_000;
 /** The longest time until a change is noticed if its message was lost. */
 const CHECK_EVERY_MS = 1_000;
+const MAX_EVENTS = 1_000;
 
 /**
- * The observers of runs on this replica, and the runs that other replicas observe. Observers learn of changes by messages. Messages can be
- * lost, so one statement per second checks all observed runs, however many observers they have.
+ * The observers of runs on this replica, and the runs that other replicas follow. Observers learn of changes by messages: an end is
+ * announced to every replica, all other changes only to the replicas that follow the run. Messages can be lost, so one statement per
+ * second checks all observed runs, however many observers they have. Without observers, there is no statement.
  */
 @Injectable()
 export class RunWatches implements OnModuleDestroy {
   /** Whether the replica is stopping. Observers then continue on another replica. */
   isStopping = false;
   private readonly local = new Map<string, ObservedRun>();
-  /** When other replicas stop observing a run, in milliseconds of `performance.now`. */
+  /** When other replicas stop following a run, in milliseconds of `performance.now`. */
   private readonly remote = new Map<string, number>();
+  /** The runs that ended last, on any replica. */
+  private readonly ends = new Set<string>();
 
   constructor(
     private readonly channel: RunChannel,
@@ -44,7 +53,7 @@ export class RunWatches implements OnModuleDestroy {
   /** Ends all waits, because they would delay the end of the process. */
   onModuleDestroy(): void {
     this.isStopping = true;
-    for (const runId of this.local.keys()) this.notify(runId);
+    for (const { watches } of this.local.values()) watches.forEach((watch) => watch.wake());
   }
 
   /** Observes a run. The caller reads the run after this call, so that it misses no change, and closes the watch at the end. */
@@ -60,9 +69,27 @@ export class RunWatches implements OnModuleDestroy {
     return watch;
   }
 
-  /** The run has another state. */
+  /** Whether the run may have ended lately. If not, a run that was started or continued on this replica is still in progress. */
+  mayHaveEnded(runId: string): boolean {
+    return this.ends.has(runId);
+  }
+
+  /** The run has another state, in which it is in progress. */
   changed(runId: string): void {
     this.publish({ type: 'changed', runId });
+  }
+
+  /**
+   * The run is finished or waits for its caller. Call this after the commit with the run as a read would return it: observers on this
+   * replica do not read it again. `RunChannel.announcement` informs the other replicas.
+   */
+  ended(run: Run): void {
+    this.end(run.id, run);
+  }
+
+  /** Like `ended`, for a run whose observers have to read it. */
+  endedUnread(runId: string): void {
+    this.end(runId);
   }
 
   /** The run has a new step. */
@@ -80,17 +107,20 @@ export class RunWatches implements OnModuleDestroy {
     for (const [runId, run] of this.local) this.announce(runId, run);
     if (this.local.size === 0) return;
     const checked = [...this.local];
-    const versions = await this.store.versions(checked.map(([runId]) => runId));
+    const found = await this.store.versions(checked.map(([runId]) => runId));
     for (const [runId, run] of checked) {
-      const version = versions.get(runId) ?? 'deleted';
-      if (run.version !== version) this.notify(runId);
+      const { version = 'deleted', state } = found.get(runId) ?? {};
+      if (run.version !== version) run.watches.forEach((watch) => watch.change());
       run.version = version;
+      if (state === undefined || isSettled(state)) run.watches.forEach((watch) => watch.end());
     }
   }
 
+  /** Asks the other replicas for the steps of the run. They report its end without being asked. */
   private announce(runId: string, run: ObservedRun): void {
     const now = performance.now();
     if (now - run.announcedAt < ANNOUNCE_EVERY_MS) return;
+    if (![...run.watches].some(({ observed }) => observed === 'steps')) return;
     run.announcedAt = now;
     this.channel.send({ type: 'watched', runId });
   }
@@ -110,20 +140,101 @@ export class RunWatches implements OnModuleDestroy {
 
   private receive(message: RunMessage, isOwn: boolean): void {
     if (message.type === 'watched' && !isOwn) this.noteRemote(message.runId);
-    else if (message.type === 'changed') this.notify(message.runId);
-    else if (message.type === 'stepped') this.local.get(message.runId)?.watches.forEach((watch) => watch.step());
+    else if (message.type === 'ended') message.runIds.forEach((runId) => this.end(runId));
+    else if (message.type === 'changed' || message.type === 'stepped')
+      this.local.get(message.runId)?.watches.forEach((watch) => watch.change());
     else if (message.type === 'live')
       this.local.get(message.runId)?.watches.forEach((watch) => watch.add(message.event));
   }
 
-  private notify(runId: string): void {
-    this.local.get(runId)?.watches.forEach((watch) => watch.change());
+  private end(runId: string, run?: Run): void {
+    this.ends.delete(runId); // so that the newest entry is the last in the set
+    this.ends.add(runId);
+    const [oldest] = this.ends;
+    if (this.ends.size > MAX_REMEMBERED && oldest !== undefined) this.ends.delete(oldest);
+    this.local.get(runId)?.watches.forEach((watch) => watch.end(run));
   }
 
   private noteRemote(runId: string): void {
     this.remote.delete(runId); // so that the newest entry is the last in the map
     this.remote.set(runId, performance.now() + WATCHED_MS);
     const [oldest] = this.remote.keys();
-    if (this.remote.size > MAX_WATCHED && oldest !== undefined) this.remote.delete(oldest);
+    if (this.remote.size > MAX_REMEMBERED && oldest !== undefined) this.remote.delete(oldest);
+  }
+}
+
+/** One observer of a run. It collects what happens until its owner reads it. */
+export class RunWatch {
+  private events: LiveEvent[] = [];
+  private endedRun?: Run;
+  private hasChanged = false;
+  private resolve?: () => void;
+
+  constructor(
+    readonly observed: Observed,
+    private readonly onClose: (watch: RunWatch) => void,
+  ) {}
+
+  /** The run has a new step, or another state. */
+  change(): void {
+    if (this.observed === 'steps') this.wake();
+  }
+
+  /** The run is finished or waits for its caller. `run` is the run as it is now, if it is known. */
+  end(run?: Run): void {
+    this.endedRun = run;
+    this.wake();
+  }
+
+  wake(): void {
+    this.hasChanged = true;
+    this.resolve?.();
+  }
+
+  add(event: LiveEvent): void {
+    if (this.observed === 'ends' || this.events.length >= MAX_EVENTS) return;
+    this.events.push(event);
+    this.resolve?.();
+  }
+
+  /** Waits for a change, for a live event, for the timeout, or for the abort. Returns whether the run may have changed. */
+  async next(timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+    let isOver = false;
+    if (!this.hasChanged && this.events.length === 0 && !signal?.aborted) {
+      const woken = Promise.withResolvers<void>();
+      const end = (): void => {
+        isOver = true;
+        woken.resolve();
+      };
+      const timer = timeoutMs === Infinity ? undefined : setTimeout(end, timeoutMs);
+      this.resolve = woken.resolve;
+      signal?.addEventListener('abort', end, { once: true });
+      await woken.promise;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      this.resolve = undefined;
+    }
+    const mayHaveChanged = this.hasChanged || isOver;
+    this.hasChanged = false;
+    return mayHaveChanged;
+  }
+
+  /** The live events since the last call. */
+  take(): readonly LiveEvent[] {
+    const taken = this.events;
+    this.events = [];
+    return taken;
+  }
+
+  /** The run as it ended since the last call; undefined if it has to be read. */
+  takeEnded(): Run | undefined {
+    const run = this.endedRun;
+    this.endedRun = undefined;
+    return run;
+  }
+
+  close(): void {
+    this.onClose(this);
+    this.resolve?.();
   }
 }
