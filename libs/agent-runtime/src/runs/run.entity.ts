@@ -57,7 +57,7 @@ export class RunEntity {
   @Column({ type: 'integer', default: 0 }) crashes: number;
   /** How many of them lost it in the last of these steps. A decision of an operator resets it. */
   @Column({ type: 'integer', name: 'crashes_in_step', default: 0 }) crashesInStep: number;
-  /** How many steps the whole tree had when a lease was last lost. */
+  /** How many steps the whole tree had when a lease was last lost, without the steps that announce a call. */
   @Column({ type: 'integer', name: 'crashed_after', nullable: true }) crashedAfter: number | null;
   @Column({ type: 'text', name: 'created_by' }) createdBy: string;
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' }) createdAt: Date;

@@ -38,6 +38,15 @@ export interface RunReading {
   readonly steps: readonly StoredStep[];
 }
 
+export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
+
+/** How many runs are queued. */
+export interface QueuedRuns {
+  readonly namespace: number;
+  /** The runs of one credential in this namespace. */
+  readonly credential: number;
+}
+
 /** How many runs are not finished, and how long the oldest queued run has waited. */
 export interface OpenRuns {
   readonly runs: Record<'queued' | 'running' | 'waiting', number>;
@@ -58,8 +67,11 @@ const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, d
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
 
-const QUEUED = `SELECT count(*)::integer AS runs FROM (SELECT FROM run WHERE namespace = $1 AND ($2::text IS NULL OR created_by = $2)
-  AND state = 'queued' AND state IN ('queued', 'running') AND parent_id IS NULL LIMIT $3) AS queued`;
+/** The redundant condition on the state lets Postgres use the index `run_open`. */
+const QUEUED = `state = 'queued' AND state IN ('queued', 'running') AND parent_id IS NULL`;
+const COUNT_QUEUED = `SELECT
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND ${QUEUED} LIMIT $3) AS n) AS namespace,
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND created_by = $2 AND ${QUEUED} LIMIT $4) AS c) AS credential`;
 
 const FIND = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
 
@@ -73,6 +85,12 @@ export class RunStore {
 
   async transaction<Value>(work: () => Promise<Value>): Promise<Value> {
     return await this.db.transaction(work);
+  }
+
+  /** Calls one of these functions when the open transaction has ended. */
+  whenEnded({ committed, rolledBack }: { committed: () => void; rolledBack: () => void }): void {
+    this.db.afterCommit(committed);
+    this.db.afterRollback(rolledBack);
   }
 
   /**
@@ -247,19 +265,11 @@ export class RunStore {
     ]);
   }
 
-  /** Other starts that are queued under this key wait here until the transaction ends. */
-  async lockQueue(key: string): Promise<void> {
-    await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.queue:${key}`]);
-  }
-
-  /** Counts the queued runs of a namespace, or of one caller in it, up to `limit`. */
-  async countQueued(namespace: string, createdBy: string | null, limit: number): Promise<number> {
-    const [row] = await this.db.query<{ runs: number }>({ name: 'runs-queued', text: QUEUED }, [
-      namespace,
-      createdBy,
-      limit,
-    ]);
-    return row?.runs ?? 0;
+  /** Counts the queued runs of a namespace, and of one credential in it. Stops counting at these limits. */
+  async countQueued({ namespace, createdBy }: QueueKey, limits: QueuedRuns): Promise<QueuedRuns> {
+    const values = [namespace, createdBy, limits.namespace, limits.credential];
+    const [row] = await this.db.query<QueuedRuns>({ name: 'runs-queued', text: COUNT_QUEUED }, values);
+    return row ?? { namespace: 0, credential: 0 };
   }
 
   /** Counts the queued and running runs of an agent. */

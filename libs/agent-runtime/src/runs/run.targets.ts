@@ -61,17 +61,19 @@ export class RunTargets {
   }
 
   private async byDefault(namespace: string): Promise<ChosenAgent> {
-    const [definition, hosting] = await this.read({ namespace, name: this.definitions.defaultName(namespace) });
+    const key = { namespace, name: this.definitions.defaultName(namespace) };
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hostOf(key)]);
     if (!definition) throw new RunTargetMissingError();
     return builtFrom(definition, hosting);
   }
 
   private async defined(key: DefinitionKey): Promise<ChosenAgent> {
-    return builtFrom(...(await Promise.all([this.definitions.get(key), this.hosted.find(key)])));
+    return builtFrom(...(await Promise.all([this.definitions.get(key), this.hostOf(key)])));
   }
 
-  private async read(key: DefinitionKey): Promise<[Definition | undefined, AgentHosting | undefined]> {
-    return await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
+  /** A spawned agent is registered. Most definitions are not spawned, so the directory avoids a read. */
+  private async hostOf(key: DefinitionKey): Promise<AgentHosting | undefined> {
+    return this.candidates.isListed(key.namespace, key.name) ? await this.hosted.find(key) : undefined;
   }
 
   private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
@@ -85,7 +87,7 @@ export class RunTargets {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
     if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
-    const [definition, hosting] = await this.read(key);
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
     if (definition) return builtFrom(definition, hosting);
     return hosting && (await this.spawned(key, hosting));
   }

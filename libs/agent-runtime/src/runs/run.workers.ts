@@ -45,12 +45,12 @@ export class RunWorkers implements OnApplicationBootstrap {
   private claimable = 0;
   private isRunning = false;
   private isDraining = false;
-  /** Whether runs may wait for a slot of this replica. Unknown before the first claim. */
+  /** Whether the last claim left runs in the queue that could be executed here. Unknown before the first claim. */
   private hasBacklog = true;
+  /** How many runs were queued by this replica since the last claim began. */
+  private queued = 0;
   /** The agents whose runs may wait because the agent was at its limit. */
-  private fullAgents: ReadonlySet<string> = new Set();
-  /** How many runs were queued because this replica had no slot for them. */
-  private refusals = 0;
+  private readonly fullAgents = new Set<string>();
   private fruitless = 0;
 
   constructor(
@@ -73,7 +73,7 @@ export class RunWorkers implements OnApplicationBootstrap {
       leaseMs,
       everyMs: Math.min(MAX_RENEWAL_MS, leaseMs / RENEWALS_PER_LEASE),
       claimsOnWake: true,
-      mayHaveMore: () => this.hasBacklog || this.fullAgents.size > 0,
+      mayHaveMore: () => this.hasBacklog || this.queued > 0 || this.fullAgents.size > 0,
     });
     channel.onMessage((message) => {
       if (message.type === 'work') this.work.wake();
@@ -100,12 +100,11 @@ export class RunWorkers implements OnApplicationBootstrap {
     const isHere = host === null || host === this.hosted.replicaId;
     if (!this.isRunning || this.isDraining || !isHere) return undefined;
     if (this.isAgentFull(agentOf(run))) {
-      this.fullAgents = new Set([...this.fullAgents, agentOf(run)]);
+      this.fullAgents.add(agentOf(run));
       return undefined;
     }
-    if (this.hasBacklog || this.free <= 0) {
-      this.hasBacklog = true;
-      this.refusals += 1;
+    if (this.hasBacklog || this.free <= this.queued) {
+      this.queued += 1;
       return undefined;
     }
     const token = randomUUID();
@@ -113,7 +112,7 @@ export class RunWorkers implements OnApplicationBootstrap {
     return {
       lease: { owner: this.work.owner, token, ms: this.options.leaseMs },
       adopt: (stored) => void this.work.adopt({ id, token, run: stored }),
-      release: () => void this.starting.delete(id),
+      release: () => this.release(id),
     };
   }
 
@@ -140,39 +139,50 @@ export class RunWorkers implements OnApplicationBootstrap {
     return this.options.maxRunning - this.workers.size - this.starting.size - this.claimable;
   }
 
-  private held(): HeldRun[] {
+  private get occupants(): HeldRun[] {
     return [...Array.from(this.workers.values(), ({ claim }) => claim.run), ...this.starting.values()];
   }
 
   private isAgentFull(agent: string): boolean {
     if (this.fullAgents.has(agent)) return true;
-    return this.held().filter((run) => agentOf(run) === agent).length >= this.options.maxRunningPerAgent;
+    return this.occupants.filter((run) => agentOf(run) === agent).length >= this.options.maxRunningPerAgent;
   }
 
-  /**
-   * Fills the free slots. If no backlog is known, half of them stay available for runs that start during the claim: otherwise each
-   * of these runs would be queued, and cause the next claim.
-   */
+  /** A run that waited because of this slot can be claimed now. */
+  private release(id: string): void {
+    this.starting.delete(id);
+    if (this.hasBacklog || this.queued > 0 || this.fullAgents.size > 0) this.work.wake();
+  }
+
   private async claim(owner: string): Promise<RunClaim[]> {
-    const { leaseMs, maxRunningPerAgent: limitPerAgent } = this.options;
     if (this.free <= 0) this.hasBacklog = true;
     if (this.free <= 0 || this.isDraining) return [];
-    const limit = this.hasBacklog ? this.free : Math.ceil(this.free / 2);
-    const refusals = this.refusals;
+    const [limit, queued] = [this.claimLimit, this.queued];
     this.claimable += limit;
     try {
-      const held = (): HeldRun[] => this.held();
+      const { leaseMs, maxRunningPerAgent: limitPerAgent } = this.options;
+      const held = (): HeldRun[] => this.occupants;
       const { claims, hasMore } = await this.store.claim({ owner, held, leaseMs, limit, limitPerAgent });
       for (const { id, run } of claims) this.starting.set(id, run);
-      this.hasBacklog = hasMore || this.refusals > refusals;
+      this.hasBacklog = hasMore;
+      this.queued -= queued;
       this.fruitless = hasMore && claims.length === 0 ? this.fruitless + 1 : 0;
-      const agents = [...countByAgent(this.held())].filter(([, runs]) => runs >= limitPerAgent);
-      this.fullAgents = new Set(agents.map(([agent]) => agent));
+      this.fullAgents.clear();
+      for (const [agent, runs] of countByAgent(this.occupants)) if (runs >= limitPerAgent) this.fullAgents.add(agent);
       if (hasMore && this.free + limit > 0 && this.fruitless < MAX_FRUITLESS) this.work.wake();
       return claims;
     } finally {
       this.claimable -= limit;
     }
+  }
+
+  /**
+   * How many runs the next claim may get. If no backlog is known, half of the free slots stay available for runs that start during
+   * the claim: otherwise each of these runs would be queued, and cause the next claim.
+   */
+  private get claimLimit(): number {
+    const half = Math.ceil(this.free / 2);
+    return this.hasBacklog ? this.free : Math.min(this.free, Math.max(half, this.queued));
   }
 
   private open(claim: RunClaim): RunWorker {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { Loop } from '../loop.js';
 
@@ -63,6 +64,8 @@ export class LeasedWork<Claim extends WorkClaim> {
   private expiry?: NodeJS.Timeout;
   private renewedAt = -Infinity;
   private isStopped = false;
+  /** Work that a request begins must not keep the context of the request, such as its open transaction. */
+  private readonly outsideRequests = AsyncLocalStorage.snapshot();
 
   constructor(private readonly options: LeasedWorkOptions<Claim>) {
     const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS, claimsOnWake = false } = options;
@@ -99,7 +102,7 @@ export class LeasedWork<Claim extends WorkClaim> {
    * After `stop`, the row is handed over instead.
    */
   async adopt(claim: Claim): Promise<void> {
-    await this.open(claim);
+    await this.outsideRequests(async () => await this.open(claim));
   }
 
   /** Waits until all workers have ended, and then hands the rows over to other replicas. */
