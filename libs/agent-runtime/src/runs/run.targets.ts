@@ -33,12 +33,6 @@ export class RunTargets {
     private readonly candidates: RunCandidates,
   ) {}
 
-  /** The agent that the target names; undefined if the agent is chosen by its capabilities. */
-  nameOf(namespace: string, { agent, definition, capabilities }: RunTarget): string | undefined {
-    const name = definition ?? agent;
-    return name === undefined && capabilities === undefined ? this.definitions.defaultName(namespace) : name;
-  }
-
   async choose(namespace: string, { agent, definition, capabilities, prefer }: RunTarget): Promise<ChosenAgent> {
     if (definition !== undefined) return await this.defined({ namespace, name: definition });
     if (agent !== undefined) return await this.registered(namespace, agent);

@@ -54,19 +54,21 @@ export class RunsService {
   }
 
   /**
-   * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
-   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
-   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs. The function rejects with
-   * RUN_QUEUE_FULL if the run must be queued and the queue has no room for it.
+   * Chooses the agent; nothing is stored. Rejects with RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent
+   * rejects further runs. The returned function stores the run and its budget, in the transaction of its caller if there is one. It
+   * rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_QUEUE_FULL if the run must be queued and the queue has
+   * no room for it.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     this.admission.checkDeadline(deadline);
-    const chosen = await this.admitted(request);
+    const chosen = await this.targets.choose(namespace, target);
+    await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
+    this.admission.checkLimit(limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
@@ -135,21 +137,6 @@ export class RunsService {
     return { run, cancelled };
   }
 
-  /**
-   * The agent of a new run, if it may have another run. If the request names the agent, its budgets are read at the same time as its
-   * definition.
-   */
-  private async admitted({ namespace, target, limit = NO_LIMIT }: StartRun): Promise<ChosenAgent> {
-    const name = this.targets.nameOf(namespace, target);
-    const early = name === undefined ? undefined : this.admission.checkBudget(namespace, name);
-    early?.catch(() => undefined); // an error of the target is reported first
-    const chosen = await this.targets.choose(namespace, target);
-    await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
-    this.admission.checkLimit(lowerLimit(limit, chosen.limit));
-    await (early ?? this.admission.checkBudget(namespace, chosen.agentId));
-    return chosen;
-  }
-
   private async get(key: RunKey): Promise<Run> {
     const run = await this.store.find(key);
     if (!run) throw new RunNotFoundError(key.id);
@@ -174,12 +161,13 @@ export class RunsService {
     });
   }
 
-  /** Needs three round trips with the COMMIT. */
+  /** Needs three round trips: all reads together with BEGIN, both inserts, and the events with the COMMIT. */
   private async add(run: NewRun, chosen: ChosenAgent, { slot, paidBy }: StartTerms): Promise<Run> {
     const { namespace } = run;
     await Promise.all([
       this.admission.holdNamespace(namespace),
       this.admission.lockCapacity(namespace, chosen),
+      this.admission.checkBudget(namespace, chosen.agentId),
       slot ? undefined : this.admission.checkQueue(run),
     ]);
     const stored = slot ? ({ ...run, state: 'running' } as const) : run;
