@@ -68,7 +68,7 @@ describe('the counts of CountingProxy', () => {
     expect(traffic).toMatchObject({ roundTrips: 3, roundTripsInSequence: 2 });
   });
 
-  it('a transaction is left out if one of its statements is excluded, and also if it was open before', async () => {
+  it('a transaction is left out if a statement of it is excluded and it has no other write, and also if it was open before', async () => {
     const opened = Promise.withResolvers<void>();
     const isOpen = Promise.withResolvers<void>();
     const before = db.transaction(async () => {
@@ -85,6 +85,10 @@ describe('the counts of CountingProxy', () => {
     });
     expect(traffic).toMatchObject({ roundTrips: 3, commits: 1 });
     expect(traffic.without([/SELECT 5/])).toMatchObject({ roundTrips: 1, commits: 1 });
+    const both = await proxy.count(async () => {
+      await db.transaction(async () => await Promise.all([db.query('SELECT 5'), db.query(INSERT, ['with'])]));
+    });
+    expect(both.without([/SELECT 5/])).toMatchObject({ roundTrips: both.roundTrips, commits: 1 });
   });
 
   it('the text of the traffic lists the statements in order and marks the commits', async () => {
