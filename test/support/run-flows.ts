@@ -61,6 +61,11 @@ export class RunFlows implements Record<FlowName, () => Promise<FlowAnswers>> {
     return await this.runOf('worker');
   }
 
+  /** The run has a limit of its own. The caller of this method may also limit the namespace. */
+  async limitedToolCall(): Promise<FlowAnswers> {
+    return await this.runOf('worker', { budget: { tokens: 60_000 } });
+  }
+
   async delegatedRun(): Promise<FlowAnswers> {
     return await this.runOf('lead');
   }
@@ -72,9 +77,9 @@ export class RunFlows implements Record<FlowName, () => Promise<FlowAnswers>> {
     return completed([{ status: code, body: result ?? error }], 'TASK_STATE_COMPLETED');
   }
 
-  private async runOf(definition: string): Promise<FlowAnswers> {
+  private async runOf(definition: string, more: object = {}): Promise<FlowAnswers> {
     const { key } = this;
-    const body = { definition, input: 'Begin.' };
+    const body = { definition, input: 'Begin.', ...more };
     const started = await this.api.call<{ id: string }>('POST', '/v1/runs', { body, key });
     const ended = await this.api.call('GET', `/v1/runs/${started.body.id}?waitMs=${WAIT_MS}`, { key });
     const answers = [started, ended].map(({ status: code, body: answer }) => ({ status: code, body: answer }));
