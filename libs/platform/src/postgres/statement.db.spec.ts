@@ -96,6 +96,28 @@ describe('a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
+  it('R-1 a transaction that begins with a WITH … SELECT … FOR UPDATE shares the round trip of BEGIN', async () => {
+    const lock = 'WITH held AS (SELECT id FROM noted FOR UPDATE) SELECT id FROM held';
+    expect(await proxy.count(async () => void (await db.transaction(async () => await db.query(lock))))).toBe(2);
+  });
+
+  it('R-1 a transaction runs its effects after the commit or after the rollback, never both', async () => {
+    const effects: string[] = [];
+    const noting = (name: string) => async (): Promise<void> => {
+      db.afterCommit(() => effects.push(`${name} committed`));
+      db.afterRollback(() => effects.push(`${name} rolled back`));
+      await db.query('INSERT INTO noted (text) VALUES ($1)', [name === 'broken' ? null : name]);
+    };
+    await db.transaction(async () => await db.transaction(noting('inner')));
+    await expect(db.transaction(noting('broken'))).rejects.toThrow('not-null');
+    const late = db.transaction(async () => {
+      await noting('late')();
+      db.sendWithCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: [null] });
+    });
+    await expect(late).rejects.toThrow('not-null');
+    expect(effects).toEqual(['inner committed', 'broken rolled back', 'late rolled back']);
+  });
+
   it('a transaction that writes first needs three round trips, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
     const { roundTrips, commits } = await proxy.count(async () => await db.transaction(write));
