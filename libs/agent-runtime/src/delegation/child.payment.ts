@@ -6,6 +6,8 @@ import type { DelegationTarget } from './delegation.targets.js';
 
 export interface PaymentOptions {
   readonly spending: Spending;
+  /** Whether the budget of the run exists. Otherwise, it is opened with the first call. */
+  readonly isOpen?: boolean;
   /** The limit of each delegated run, including its descendants. Without it, only the limits of its ancestors apply. */
   readonly childLimit?: SpendingLimit;
   /** How many tokens are held for a call of an agent that has its own loop, if the budget has that many left. */
@@ -51,9 +53,9 @@ export class ChildPayment {
 }
 
 async function holdFor(target: DelegationTarget, context: CallContext, options: PaymentOptions): Promise<Hold> {
-  const { spending, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
+  const { spending, isOpen = false, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
   const { namespace, runId, parentRunId = null } = context;
-  await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
+  if (!isOpen) await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
   const agentId = target.registered?.agentId ?? target.name;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
   return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });

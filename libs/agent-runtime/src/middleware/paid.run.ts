@@ -159,7 +159,8 @@ export class PaidRun implements RunObserver {
   /** Opens the budget, and ends the holds of an earlier execution that was interrupted. */
   private async open(): Promise<RunUsage> {
     const { spending, limit } = this.options;
-    const { context, state } = this.call;
+    const { context, state, usage: known } = this.call;
+    if (known) return known;
     const { namespace, runId, parentRunId = null } = context;
     const usage = await spending.openRun({ namespace, runId, parentRunId, limit });
     const isResumed = state.charges !== undefined || usage.held.tokens > 0 || usage.held.microUsd > 0;

@@ -1,7 +1,9 @@
 import type { Database } from '#rollcall/platform';
+import { CountingProxy } from '#rollcall/platform/testing';
 import type { BudgetParts } from '../testing/budget-parts.js';
 import { given } from '../testing/given.js';
 import { expectSound } from '../testing/test-budgets.js';
+import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
 
@@ -19,6 +21,24 @@ afterEach(async () => await replicas.stop());
 
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
+
+it('R-1 a reservation and a settlement need two round trips and one commit each', async () => {
+  await here.given.budget(100);
+  const proxy = await CountingProxy.start(replicas.database.url);
+  const connected = await replicas.database.connectAgain({ url: proxy.url });
+  const { ledger } = (await testRegistry(connected)).budgets;
+  await ledger.reserve(given.reservation(1)); // opens the connection, and counts the reservations of the owner
+  const request = given.reservation(10);
+  const reserved = await proxy.count(async () => await ledger.reserve(request));
+  const settled = await proxy.count(async () => await ledger.settle(of(request), { tokens: 4, microUsd: 0 }));
+  const both = [reserved, settled].map(({ roundTrips, commits }) => [roundTrips, commits]);
+  expect(both).toEqual([
+    [2, 1],
+    [2, 1],
+  ]);
+  await ledger.idle();
+  proxy.stop();
+});
 
 describe('a reservation', () => {
   it('B2 1,000 callers on two replicas get exactly as many reservations as the budget allows', async () => {
