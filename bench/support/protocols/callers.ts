@@ -24,13 +24,34 @@ function check(text: string, expected: string): void {
   if (!text.includes(expected)) throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
 }
 
-/** `POST /v1/runs`, and then `GET /v1/runs/{id}` with waiting. */
+/** `POST /v1/runs`, and then `GET /v1/runs/{id}` with waiting: two requests. */
 export function restCalls({ url, headers, expected, input }: Endpoint, definition: string): CallAgent {
   return async () => {
     const { id } = JSON.parse(await post(`${url}/v1/runs`, headers, { definition, input })) as { id: string };
     const response = await fetch(`${url}/v1/runs/${id}?waitMs=50000`, { headers });
     check(await response.text(), expected);
   };
+}
+
+/** `POST /v1/runs?waitMs=30000`, which responds with the finished run. */
+export function waitingPostCalls({ url, headers, expected, input }: Endpoint, definition: string): CallAgent {
+  return async () => check(await post(`${url}/v1/runs?waitMs=30000`, headers, { definition, input }), expected);
+}
+
+export interface RestCalls {
+  readonly name: string;
+  readonly call: CallAgent;
+}
+
+/** `POST /v1/runs?waitMs=30000` if the server supports it, or two requests. Older versions respond before the run is finished. */
+export async function fastestRestCalls(at: Endpoint, definition: string): Promise<RestCalls> {
+  const call = waitingPostCalls(at, definition);
+  const isSupported = await call().then(
+    () => true,
+    () => false,
+  );
+  if (isSupported) return { call, name: 'POST ?waitMs' };
+  return { call: restCalls(at, definition), name: 'POST, then GET ?waitMs' };
 }
 
 /** SendMessage of A2A over JSON-RPC. `url` is the URL of the agent. */
