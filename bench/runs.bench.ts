@@ -22,7 +22,7 @@ const POOL_SIZE = 20;
 const QUEUE = { seconds: 10, perSecond: 100 };
 /** `npm run bench:runs -- 2` has rounds of two seconds. */
 const ROUND_S = Number(process.argv[2] ?? 6);
-const ROUNDS = { rounds: 5, seconds: ROUND_S };
+const ROUNDS = { rounds: 5, seconds: ROUND_S, afterWarmUp: async (): Promise<void> => await postgres.analyze() };
 const ONE_CALL = { calls: 0 };
 const ALONE = { calls: 0, concurrent: 1 };
 
