@@ -1,6 +1,6 @@
 import { loadavg } from 'node:os';
 import { emptyDatabase } from '#rollcall/platform/testing';
-import { buildCommit } from './support/built.commit.js';
+import { buildCommit, hasCommit } from './support/built.commit.js';
 import { compareRunners, print, ratioOf, type Runner } from './support/compare.js';
 import { startPostgres } from './support/postgres.js';
 import {
@@ -87,6 +87,12 @@ async function compareEdges(ours: RestCalls): Promise<void> {
  * database, because the server of the other comparisons already has many runs.
  */
 async function compareWithCommit(): Promise<void> {
+  if (!hasCommit(BEFORE)) {
+    console.log(
+      `\nthis clone does not contain the commit ${BEFORE} (git fetch --unshallow): the comparison with it is skipped`,
+    );
+    return;
+  }
   const commit = buildCommit(BEFORE);
   const started: Server[] = [];
   const side = async (name: string, dist?: string): Promise<Runner> => {

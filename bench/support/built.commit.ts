@@ -16,6 +16,16 @@ function git(...parameters: string[]): string {
   return execFileSync('git', parameters, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
+/** Whether the clone contains this commit. A clone with a limited depth does not contain older commits. */
+export function hasCommit(ref: string): boolean {
+  try {
+    execFileSync('git', ['cat-file', '-e', `${ref}^{commit}`], { cwd: ROOT, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Builds another commit of this repository in a temporary folder, with the dependencies that are installed here. */
 export function buildCommit(ref: string): BuiltCommit {
   const parent = mkdtempSync(join(tmpdir(), 'rollcall-against-'));
