@@ -27,7 +27,7 @@ interface Row {
   isMet: boolean;
 }
 
-/** The targets of a whole benchmark, printed as one table. A missed target does not change the exit code of the process. */
+/** The targets of a whole benchmark, printed as one table. The process exits with 1 if any target is missed. */
 export class TargetTable {
   private readonly rows: Row[] = [];
 
@@ -49,5 +49,6 @@ export class TargetTable {
       console.log(
         `  target: ${what.padEnd(width)}  wanted ${wanted.padEnd(8)}  measured ${measured.padEnd(10)}  ${isMet ? 'met' : 'MISSED'}`,
       );
+    if (this.rows.some(({ isMet }) => !isMet)) process.exitCode = 1;
   }
 }
