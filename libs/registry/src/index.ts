@@ -71,6 +71,7 @@ export {
   MAX_TTL_MS,
   type Reservation,
   type ReservationState,
+  type Scopes,
   type Usage,
   DEFAULT_TTL_MS,
 } from './budgets/reservation.js';

@@ -54,11 +54,11 @@ export class ChildPayment {
 
 async function holdFor(target: DelegationTarget, context: CallContext, options: PaymentOptions): Promise<Hold> {
   const { spending, isOpen = false, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
-  const { namespace, runId, parentRunId = null } = context;
+  const { namespace, runId, parentRunId = null, callerId = null } = context;
   if (!isOpen) await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
   const agentId = target.registered?.agentId ?? target.name;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
-  return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
+  return await spending.hold({ namespace, runId, agentId, callerId, key: 'call', amount, atLeastTokens: 1 });
 }
 
 /** A limit of 0 is not sent to the agent, because 0 means that the price is unknown. */

@@ -184,6 +184,7 @@ describe('delegation to agents of the live registry', () => {
       namespace: 'default',
       runId: 'root',
       agentId: null,
+      callerId: null,
       key: 'x',
       amount: { tokens: 2_000, microUsd: 0 },
     });

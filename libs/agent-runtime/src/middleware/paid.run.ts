@@ -73,8 +73,8 @@ export class PaidRun implements RunObserver {
     const { limit } = usage;
     const { spending, rules, terms } = this.options;
     const { context, state } = this.call;
-    const { namespace, runId, agentName: agentId } = context;
-    const account = new RunAccount({ spending, namespace, runId, agentId }, rules, usage);
+    const { namespace, runId, agentName: agentId, callerId = null } = context;
+    const account = new RunAccount({ spending, namespace, runId, agentId, callerId }, rules, usage);
     try {
       await account.prepareFinal(estimateMessages(state.messages), terms);
     } catch (error) {

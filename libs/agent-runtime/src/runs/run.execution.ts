@@ -109,8 +109,8 @@ export class RunExecution {
   }
 }
 
-function contextOf({ id: runId, namespace, agentId: agentName, deadline }: Run): CallContext {
-  const place = { namespace, rootRunId: runId, runId, agentName, ancestry: [], depth: 0 };
+function contextOf({ id: runId, namespace, agentId: agentName, createdBy: callerId, deadline }: Run): CallContext {
+  const place = { namespace, rootRunId: runId, runId, callerId, agentName, ancestry: [], depth: 0 };
   return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
 }
 

@@ -23,8 +23,7 @@ describeSpendingContract('in the budget ledger', async () => {
   return {
     spending: spendingOn(here),
     there: spendingOn(there),
-    limitAgent: async (subject, limit) =>
-      void (await here.budgets.budgets.open({ kind: 'agent', subject, limit, by: 'test' })),
+    limit: async (kind, subject, limit) => void (await here.budgets.budgets.open({ kind, subject, limit, by: 'test' })),
     heldBy: async (runId) => await heldBy(there, runId),
     close: async () => await replicas.stop(),
   };
@@ -45,6 +44,7 @@ describe('LedgerSpending', () => {
     namespace: 'default',
     runId: 'r',
     agentId: null,
+    callerId: null,
     key: 'r/1/1',
     amount: { tokens: 60, microUsd: 0 },
   };
