@@ -49,6 +49,11 @@ export class RunFlows implements Record<FlowName, () => Promise<FlowAnswers>> {
     return new RunFlows(api, await api.given.key('caller'), backend);
   }
 
+  /** The principal that starts the runs. */
+  get caller(): string {
+    return `key:${this.key.split('_')[1]}`;
+  }
+
   async stop(): Promise<void> {
     await this.backend.stop();
   }

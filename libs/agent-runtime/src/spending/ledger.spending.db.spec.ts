@@ -93,9 +93,9 @@ describe('LedgerSpending', () => {
     const { ledger } = here.budgets;
     let isDown = true;
     const unreliable = Object.create(ledger) as BudgetLedger;
-    unreliable.settle = async (...settlement) => {
+    unreliable.settleReported = async (...settlement) => {
       if (isDown) throw new DatabaseUnavailableError(new Error('down'));
-      return await ledger.settle(...settlement);
+      return await ledger.settleReported(...settlement);
     };
     const spending = spendingOn(here, unreliable);
     const hold = await spending.hold(REQUEST);

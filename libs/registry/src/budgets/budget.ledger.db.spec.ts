@@ -211,6 +211,22 @@ describe('a settlement', () => {
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
   });
 
+  it('S-6 a reported usage is charged at most ten times the reservation, also if it is reported twice or after a partial charge', async () => {
+    const { id } = await here.given.budget(1_000);
+    const request = given.reservation(20);
+    await here.ledger.reserve(request);
+    await here.ledger.charge(of(request), { tokens: 15, microUsd: 0 });
+    for (const ledger of [here.ledger, there.ledger])
+      expect(await ledger.settleReported(of(request), { tokens: 1e12, microUsd: 1e15 })).toMatchObject({
+        state: 'settled',
+        used: { tokens: 200, microUsd: 20_000 },
+      });
+    expect((await here.budgets.get(id)).budget.used).toEqual({ tokens: 200, microUsd: 20_000 });
+    const [line] = await here.budgets.lines(id, 1, undefined);
+    expect(line?.note).toContain('Reported: 1000000000000 tokens, 1000000000000 microUsd');
+    await expectSound(here);
+  });
+
   it('B2 a repeated settlement charges once, and a later release is rejected', async () => {
     const { id } = await here.given.budget(100);
     const held = await here.ledger.reserve(given.reservation(40));

@@ -11,7 +11,7 @@ import {
   StopsIn,
 } from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
-import type { Budget } from './budget.js';
+import { type Budget, MAX_AMOUNT } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
@@ -98,6 +98,17 @@ export class BudgetLedger {
     checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
     const atMostTimes = spender === 'limited' ? this.rules.limits.settleMultiple : 0;
     return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes }));
+  }
+
+  /**
+   * Settles with a usage that somebody outside reports, such as an agent or a vendor. It charges at most the multiple of the reservation
+   * that limits callers, so one wrong number cannot exhaust a budget (S-6). The ledger line states a usage that exceeds this limit.
+   */
+  async settleReported(of: ReservationKey, { tokens, microUsd, ...rest }: Usage): Promise<Reservation> {
+    checkKey(of);
+    const usage = { ...rest, tokens: countable(tokens), microUsd: countable(microUsd) };
+    const { settleMultiple: atMostTimes } = this.rules.limits;
+    return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes, isCapped: true }));
   }
 
   /**
@@ -208,6 +219,11 @@ export class BudgetLedger {
 function reservationOf(outcome: LedgerOutcome): Reservation {
   if (!outcome.ok || !outcome.reservation) throw errorOf(outcome);
   return outcome.reservation;
+}
+
+/** A number that is not a count is unknown. */
+function countable(count: number | null): number | null {
+  return count !== null && count >= 0 ? Math.min(Math.ceil(count), MAX_AMOUNT) : null;
 }
 
 function errorOf(outcome: LedgerOutcome | undefined): Error {
