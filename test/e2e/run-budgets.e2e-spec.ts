@@ -4,7 +4,7 @@ import { RunFlows } from '../support/run-flows.js';
 
 interface BudgetView {
   id: number;
-  used: { tokens: number };
+  usage: { subtree: { tokens: number } };
   reserved: { tokens: number };
 }
 
@@ -34,8 +34,8 @@ async function openBudget(kind: string, subject: string | undefined, tokens: num
 }
 
 async function budget(id: number): Promise<[used: number, reserved: number]> {
-  const { used, reserved } = (await api.call<BudgetView>('GET', `/v1/budgets/${id}`)).body;
-  return [used.tokens, reserved.tokens];
+  const { usage, reserved } = (await api.call<BudgetView>('GET', `/v1/budgets/${id}`)).body;
+  return [usage.subtree.tokens, reserved.tokens];
 }
 
 /** Runs the external agent, which does what the scenario says. */
@@ -71,7 +71,7 @@ describe('the budgets of a run', () => {
     const { key, subject } = await caller();
     await openBudget('caller', subject, 100);
     const usage = { inputTokens: 60, outputTokens: 40 };
-    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 201, state: 'completed' });
+    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 202, state: 'completed' });
     expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 409, state: 'rejected' });
   });
 
@@ -79,7 +79,7 @@ describe('the budgets of a run', () => {
     const { key, subject } = await caller();
     const id = await openBudget('caller', subject, 1_000_000_000);
     const usage = { inputTokens: 1_000_000_000_000, outputTokens: 1 };
-    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 201, state: 'completed' });
+    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 202, state: 'completed' });
     expect(await budget(id)).toEqual([320_000, 0]);
     const { body } = await api.call<{ items: { note: string | null }[] }>('GET', `/v1/budgets/${id}/ledger`);
     expect(JSON.stringify(body)).toContain('Reported: 1000000000000 tokens');

@@ -14,6 +14,7 @@ import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
+import { crashReviewOf, decidedEnd } from './crash.review.js';
 import { reportsIn, sumOf } from './run.usage.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 import { timedCall } from './timed.call.js';
@@ -25,6 +26,8 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
 /** Without this limit, a run that crashes its replica would crash all replicas, one after the other. */
 const MAX_CRASHES = 10;
+/** A step in which two replicas crashed would probably crash the next one, so an operator decides whether it is executed again (S-2). */
+const MAX_CRASHES_IN_STEP = 2;
 const NOTHING = { tokens: 0, microUsd: 0 };
 
 /** Executes claimed runs. */
@@ -69,9 +72,17 @@ export class RunExecution {
   }
 
   private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
-    const { crashes } = recorded.run;
+    const { crashes, crashesInStep } = recorded.run;
     try {
       if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
+      const isCrashLoop = crashesInStep >= MAX_CRASHES_IN_STEP;
+      const known = isCrashLoop
+        ? crashReviewOf(recorded.run, recorded.steps)
+        : decidedEnd(recorded.run, recorded.steps);
+      if (known) {
+        await journal.endHolds(recorded.steps);
+        return known;
+      }
       return endOf(await this.open(recorded, journal, progress), progress.pending);
     } catch (error) {
       if (isInterruption(error, journal.scope)) throw error;

@@ -21,9 +21,17 @@ import { RunSettlement } from './run.settlement.js';
 import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
+import { RunWorkers, type StartSlot } from './run.workers.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
+
+/** How a run is stored. */
+interface StartTerms {
+  /** Absent if the run is queued. */
+  readonly slot: StartSlot | undefined;
+  readonly paidBy: string | undefined;
+}
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
@@ -37,6 +45,7 @@ export class RunsService {
     private readonly admission: RunAdmission,
     private readonly events: RunEvents,
     private readonly settlement: RunSettlement,
+    private readonly workers: RunWorkers,
   ) {}
 
   async start(request: StartRun): Promise<Run> {
@@ -48,18 +57,17 @@ export class RunsService {
   /**
    * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
    * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
-   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
+   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs. The function rejects with
+   * RUN_QUEUE_FULL if the run must be queued and the queue has no room for it.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     this.admission.checkDeadline(deadline);
-    const chosen = await this.targets.choose(namespace, target);
-    await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
+    const chosen = await this.admitted(request);
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.checkBudget(namespace, agentId, limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
@@ -128,22 +136,58 @@ export class RunsService {
     return { run, cancelled };
   }
 
+  /**
+   * The agent of a new run, if it may have another run. If the request names the agent, its budgets are read at the same time as its
+   * definition.
+   */
+  private async admitted({ namespace, target, limit = NO_LIMIT, by }: StartRun): Promise<ChosenAgent> {
+    const name = this.targets.nameOf(namespace, target);
+    const early = name === undefined ? undefined : this.admission.checkBudget(namespace, name, by);
+    early?.catch(() => undefined); // an error of the target is reported first
+    const chosen = await this.targets.choose(namespace, target);
+    await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
+    this.admission.checkLimit(lowerLimit(limit, chosen.limit));
+    await (early ?? this.admission.checkBudget(namespace, chosen.agentId, by));
+    return chosen;
+  }
+
   private async get(key: RunKey): Promise<Run> {
     const run = await this.store.find(key);
     if (!run) throw new RunNotFoundError(key.id);
     return run;
   }
 
+  /**
+   * Stores the run and its budget. If this replica has a free slot, the run is stored with its lease and begins after the commit.
+   * Otherwise it is queued, and the next replica with a free slot claims it.
+   */
   private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
     return await this.store.transaction(async () => {
-      await this.admission.holdNamespace(run.namespace);
-      await this.admission.lockCapacity(run.namespace, chosen);
-      // one round trip
-      const [added] = await Promise.all([this.store.insert(run), this.admission.openBudget(run, paidBy)]);
-      if (!added) throw new Error(`the run ${run.id} already exists`);
-      await this.events.queued(added, added.createdBy);
-      return added;
+      const slot = this.workers.takeSlot(run);
+      try {
+        const added = await this.add(run, chosen, { slot, paidBy });
+        if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
+        return added;
+      } catch (error) {
+        slot?.release(); // the caller may commit its transaction without the run
+        throw error;
+      }
     });
+  }
+
+  /** Needs three round trips with the COMMIT. */
+  private async add(run: NewRun, chosen: ChosenAgent, { slot, paidBy }: StartTerms): Promise<Run> {
+    const { namespace } = run;
+    await Promise.all([
+      this.admission.holdNamespace(namespace),
+      this.admission.lockCapacity(namespace, chosen),
+      slot ? undefined : this.admission.checkQueue(run),
+    ]);
+    const stored = slot ? ({ ...run, state: 'running' } as const) : run;
+    const [added] = await Promise.all([this.store.insert(stored, slot?.lease), this.admission.openBudget(run, paidBy)]);
+    if (!added) throw new Error(`the run ${run.id} already exists`);
+    await (slot ? this.events.startedAtOnce(added, added.createdBy) : this.events.queued(added, added.createdBy));
+    return added;
   }
 
   private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {

@@ -70,15 +70,20 @@ export class LedgerSpending implements Spending {
     }
   }
 
-  /** Rejects with `SpendingLimitError` if a new run could not reserve even one token. Reserves nothing. */
-  async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
+  /** Throws a `SpendingLimitError` if a run with this limit could not spend anything. */
+  checkLimit(limit: SpendingLimit): void {
     const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
     if (unit)
       throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher budget.`, { kind: 'run', unit });
+  }
+
+  /** Rejects with `SpendingLimitError` if a new run could not reserve even one token. Reserves nothing. */
+  async check(namespace: string, agentId: string, callerId: string): Promise<void> {
     const scopes: Scope[] = [
       { kind: 'namespace', subject: namespace },
       { kind: 'fleet', subject: FLEET },
       { kind: 'agent', subject: qualifiedId(namespace, agentId) },
+      { kind: 'caller', subject: qualifiedId(namespace, callerId) },
     ];
     const error = await this.budgets.shortage(scopes, { tokens: 1, microUsd: 0 });
     if (error) throw limitError(error);
