@@ -7,7 +7,7 @@ export { BackgroundFaults } from './lifecycle/background.faults.js';
 export { StopsIn } from './lifecycle/shutdown.order.js';
 export { Periodic } from './schedule/periodic.js';
 export { Database } from './postgres/database.js';
-export type { NamedStatement } from './postgres/statement.js';
+export type { NamedStatement, Statement } from './postgres/statement.js';
 export {
   type DatabaseOptions,
   joinSchemas,

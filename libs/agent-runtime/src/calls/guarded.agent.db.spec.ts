@@ -110,7 +110,7 @@ async function crashUntilOpen(agent: Agent): Promise<void> {
 /** Back-dates the end of the cool-down. */
 async function endCoolDown(): Promise<void> {
   const db = await replicas.database.connectAgain();
-  await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'ada'`);
+  await db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'ada'`);
 }
 
 describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {

@@ -23,7 +23,7 @@ const latencyOn = async (at: TestRegistry): Promise<unknown> => (await at.agents
 const inDirectoryOf = (at: TestRegistry): unknown => at.directory.find('a-1')?.record.latency;
 /** Ends the cool-down of an open circuit. */
 const coolDown = async (): Promise<unknown> =>
-  await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
+  await replicas.database.db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1')`);
 
 describe('an outcome', () => {
   it('is recorded with its reporter on every replica, newest first', async () => {
