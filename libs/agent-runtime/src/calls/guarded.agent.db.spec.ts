@@ -98,13 +98,20 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
+/** Resolves when the outcomes of all calls are recorded. A call does not wait for that. */
+async function recorded(): Promise<void> {
+  await Promise.all([here.circuits.idle(), there.circuits.idle()]);
+}
+
 async function circuit(): Promise<{ state: string; failures: number }> {
+  await recorded();
   const { health } = await there.agents.get('ada');
   return { state: health.circuitBreakerState, failures: health.consecutiveFailures };
 }
 
 async function crashUntilOpen(agent: Agent): Promise<void> {
   for (let failure = 0; failure < FAILURES_TO_OPEN; failure += 1) await codeOf(call(agent, CRASH));
+  await recorded();
 }
 
 /** Back-dates the end of the cool-down. */
@@ -176,6 +183,7 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     expect(await codeOf(call(guard(inner, there), ANSWER))).toBe('CIRCUIT_OPEN');
     caller.abort();
     expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
+    await recorded();
     for await (const event of guard(inner, there).handle(message(text))) if (event.type === 'text') break;
     expect(await circuit()).toEqual({ state: 'half_open', failures: FAILURES_TO_OPEN });
     expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
@@ -241,6 +249,7 @@ describe('a guarded agent', () => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
     expect((await there.agents.get('ada')).latency.observedMs).toBeNull();
     await call(guard(inProcess(() => finishing({ outcome: 'completed', parts: [], usage: {} }))), ANSWER);
+    await recorded();
     expect((await there.agents.get('ada')).latency.observedMs).not.toBeNull();
   });
 
@@ -274,6 +283,7 @@ describe('a guarded agent', () => {
       if (event.type === 'text') await here.agents.remove('ada', 'evicted');
     }
     expect(events).toEqual(['text', 'finished']);
+    await recorded();
     expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
   });
 

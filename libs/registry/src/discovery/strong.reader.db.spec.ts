@@ -145,7 +145,8 @@ describe('a strong read', () => {
       `INSERT INTO agent_lease SELECT (jsonb_populate_record(l, jsonb_build_object('agent_id', 'a' || n))).*
        FROM agent_lease l, generate_series(1, 5000) n`,
     );
-    await db.query('ANALYZE agent, agent_lease');
+    await db.query(`INSERT INTO agent_circuit (agent_id, state) SELECT 'a' || n, '{}' FROM generate_series(1, 5000) n`);
+    await db.query('ANALYZE agent, agent_lease, agent_circuit');
     const plan = await (await explainingStore()).matching('default', [['c7']]);
     expect(JSON.stringify(plan)).toContain('agent_capability_keys');
   });
