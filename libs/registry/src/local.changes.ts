@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { AgentEvents } from './agents/agent.events.js';
 import { BudgetEvents } from './budgets/budget.events.js';
 import { BudgetSweeper } from './budgets/budget.sweeper.js';
-import { CircuitService } from './circuit/circuit.service.js';
 import { DirectorySync } from './discovery/directory.sync.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 
@@ -12,7 +11,6 @@ export class LocalChanges {
   constructor(
     heartbeats: HeartbeatBatcher,
     agents: AgentEvents,
-    circuits: CircuitService,
     budgets: BudgetEvents,
     directory: DirectorySync,
     sweeper: BudgetSweeper,
@@ -21,7 +19,6 @@ export class LocalChanges {
     heartbeats.onBeats((beats) => sweeper.onHeartbeats(beats));
     agents.onChange((agentIds) => directory.scheduleRefresh(agentIds));
     agents.onWrite((rows, now) => directory.apply(rows, now));
-    circuits.onChange((changed) => directory.applyCircuits(changed));
     budgets.onChange((changed) => directory.applyBudgets(changed));
   }
 }

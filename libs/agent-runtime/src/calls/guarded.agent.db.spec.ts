@@ -22,7 +22,9 @@ import {
   type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
-import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import { proxyPostgres } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { type TestRegistry, testRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import type { RunContext } from '../loop/run.context.js';
 import { GuardedAgent } from './guarded.agent.js';
 
@@ -285,6 +287,28 @@ describe('a guarded agent', () => {
     expect(events).toEqual(['text', 'finished']);
     await recorded();
     expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
+  });
+
+  it('R-5 a call starts and ends while the database does not respond, and its outcome is recorded afterwards', async () => {
+    const { proxy, url } = await proxyPostgres(replicas.database.url);
+    closing.push({ close: async () => await proxy.stop() });
+    const db = await replicas.database.connectAgain({ url, operationTimeoutMs: 500 });
+    const apart = await testRegistry(db);
+    const agent = guard(await httpAgent(), apart);
+    await apart.given.agent({ agentId: 'ada' });
+    await apart.idle();
+    proxy.stall();
+    expect(await codeOf(call(agent, CRASH))).not.toBe('succeeded');
+    expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
+    expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+    await apart.circuits.idle();
+    proxy.heal();
+    await until('the outcomes are recorded', async () => {
+      await apart.circuits.record();
+      return (await here.circuits.listOutcomes('ada', 9, undefined)).length === 2;
+    });
+    expect(reportErrors).toEqual([]);
+    await apart.idle();
   });
 
   it('S1.10 has the name, type and state of the agent behind it, and shuts it down', async () => {

@@ -125,7 +125,7 @@ export class AgentEvents {
     await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject, data, capabilities }]);
   }
 
-  /** `reporters`: the reporters of the failures that opened the circuit. `CircuitService.onChange` reports the change in this process. */
+  /** `reporters`: the reporters of the failures that opened the circuit. The circuit service itself updates the directory of this replica. */
   async circuitChanged(
     agent: AgentGeneration,
     { transitions, state }: CircuitStep,

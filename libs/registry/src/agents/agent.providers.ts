@@ -47,14 +47,9 @@ export function agentProviders(options: RegistryOptions): Provider[] {
     },
     {
       provide: CircuitService,
-      inject: [Database, CircuitStore, AgentStore, AgentEvents, Directory],
-      useFactory: (
-        db: Database,
-        store: CircuitStore,
-        agents: AgentStore,
-        events: AgentEvents,
-        listed: Directory,
-      ): CircuitService => new CircuitService(db, store, agents, events, listed, circuit),
+      inject: [Database, CircuitStore, AgentEvents, Directory],
+      useFactory: (db: Database, store: CircuitStore, events: AgentEvents, directory: Directory) =>
+        new CircuitService(db, store, events, directory, circuit),
     },
     {
       provide: EvictionSweeper,

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, GroupCommit, Periodic, StopsIn } from '#rollcall/platform';
 import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
-import { AgentStore } from '../agents/agent.store.js';
 import { MAX_ATTEMPTS } from '../agents/contention.js';
 import { GROUP_FAILURE } from '../agents/group.failure.js';
 import type { Directory } from '../discovery/directory.js';
@@ -18,7 +17,7 @@ import {
 } from './circuit.breaker.js';
 import { CircuitChanges, type PhaseChange } from './circuit.changes.js';
 import { CircuitOpenError } from './circuit.errors.js';
-import { type AgentCircuit, type CircuitRow, CircuitStore, type CircuitWrite } from './circuit.store.js';
+import { type AgentCircuit, type CircuitRow, CircuitStore, type CircuitWrite, historyOf } from './circuit.store.js';
 import {
   type CallOutcome,
   countFailures,
@@ -46,6 +45,8 @@ export interface ProbeClaim {
   heldUntil: string | null;
 }
 
+/** As the time of a change of the directory: the directory stays at its own time. */
+const NO_LATER = -Infinity;
 const MAX_BATCH = 500;
 const RECORD_EVERY_MS = 250;
 
@@ -59,12 +60,10 @@ export class CircuitService {
   private readonly group: GroupCommit<OutcomeReport, ReportResult>;
   private readonly queue: OutcomeQueue;
   private readonly returning = new Set<Promise<void>>();
-  private readonly listeners: ((changed: readonly CircuitRow[]) => void)[] = [];
 
   constructor(
     private readonly db: Database,
     private readonly store: CircuitStore,
-    private readonly agents: AgentStore,
     private readonly events: AgentEvents,
     private readonly directory: Directory,
     private readonly policy: CircuitPolicy,
@@ -79,11 +78,6 @@ export class CircuitService {
       ...GROUP_FAILURE,
     });
     this.queue = new OutcomeQueue(async (batch) => await this.group.runAll(batch));
-  }
-
-  /** The listener is called after each commit of this replica, with the changed circuits. */
-  onChange(listener: (changed: readonly CircuitRow[]) => void): void {
-    this.listeners.push(listener);
   }
 
   /**
@@ -133,7 +127,7 @@ export class CircuitService {
   /** The latest outcomes of an agent, newest first, before the outcome with this number. */
   async listOutcomes(agentId: string, limit: number, before: string | undefined): Promise<ReportedOutcome[]> {
     const outcomes = await this.store.page(agentId, limit, before);
-    if (outcomes.length === 0 && !(await this.agents.find(agentId))) throw new AgentNotFoundError(agentId);
+    if (outcomes.length === 0 && !(await this.store.exists(agentId))) throw new AgentNotFoundError(agentId);
     return outcomes;
   }
 
@@ -190,7 +184,7 @@ export class CircuitService {
       for (const change of phaseChanges)
         await this.events.circuitChanged(after, change.step, await this.reportersOf(after.agentId, change));
     await write(all);
-    this.notify(all.map(({ after }) => after));
+    this.showAfterCommit(all.map(({ after }) => after));
     return results;
   }
 
@@ -214,7 +208,7 @@ export class CircuitService {
     return await this.db.transaction(async () => {
       if (!(await this.store.replace(circuit, step.state))) return false;
       await this.events.circuitChanged(circuit, step);
-      this.notify([{ ...circuit, state: step.state, version: String(Number(circuit.version) + 1) }]);
+      this.showAfterCommit([{ ...circuit, state: step.state, version: String(Number(circuit.version) + 1) }]);
       return true;
     });
   }
@@ -225,8 +219,11 @@ export class CircuitService {
     return countFailures([...before, ...reporters]);
   }
 
-  private notify(changed: readonly CircuitRow[]): void {
-    this.db.afterCommit(() => this.listeners.forEach((listener) => listener(changed)));
+  /** The directory of this replica does not wait for the event feed. */
+  private showAfterCommit(changed: readonly CircuitRow[]): void {
+    this.db.afterCommit(() => {
+      for (const row of changed) this.directory.recordCalls(row.agentId, historyOf(row), NO_LATER);
+    });
   }
 }
 

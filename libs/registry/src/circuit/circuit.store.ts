@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#rollcall/platform';
+import type { CallHistory } from '../discovery/directory.entry.js';
 import type { CircuitState } from './circuit.breaker.js';
 import { KEPT_OUTCOMES, type NumberedOutcome, type ReportedOutcome, type Reporter } from './outcome.js';
 
@@ -10,6 +11,10 @@ export interface CircuitRow {
   observedMs: number | null;
   lastTaskAt: Date | null;
   version: string;
+}
+
+export function historyOf({ state: circuit, version, observedMs, lastTaskAt }: CircuitRow): CallHistory {
+  return { circuit, version: Number(version), observedMs, lastTaskAt: lastTaskAt?.toISOString() ?? null };
 }
 
 /** A circuit with what its events and outcomes need. */
@@ -55,6 +60,11 @@ export class CircuitStore {
     if (!row) return undefined;
     const { now, ...circuit } = row;
     return { circuit, now: now.getTime() };
+  }
+
+  /** Whether the agent has a record, even if it has left. */
+  async exists(agentId: string): Promise<boolean> {
+    return (await this.db.query('SELECT FROM agent_circuit WHERE agent_id = $1', [agentId])).length > 0;
   }
 
   /**

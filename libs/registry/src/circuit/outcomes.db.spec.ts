@@ -63,7 +63,8 @@ describe('an outcome', () => {
     expect(await outcomes()).toHaveLength(1);
     await here.agents.prune(-1_000);
     await expect(outcomes()).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    expect(await replicas.database.db.query('SELECT FROM agent_outcome')).toEqual([]);
+    for (const table of ['agent_outcome', 'agent_circuit'])
+      expect(await replicas.database.db.query(`SELECT FROM ${table}`)).toEqual([]);
     await replicas.given.agent({ agentId: 'a-1' });
     expect(await outcomes()).toEqual([]);
   });

@@ -4,12 +4,12 @@ import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import { BudgetStore } from '../budgets/budget.store.js';
-import { type CircuitRow, CircuitStore } from '../circuit/circuit.store.js';
+import { CircuitStore, historyOf } from '../circuit/circuit.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import { type BeatRow, LeaseStore } from '../leases/lease.store.js';
 import type { Directory } from './directory.js';
-import { type CallHistory, type DirectoryEntry, isNewer, type Revision, type Vitals } from './directory.entry.js';
+import { type DirectoryEntry, isNewer, type Revision, type Vitals } from './directory.entry.js';
 import { ChangeReader } from './change.reader.js';
 import type { RegistryClock } from './registry.clock.js';
 
@@ -190,24 +190,14 @@ export class DirectorySync {
     return this.applyBudgets(changed);
   }
 
-  /** Applies the circuits that this replica has just changed, or that were read. Returns how many agents changed. */
-  applyCircuits(rows: readonly CircuitRow[]): number {
-    const now = this.directory.advance(-Infinity);
-    return rows.filter((row) => this.directory.recordCalls(row.agentId, historyOf(row), now)).length;
-  }
-
   /** Applies the circuits and latencies that other replicas changed by recording outcomes. Returns how many agents changed. */
   @Periodic('registry.read_outcomes', READ_EVERY_MS)
   async readOutcomes(): Promise<number> {
     const now = await this.time();
     const rows = await this.stores.circuits.withOutcomesSince(new Date(this.outcomesSeenUntil - OVERLAP_MS));
     this.outcomesSeenUntil = now;
-    return this.applyCircuits(rows);
+    return rows.filter((row) => this.directory.recordCalls(row.agentId, historyOf(row), now)).length;
   }
-}
-
-function historyOf({ state: circuit, version, observedMs, lastTaskAt }: CircuitRow): CallHistory {
-  return { circuit, version: Number(version), observedMs, lastTaskAt: lastTaskAt?.toISOString() ?? null };
 }
 
 function vitalsOf(row: BeatRow): Vitals {
