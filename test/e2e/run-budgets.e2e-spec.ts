@@ -72,7 +72,7 @@ describe('the budgets of a run', () => {
     await openBudget('caller', subject, 100);
     const usage = { inputTokens: 60, outputTokens: 40 };
     expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 202, state: 'completed' });
-    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 409, state: 'rejected' });
+    expect(await report({ does: 'answer', pieces: ['x'], usage }, key)).toEqual({ status: 402, state: 'rejected' });
   });
 
   it('S-6 an agent that reports a huge usage is charged at most ten times its reservation, and the ledger states the number', async () => {
