@@ -18,29 +18,57 @@ export interface FairLimits {
   readonly perAgent: number;
 }
 
-/** The waiting runs of one caller, the oldest first, and how many runs the caller and its namespace already have. */
+/** The waiting runs of one caller, the oldest first, and what the caller and its namespace already got. */
 interface CallerQueue {
   readonly runs: WaitingRun[];
-  readonly caller: Count;
-  readonly namespace: Count;
+  readonly caller: Share;
+  readonly namespace: Share;
 }
 
-interface Count {
+interface Share {
+  /** How many runs of this caller or namespace have a slot. */
   runs: number;
+  /** When it last got a slot, by `Turns.of`. */
+  readonly turn: number;
+}
+
+const MAX_TURNS = 20_000;
+
+/** When namespaces and callers last got a slot of this replica. Those that got one long ago are forgotten. */
+export class Turns {
+  private readonly turns = new Map<string, number>();
+  private last = 0;
+
+  /** Called when a run has got a slot. */
+  taken(run: CapacityUse): void {
+    this.last += 1;
+    for (const group of [run.namespace, callerOf(run)]) {
+      this.turns.delete(group);
+      this.turns.set(group, this.last);
+    }
+    for (const group of this.turns.keys()) if (this.turns.size > MAX_TURNS) this.turns.delete(group);
+  }
+
+  /** Larger if the namespace or caller got its last slot later; 0 if it never got one. */
+  of(group: string): number {
+    return this.turns.get(group) ?? 0;
+  }
 }
 
 /**
  * The order in which waiting runs get the free slots of a replica. Each slot goes to the namespace with the fewest runs on the
- * replica, within it to the caller with the fewest, and to the oldest run of that caller. Runs beyond the limit of their agent
- * are left out. If only one namespace waits, it gets all slots.
+ * replica. Among namespaces with the same number, it goes to the one that got its last slot first. Callers within the namespace
+ * are compared in the same way, and the oldest run of the chosen caller gets the slot. Runs beyond the limit of their agent are left
+ * out. If only one namespace waits, it gets all slots.
  */
 export function fairOrder(
   waiting: readonly WaitingRun[],
   running: readonly CapacityUse[],
   { most, perAgent }: FairLimits,
+  turns: Pick<Turns, 'of'>,
 ): WaitingRun[] {
-  const agents = new Counts(running, agentOf);
-  const queues = queuesOf(waiting, running);
+  const agents = new Shares(running, agentOf, turns);
+  const queues = queuesOf(waiting, running, turns);
   const order: WaitingRun[] = [];
   const isFull = (run: WaitingRun): boolean => agents.of(run).runs >= perAgent;
   while (order.length < most) {
@@ -51,7 +79,7 @@ export function fairOrder(
     }
     const run = next?.runs.shift();
     if (!next || !run) break;
-    for (const count of [next.namespace, next.caller, agents.of(run)]) count.runs += 1;
+    for (const share of [next.namespace, next.caller, agents.of(run)]) share.runs += 1;
     order.push(run);
   }
   return order;
@@ -71,9 +99,13 @@ function callerOf({ namespace, createdBy }: CapacityUse): string {
   return `${namespace}/${createdBy}`;
 }
 
-function queuesOf(waiting: readonly WaitingRun[], running: readonly CapacityUse[]): CallerQueue[] {
-  const callers = new Counts(running, callerOf);
-  const namespaces = new Counts(running, ({ namespace }) => namespace);
+function queuesOf(
+  waiting: readonly WaitingRun[],
+  running: readonly CapacityUse[],
+  turns: Pick<Turns, 'of'>,
+): CallerQueue[] {
+  const callers = new Shares(running, callerOf, turns);
+  const namespaces = new Shares(running, ({ namespace }) => namespace, turns);
   const byAge = waiting.toSorted((one, other) => one.seq - other.seq);
   return Array.from(Map.groupBy(byAge, callerOf).values(), (runs) => {
     const [oldest] = runs as [WaitingRun];
@@ -85,25 +117,29 @@ function queuesOf(waiting: readonly WaitingRun[], running: readonly CapacityUse[
 function precedence(one: CallerQueue, other: CallerQueue): number {
   return (
     one.namespace.runs - other.namespace.runs ||
+    one.namespace.turn - other.namespace.turn ||
     one.caller.runs - other.caller.runs ||
+    one.caller.turn - other.caller.turn ||
     (one.runs[0]?.seq ?? 0) - (other.runs[0]?.seq ?? 0)
   );
 }
 
-class Counts {
-  private readonly counts = new Map<string, Count>();
+/** The runs by namespace, by caller or by agent. */
+class Shares {
+  private readonly shares = new Map<string, Share>();
 
   constructor(
     runs: readonly CapacityUse[],
     private readonly groupOf: (run: CapacityUse) => string,
+    private readonly turns: Pick<Turns, 'of'>,
   ) {
     for (const run of runs) this.of(run).runs += 1;
   }
 
-  of(run: CapacityUse): Count {
+  of(run: CapacityUse): Share {
     const group = this.groupOf(run);
-    const count = this.counts.get(group) ?? { runs: 0 };
-    this.counts.set(group, count);
-    return count;
+    const share = this.shares.get(group) ?? { runs: 0, turn: this.turns.of(group) };
+    this.shares.set(group, share);
+    return share;
   }
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Database, type WorkClaim } from '#rollcall/platform';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from '../lifecycle/lifecycle.options.js';
-import { type CapacityUse, countByAgent, fairOrder, type WaitingRun } from './fair.order.js';
+import { type CapacityUse, countByAgent, fairOrder, type Turns, type WaitingRun } from './fair.order.js';
 import { RunEvents } from './run.events.js';
 import type { Run } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -27,7 +27,11 @@ export interface ClaimRequest {
   readonly owner: string;
   /** The runs that this replica holds now. It is called again for each statement, because runs start in the meantime. */
   readonly held: () => readonly HeldRun[];
+  readonly turns: Pick<Turns, 'of'>;
+  /** Reserves up to this number of slots for runs that are about to be claimed. Returns how many are free. */
+  readonly reserve: (runs: number) => number;
   readonly leaseMs: number;
+  /** How many runs the worker can execute in addition. */
   readonly limit: number;
   readonly limitPerAgent: number;
 }
@@ -57,7 +61,7 @@ export class RunClaimStore {
    * this replica can build the agent.
    */
   async claim(request: ClaimRequest): Promise<ClaimResult> {
-    const { owner, held, leaseMs, limit, limitPerAgent } = request;
+    const { owner, held, turns, reserve, leaseMs, limit, limitPerAgent } = request;
     return await this.db.transaction(async () => {
       const waiting = await this.waiting(request); // shares the round trip of BEGIN
       const running = held();
@@ -66,21 +70,22 @@ export class RunClaimStore {
         waiting.filter(({ id }) => !ids.has(id)),
         running,
         { most: limit * CHOICE, perAgent: limitPerAgent },
+        turns,
       );
-      if (order.length === 0) return { claims: [], hasMore: false };
+      const slots = reserve(order.length);
+      if (slots === 0) return { claims: [], hasMore: order.length > 0 };
       const rows = await this.db.query<RunRow & { token: string }>({ name: 'runs-claim', text: CLAIM }, [
         owner,
         leaseMs,
         this.hosted.replicaId,
         order.map(({ id }) => id),
-        limit,
+        slots,
       ]);
       const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
       const runs = claims.map(({ run }) => run);
       this.events.continued(runs.filter(({ attempts }) => attempts > 1));
       await this.events.started(runs.filter(({ attempts }) => attempts === 1));
-      const isCut = claims.length > 0 && waiting.some(({ isLast }) => isLast);
-      return { claims, hasMore: claims.length === limit || claims.length < order.length || isCut };
+      return { claims, hasMore: claims.length < order.length || waiting.some(({ isLast }) => isLast) };
     });
   }
 

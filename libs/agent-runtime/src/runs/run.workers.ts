@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn } from '#rollcall/platform';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
-import { agentOf, countByAgent } from './fair.order.js';
+import { agentOf, countByAgent, Turns } from './fair.order.js';
 import { RunChannel } from './run.channel.js';
 import { type HeldRun, type RunClaim, RunClaimStore, type RunLease } from './run-claim.store.js';
 import { type ExecutionEnd, RunExecution } from './run.execution.js';
@@ -52,6 +52,7 @@ export class RunWorkers implements OnApplicationBootstrap {
   /** The agents whose runs may wait because the agent was at its limit. */
   private readonly fullAgents = new Set<string>();
   private fruitless = 0;
+  private readonly turns = new Turns();
 
   constructor(
     private readonly store: RunClaimStore,
@@ -108,7 +109,7 @@ export class RunWorkers implements OnApplicationBootstrap {
       return undefined;
     }
     const token = randomUUID();
-    this.starting.set(id, run);
+    this.occupy(run);
     return {
       lease: { owner: this.work.owner, token, ms: this.options.leaseMs },
       adopt: (stored) => void this.work.adopt({ id, token, run: stored }),
@@ -148,41 +149,51 @@ export class RunWorkers implements OnApplicationBootstrap {
     return this.occupants.filter((run) => agentOf(run) === agent).length >= this.options.maxRunningPerAgent;
   }
 
+  private occupy(run: HeldRun): void {
+    this.starting.set(run.id, run);
+    this.turns.taken(run);
+  }
+
   /** A run that waited because of this slot can be claimed now. */
   private release(id: string): void {
     this.starting.delete(id);
     if (this.hasBacklog || this.queued > 0 || this.fullAgents.size > 0) this.work.wake();
   }
 
+  /** Only the slots of runs that were found are reserved during a claim, so runs can start while there is nothing to claim. */
   private async claim(owner: string): Promise<RunClaim[]> {
-    if (this.free <= 0) this.hasBacklog = true;
-    if (this.free <= 0 || this.isDraining) return [];
-    const [limit, queued] = [this.claimLimit, this.queued];
-    this.claimable += limit;
+    const { free: limit, queued } = this;
+    if (limit <= 0) this.hasBacklog = true;
+    if (limit <= 0 || this.isDraining) return [];
+    let reserved = 0;
+    const reserve = (runs: number): number => {
+      reserved = Math.max(0, Math.min(runs, this.free));
+      this.claimable += reserved;
+      return reserved;
+    };
+    const held = (): HeldRun[] => this.occupants;
+    const { leaseMs, maxRunningPerAgent: limitPerAgent } = this.options;
     try {
-      const { leaseMs, maxRunningPerAgent: limitPerAgent } = this.options;
-      const held = (): HeldRun[] => this.occupants;
-      const { claims, hasMore } = await this.store.claim({ owner, held, leaseMs, limit, limitPerAgent });
-      for (const { id, run } of claims) this.starting.set(id, run);
-      this.hasBacklog = hasMore;
+      const request = { owner, held, turns: this.turns, reserve, leaseMs, limit, limitPerAgent };
+      const { claims, hasMore } = await this.store.claim(request);
+      for (const { run } of claims) this.occupy(run);
       this.queued -= queued;
-      this.fruitless = hasMore && claims.length === 0 ? this.fruitless + 1 : 0;
-      this.fullAgents.clear();
-      for (const [agent, runs] of countByAgent(this.occupants)) if (runs >= limitPerAgent) this.fullAgents.add(agent);
-      if (hasMore && this.free + limit > 0 && this.fruitless < MAX_FRUITLESS) this.work.wake();
+      this.noteBacklog(hasMore, claims.length);
       return claims;
     } finally {
-      this.claimable -= limit;
+      this.claimable -= reserved;
     }
   }
 
-  /**
-   * How many runs the next claim may get. If no backlog is known, half of the free slots stay available for runs that start during
-   * the claim: otherwise each of these runs would be queued, and cause the next claim.
-   */
-  private get claimLimit(): number {
-    const half = Math.ceil(this.free / 2);
-    return this.hasBacklog ? this.free : Math.min(this.free, Math.max(half, this.queued));
+  /** Called after each claim. If there is room for the runs that are left, claims again at once. */
+  private noteBacklog(hasMore: boolean, claimed: number): void {
+    const { maxRunning, maxRunningPerAgent } = this.options;
+    this.hasBacklog = hasMore;
+    this.fruitless = hasMore && claimed === 0 ? this.fruitless + 1 : 0;
+    this.fullAgents.clear();
+    for (const [agent, runs] of countByAgent(this.occupants))
+      if (runs >= maxRunningPerAgent) this.fullAgents.add(agent);
+    if (hasMore && this.occupants.length < maxRunning && this.fruitless < MAX_FRUITLESS) this.work.wake();
   }
 
   private open(claim: RunClaim): RunWorker {
