@@ -34,12 +34,12 @@ describe('the admission of a call', () => {
     const admit = async (callId: string): Promise<unknown> => await codeOf(circuits.admit('a-1', callId));
     const tripsOf = async (work: () => Promise<unknown>): Promise<number> => {
       await registry.idle();
-      return await proxy.count(async () => void (await work()));
+      return (await proxy.count(work)).roundTrips;
     };
     const calls = Array.from({ length: 100 }, (_, index) => `call-${index}`);
     expect(await tripsOf(async () => await Promise.all(calls.map(admit)))).toBe(0);
     for (const _ of calls) circuits.reportLater('a-1', { ok: true, latencyMs: 5 }, ADA, onLost);
-    expect(await proxy.count(async () => await circuits.record())).toBe(2);
+    expect((await proxy.count(async () => await circuits.record())).roundTrips).toBe(2);
     for (let count = 0; count < failuresToOpen; count++) await circuits.report('a-1', { ok: false }, ADA);
     expect(await tripsOf(async () => expect(await admit('early')).toBe('CIRCUIT_OPEN'))).toBe(1);
     await endCoolDown(database);
