@@ -2,7 +2,7 @@ import { fairOrder, Turns, type WaitingRun } from './fair.order.js';
 
 /** Waiting runs from texts like `a/ann/writer`, the oldest first. */
 function waitingRuns(...texts: string[]): WaitingRun[] {
-  return texts.map((text, index) => ({ ...use(text), id: `${text}#${index}`, seq: index }));
+  return texts.map((text, index) => Object.assign(use(text), { id: `${text}#${index}`, seq: index }));
 }
 
 function use(text: string): { namespace: string; createdBy: string; agentId: string } {

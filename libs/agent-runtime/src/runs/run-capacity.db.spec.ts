@@ -291,7 +291,8 @@ describe('a run that crashes its replicas', () => {
 
   async function decide({ run, on, waiting }: Awaited<ReturnType<typeof crashTwice>>, how: object): Promise<Run> {
     const [pending] = waiting.result?.approvals ?? [];
-    const { callId = '', inputHash = '' } = pending ?? {};
+    if (!pending) throw new Error('the run waits for no decision');
+    const { callId, inputHash } = pending;
     await on.runs.approve(keyOf(run), { callId, inputHash, approved: true, ...how }, ACTOR);
     return await ended(on, run);
   }

@@ -93,7 +93,7 @@ export class RunClaimStore {
   private async waiting({ owner, held, leaseMs, limit, limitPerAgent }: ClaimRequest): Promise<ReadRun[]> {
     const running = held();
     const full = [...countByAgent(running)].filter(([, runs]) => runs >= limitPerAgent).map(([agent]) => agent);
-    const rows = await this.db.query<ReadRun>({ name: 'runs-waiting', text: WAITING }, [
+    return await this.db.query<ReadRun>({ name: 'runs-waiting', text: WAITING }, [
       owner,
       leaseMs,
       this.hosted.replicaId,
@@ -103,7 +103,6 @@ export class RunClaimStore {
       limit * CHOICE,
       Math.max(MAX_WAITING, limit * CHOICE),
     ]);
-    return rows.map((row) => ({ ...row, seq: Number(row.seq) }));
   }
 
   async renew(held: readonly RunClaim[], leaseMs: number): Promise<Set<string>> {
@@ -164,10 +163,10 @@ const WAITING = `
     FROM share WHERE namespace || '/' || agent_id <> ALL ($5::text[]))
   SELECT waiting.*, row_number() OVER (PARTITION BY allowed.namespace, created_by, agent_id) = most AS "isLast"
   FROM allowed CROSS JOIN LATERAL (
-    SELECT id, seq, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
+    SELECT id, seq::float8 AS seq, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
     WHERE ${OPEN} AND run.namespace = allowed.namespace AND run.created_by = allowed.created_by AND run.agent_id = allowed.agent_id
       AND ${CLAIMABLE} AND id <> ALL ($4::text[]) AND (definition = run.agent_id OR NOT is_elsewhere)
-    ORDER BY seq LIMIT most) AS waiting`;
+    ORDER BY run.seq LIMIT most) AS waiting`;
 
 /**
  * Locks the first runs of the list that are still claimable. A run whose lease ended was lost by a replica: the steps of its tree
