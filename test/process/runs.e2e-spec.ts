@@ -52,6 +52,7 @@ function start(): RollcallProcess {
     ROLLCALL_MODELS: MODELS,
     ROLLCALL_RUNS_LEASE: `${LEASE_MS}ms`,
     ROLLCALL_RUNS_MAX_PER_AGENT: '64',
+    ROLLCALL_RUNS_MAX_CRASHES: '10', // the replicas crash without a fault of the runs
   });
 }
 

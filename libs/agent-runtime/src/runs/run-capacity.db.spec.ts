@@ -291,7 +291,7 @@ describe('a run that crashes its replicas', () => {
 
   async function decide({ run, on, waiting }: Awaited<ReturnType<typeof crashTwice>>, how: object): Promise<Run> {
     const [pending] = waiting.result?.approvals ?? [];
-    if (!pending) throw new Error('the run waits for no decision');
+    if (!pending) throw new Error('the run needs no decision');
     const { callId, inputHash } = pending;
     await on.runs.approve(keyOf(run), { callId, inputHash, approved: true, ...how }, ACTOR);
     return await ended(on, run);

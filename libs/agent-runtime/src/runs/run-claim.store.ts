@@ -105,6 +105,11 @@ export class RunClaimStore {
     ]);
   }
 
+  /** Whether this replica may execute a run at once, without waiting for the replica that hosts its agent. */
+  mayExecute(host: string | null): boolean {
+    return host === null || host === this.hosted.replicaId;
+  }
+
   async renew(held: readonly RunClaim[], leaseMs: number): Promise<Set<string>> {
     const rows = await this.db.query<{ id: string }>(
       `WITH held AS (${LOCK})
@@ -175,8 +180,8 @@ const WAITING = `
 const CLAIM = `
   WITH chosen AS MATERIALIZED (SELECT run.id FROM run JOIN unnest($4::text[]) WITH ORDINALITY AS given (id, place) ON run.id = given.id
       WHERE ${OPEN} AND ${CLAIMABLE} ORDER BY place LIMIT $5 FOR NO KEY UPDATE OF run SKIP LOCKED),
-    lost AS MATERIALIZED (SELECT run.id, (SELECT count(*) FROM run AS one JOIN run_step AS step ON step.run_id = one.id
-        WHERE one.root_id = run.id AND step.step ->> 'type' NOT LIKE '%-called') AS steps
+    lost AS MATERIALIZED (SELECT run.id, (SELECT sum(made.steps)::integer FROM run AS one CROSS JOIN LATERAL (SELECT count(*) AS steps
+          FROM run_step WHERE run_id = one.id AND step ->> 'type' NOT LIKE '%-called') AS made WHERE one.root_id = run.id) AS steps
       FROM run JOIN chosen ON run.id = chosen.id WHERE lease_until IS NOT NULL AND lease_owner <> $1::uuid)
   UPDATE run AS r SET state = 'running', state_at = CASE WHEN state = 'running' THEN state_at ELSE clock_timestamp() END,
     attempts = attempts + 1, crashes = crashes + (lost.id IS NOT NULL)::integer,

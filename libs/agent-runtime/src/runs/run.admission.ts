@@ -7,6 +7,7 @@ import { RunDeadlinePassedError, RunQueueFullError } from './run.errors.js';
 import type { Run } from './run.js';
 import { type QueueKey, RunStore } from './run.store.js';
 import type { ChosenAgent } from './run.targets.js';
+import { RunWorkers, type StartingRun, type StartSlot } from './run.workers.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
@@ -18,6 +19,7 @@ export class RunAdmission {
     private readonly spending: LedgerSpending,
     private readonly namespaces: NamespaceAdmission,
     private readonly store: RunStore,
+    private readonly workers: RunWorkers,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'queue'>,
   ) {}
 
@@ -45,6 +47,11 @@ export class RunAdmission {
     } catch (error) {
       throw error instanceof DatabaseBusyError ? new AgentBusyError(agentId, maxRuns, error) : error;
     }
+  }
+
+  /** Takes a slot of this replica. Returns undefined if the run must be queued. */
+  takeSlot(run: StartingRun): StartSlot | undefined {
+    return this.workers.takeSlot(run);
   }
 
   /**

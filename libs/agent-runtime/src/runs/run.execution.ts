@@ -26,8 +26,6 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
 /** Without this limit, a run that crashes its replica would crash all replicas, one after the other. */
 const MAX_CRASHES = 10;
-/** A step in which two replicas crashed would probably crash the next one, so an operator decides whether it is executed again (S-2). */
-const MAX_CRASHES_IN_STEP = 2;
 const NOTHING = { tokens: 0, microUsd: 0 };
 
 /** Executes claimed runs. */
@@ -40,7 +38,7 @@ export class RunExecution {
     private readonly records: RunRecords,
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
-    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
   /**
@@ -75,7 +73,7 @@ export class RunExecution {
     const { crashes, crashesInStep } = recorded.run;
     try {
       if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
-      const isCrashLoop = crashesInStep >= MAX_CRASHES_IN_STEP;
+      const isCrashLoop = crashesInStep >= this.options.maxCrashesInStep;
       const known = isCrashLoop
         ? crashReviewOf(recorded.run, recorded.steps)
         : decidedEnd(recorded.run, recorded.steps);

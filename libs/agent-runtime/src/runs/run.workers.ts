@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn } from '#rollcall/platform';
-import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { agentOf, countByAgent, Turns } from './fair.order.js';
 import { RunChannel } from './run.channel.js';
 import { type HeldRun, type RunClaim, RunClaimStore, type RunLease } from './run-claim.store.js';
@@ -59,7 +58,6 @@ export class RunWorkers implements OnApplicationBootstrap {
     private readonly execution: RunExecution,
     private readonly channel: RunChannel,
     faults: BackgroundFaults,
-    private readonly hosted: HostedAgents,
     @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
   ) {
     const { leaseMs } = options;
@@ -98,8 +96,7 @@ export class RunWorkers implements OnApplicationBootstrap {
    */
   takeSlot({ id, namespace, createdBy, agentId, host }: StartingRun): StartSlot | undefined {
     const run = { id, namespace, createdBy, agentId };
-    const isHere = host === null || host === this.hosted.replicaId;
-    if (!this.isRunning || this.isDraining || !isHere) return undefined;
+    if (!this.isRunning || this.isDraining || !this.store.mayExecute(host)) return undefined;
     if (this.isAgentFull(agentOf(run))) {
       this.fullAgents.add(agentOf(run));
       return undefined;

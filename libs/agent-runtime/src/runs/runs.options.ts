@@ -15,6 +15,11 @@ export interface RunsOptions {
     /** For each credential in each namespace. */
     readonly perCredential: Quota;
   };
+  /**
+   * A run waits for review when this many replicas crashed or lost their lease in the same step of it (S-2): the step would probably
+   * crash the next replica as well.
+   */
+  readonly maxCrashesInStep: number;
   /** How long a finished run is kept. */
   readonly keepMs: number;
   /** How long the contents of a finished run are kept. Null: as long as the run. */
@@ -28,6 +33,7 @@ export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
   maxRunning: 64,
   maxRunningPerAgent: 32,
   queue: { perNamespace: NO_QUOTA, perCredential: NO_QUOTA },
+  maxCrashesInStep: 2,
   keepMs: 30 * 86_400_000,
   redactAfterMs: null,
   now: Date.now,

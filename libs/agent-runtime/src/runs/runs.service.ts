@@ -21,7 +21,7 @@ import { RunSettlement } from './run.settlement.js';
 import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
-import { RunWorkers, type StartSlot } from './run.workers.js';
+import type { StartSlot } from './run.workers.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
@@ -45,7 +45,6 @@ export class RunsService {
     private readonly admission: RunAdmission,
     private readonly events: RunEvents,
     private readonly settlement: RunSettlement,
-    private readonly workers: RunWorkers,
   ) {}
 
   async start(request: StartRun): Promise<Run> {
@@ -163,7 +162,7 @@ export class RunsService {
    */
   private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
     return await this.store.transaction(async () => {
-      const slot = this.workers.takeSlot(run);
+      const slot = this.admission.takeSlot(run);
       try {
         const added = await this.add(run, chosen, { slot, paidBy });
         if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
