@@ -67,10 +67,13 @@ async function startRun(at: RollcallProcess, steps: number): Promise<void> {
   expect(status).toBe(202);
 }
 
-/** Starts runs until there are `RUNS` unfinished runs. */
-async function fill(at: RollcallProcess): Promise<void> {
-  const missing = RUNS - (await count(`run WHERE ${OPEN}`));
-  await Promise.all(Array.from({ length: Math.max(0, missing) }, async () => await startRun(at, randomInt(5, 20))));
+/** Starts runs until there are `RUNS` unfinished runs. A replica executes the runs that it receives, so both receive some. */
+async function fill(): Promise<void> {
+  const missing = Math.max(0, RUNS - (await count(`run WHERE ${OPEN}`)));
+  const started = Array.from({ length: missing }, async (_, index) => {
+    await startRun(replicas[index % replicas.length], randomInt(5, 20));
+  });
+  await Promise.all(started);
 }
 
 describe('replicas that are killed while they execute runs', () => {
@@ -83,7 +86,7 @@ describe('replicas that are killed while they execute runs', () => {
       expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
       for (let kill = 0; kill < KILLS; kill += 1) {
         const victim = randomInt(2);
-        await fill(replicas[1 - victim]);
+        await fill();
         const before = await count('run_step');
         await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
         await replicas[victim]?.end('SIGKILL');
