@@ -24,7 +24,7 @@ describe('an output format', () => {
     expect(await format.read('{"__proto__":{"city":"Rome"}}')).toMatchObject({ ok: false });
   });
 
-  it('D9 the error of an invalid schema quotes at most the beginning of a long text', () => {
+  it('S2.1 the error of an invalid schema quotes at most the beginning of a long text', () => {
     const error = (() => {
       try {
         return outputFormat({ type: 'x'.repeat(100_000) });
