@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { Client } from 'pg';
 import { runFaults } from '#rollcall/agent-runtime/testing';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
-import { until } from '#rollcall/test-support';
+import { BusyLoops, until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
@@ -11,6 +11,8 @@ const KEY = 'k'.repeat(40);
 const RUNS = 50;
 /** The measured run of the requirement has 20 kills. */
 const KILLS = Number(process.env['ROLLCALL_TEST_KILLS'] ?? 3);
+/** How many processes use a core each during the test. */
+const BUSY = Number(process.env['ROLLCALL_TEST_BUSY'] ?? 0);
 /**
  * On a busy machine, a living replica could lose a shorter lease and would then abort its model calls. The usage of such a call is
  * unknown and is charged as an estimate, so the exact comparison of replies and charges would fail.
@@ -23,6 +25,7 @@ let folder: string;
 let url: string;
 let client: Client;
 let replicas: RollcallProcess[];
+let busy: BusyLoops;
 
 beforeEach(async () => {
   folder = newFolder();
@@ -31,8 +34,10 @@ beforeEach(async () => {
   replicas.push(await start().ready());
   client = new Client({ connectionString: url });
   await client.connect();
+  busy = BusyLoops.start(BUSY);
 });
 afterEach(async () => {
+  await busy.stop();
   await client.end();
   await Promise.all(replicas.map(async (one) => await one.end('SIGKILL')));
   rmSync(folder, { recursive: true, force: true });

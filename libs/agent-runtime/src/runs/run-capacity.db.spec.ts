@@ -58,7 +58,7 @@ describe('the start of a run', () => {
     const runs: Run[] = [];
     for (let count = 0; count < 5; count += 1) {
       const insert = await one.runs.prepare(request('looker'));
-      roundTrips.push(await proxy.count(async () => void runs.push(await insert())));
+      roundTrips.push((await proxy.count(async () => runs.push(await insert()))).roundTrips);
       await until('the tool works', () => world.executed.length === runs.length);
       await until('the events are in the log', async () => (await typesOf(one)).length === 2 * runs.length);
     }

@@ -168,10 +168,10 @@ const WAITING = `
     FROM share WHERE namespace || '/' || agent_id <> ALL ($5::text[]))
   SELECT waiting.*, row_number() OVER (PARTITION BY allowed.namespace, created_by, agent_id) = most AS "isLast"
   FROM allowed CROSS JOIN LATERAL (
-    SELECT id, seq::float8, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
+    SELECT id, seq::float8 AS seq, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
     WHERE ${OPEN} AND run.namespace = allowed.namespace AND run.created_by = allowed.created_by AND run.agent_id = allowed.agent_id
       AND ${CLAIMABLE} AND id <> ALL ($4::text[]) AND (definition = run.agent_id OR NOT is_elsewhere)
-    ORDER BY seq LIMIT most) AS waiting`;
+    ORDER BY run.seq LIMIT most) AS waiting`;
 
 /**
  * Locks the first runs of the list that are still claimable. A run whose lease ended was lost by a replica: the steps of its tree

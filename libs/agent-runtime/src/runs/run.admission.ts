@@ -67,9 +67,9 @@ export class RunAdmission {
     if (isReached(perNamespace, namespace)) throw new RunQueueFullError('namespace', perNamespace);
   }
 
-  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. Checks the budget of the agent as well. */
-  async checkBudget(namespace: string, agentId: string): Promise<void> {
-    await this.spending.check(namespace, agentId);
+  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. Checks the budgets of the agent and the caller as well. */
+  async checkBudget(namespace: string, agentId: string, callerId: string): Promise<void> {
+    await this.spending.check(namespace, agentId, callerId);
   }
 
   /** Rejects with SPENDING_LIMIT_REACHED if the run itself may spend nothing. */

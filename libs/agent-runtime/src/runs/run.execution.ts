@@ -3,6 +3,7 @@ import { DomainError } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
 import { paidAgent } from '../delegation/paid.agent.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
+import type { RunUsage } from '../spending/spending.js';
 import { DelegatedRuns } from './delegated.runs.js';
 import { Progress } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
@@ -25,6 +26,7 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
 /** Without this limit, a run that crashes its replica would crash all replicas, one after the other. */
 const MAX_CRASHES = 10;
+const NOTHING = { tokens: 0, microUsd: 0 };
 
 /** Executes claimed runs. */
 @Injectable()
@@ -95,10 +97,20 @@ export class RunExecution {
     const opened = await this.agents.open(run);
     const { target, isIdempotent } = opened;
     const signal = signalOf(opened, journal.scope);
-    const agent = paidAgent(target, { spending: this.spending });
+    const agent = paidAgent(target, { spending: this.spending, isOpen: true });
     try {
       await this.records.recordRevision(run, opened.revision, journal.scope);
-      const call = { agent, steps, options: { context, signal }, journal, isIdempotent, now: this.options.now };
+      const given = { context, signal };
+      const usage = usageBefore(run);
+      const call = {
+        agent,
+        steps,
+        options: given,
+        journal,
+        isIdempotent,
+        now: this.options.now,
+        ...(usage && { usage }),
+      };
       return await resultOf(timedCall(call, progress));
     } finally {
       await target.close();
@@ -106,9 +118,14 @@ export class RunExecution {
   }
 }
 
-function contextOf({ id: runId, namespace, agentId: agentName, deadline }: Run): CallContext {
-  const place = { namespace, rootRunId: runId, runId, agentName, ancestry: [], depth: 0 };
+function contextOf({ id: runId, namespace, agentId: agentName, createdBy: callerId, deadline }: Run): CallContext {
+  const place = { namespace, rootRunId: runId, runId, callerId, agentName, ancestry: [], depth: 0 };
   return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
+}
+
+/** When the first execution of a run begins, its budget was just opened. Otherwise, the usage must be read. */
+function usageBefore({ attempts, limit }: Run): RunUsage | undefined {
+  return attempts === 1 ? { own: NOTHING, subtree: NOTHING, held: NOTHING, limit } : undefined;
 }
 
 function signalOf({ signal }: OpenAgent, scope: RunScope): AbortSignal {

@@ -167,7 +167,7 @@ export class RunsService {
     await Promise.all([
       this.admission.holdNamespace(namespace),
       this.admission.lockCapacity(namespace, chosen),
-      this.admission.checkBudget(namespace, chosen.agentId),
+      this.admission.checkBudget(namespace, chosen.agentId, run.createdBy),
       slot ? undefined : this.admission.checkQueue(run),
     ]);
     const stored = slot ? ({ ...run, state: 'running' } as const) : run;
