@@ -1,10 +1,20 @@
+import { parseArgs } from 'node:util';
 import { testDatabase } from '#rollcall/platform/testing';
 import { budgetCrashes, budgetRace } from '#rollcall/registry/testing';
+import { BusyLoops } from '#rollcall/test-support';
 import { startPostgres } from './support/postgres.js';
 
-/** The long form of libs/registry/src/budgets/budget.storm.db.spec.ts, on a Postgres that writes to the disk. */
-const rounds = Number(process.argv[2] ?? 100);
+/**
+ * The long form of libs/registry/src/budgets/budget.storm.db.spec.ts, on a Postgres that writes to the disk.
+ * `node budget-storm.js <rounds> --busy <processes that use a core each during the storm>`
+ */
+const { values: options, positionals } = parseArgs({
+  options: { busy: { type: 'string', default: '0' } },
+  allowPositionals: true,
+});
+const rounds = Number(positionals[0] ?? 100);
 const postgres = await startPostgres();
+const busy = BusyLoops.start(Number(options.busy));
 try {
   const database = await testDatabase();
   const race = await budgetRace(database, rounds, 1_000, 50);
@@ -18,5 +28,6 @@ try {
   const isWhole = crashes.leaked + crashes.discrepancies === 0 && !crashes.falselyBlocked;
   if (!isExact || !isWhole) process.exitCode = 1;
 } finally {
+  await busy.stop();
   await postgres.stop();
 }

@@ -32,6 +32,7 @@ function makeEntry(number: number, next: () => number): DirectoryEntry {
     agentId: `agent-${String(number).padStart(6, '0')}`,
     revision: 1,
     circuit: CLOSED_CIRCUIT,
+    circuitVersion: 0,
     dampedUntil: null,
     record: {
       namespace: 'default',

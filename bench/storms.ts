@@ -46,6 +46,20 @@ await runSuite(
       args: ['200', '20'],
       smallArgs: ['20', '2'],
     },
+    {
+      name: 'waits',
+      program: 'wait-storm',
+      about: 'callers wait for short runs on two replicas; no answer is late',
+      args: ['1500'],
+      smallArgs: ['150'],
+    },
+    {
+      name: 'fair',
+      program: 'fair-storm',
+      about: 'one caller fills the queue of runs; the runs of other namespaces and callers start in time',
+      args: ['600'],
+      smallArgs: ['60', '2'],
+    },
   ],
   process.argv.slice(2),
 );

@@ -2,18 +2,23 @@
  * Runs A2A tasks with three subscribers each on two replicas, and repeatedly kills one of the replicas (SIGKILL). Each subscriber connects
  * again to any replica. It must receive a snapshot, and then each change once and in order. The push notifications of each task must
  * arrive at least once and in order. No task may do anything twice.
- * `node task-storm.js <tasks that are open at each kill> <kills>`
+ * `node task-storm.js <tasks that are open at each kill> <kills> --busy <processes that use a core each during the storm>`
  */
 import { randomBytes, randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
 import { runFaults } from '#rollcall/agent-runtime/testing';
 import { testDatabase } from '#rollcall/platform/testing';
-import { until } from '#rollcall/test-support';
+import { BusyLoops, until } from '#rollcall/test-support';
 import { startPostgres } from './support/postgres.js';
 import { PushReceiver } from './support/tasks/push.receiver.js';
 import { StormReplicas } from './support/tasks/replicas.js';
 import { StormTasks } from './support/tasks/storm.tasks.js';
 
-const [wanted = 200, kills = 20] = process.argv.slice(2).map(Number);
+const { values: options, positionals } = parseArgs({
+  options: { busy: { type: 'string', default: '0' } },
+  allowPositionals: true,
+});
+const [wanted = 200, kills = 20] = positionals.map(Number);
 const KEY = randomBytes(32).toString('hex');
 const SETTLE_MS = 300_000;
 const REPORT_EVERY_MS = 10_000;
@@ -45,6 +50,7 @@ const replicas = await StormReplicas.start({
   ROLLCALL_RUNS_MAX: String(wanted),
   ROLLCALL_RUNS_MAX_PER_AGENT: String(wanted),
   ROLLCALL_RUNS_LEASE: '10s', // a living replica on a busy machine must not lose its leases
+  ROLLCALL_RUNS_MAX_CRASHES: '10', // the replicas crash without a fault of the runs
   ROLLCALL_DATABASE_TIMEOUT: '10s',
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
   ROLLCALL_SEALING_KEY: KEY,
@@ -53,6 +59,7 @@ const tasks = new StormTasks(replicas, receiver, KEY);
 const report = setInterval(() => {
   console.log(`${tasks.size} tasks, ${tasks.unfinished} unfinished, ${receiver.total} notifications`);
 }, REPORT_EVERY_MS);
+const busy = BusyLoops.start(Number(options.busy));
 try {
   await tasks.define();
   for (let kill = 0; kill < kills; kill += 1) {
@@ -77,7 +84,15 @@ try {
   const { others, ...streams } = tasks.faults();
   const interrupted = await count('run WHERE attempts > 2');
   const { size, reconnections } = tasks;
-  const summary = { open: wanted, kills, tasks: size, interrupted, reconnections, notifications: receiver.total };
+  const summary = {
+    busy: Number(options.busy),
+    open: wanted,
+    kills,
+    tasks: size,
+    interrupted,
+    reconnections,
+    notifications: receiver.total,
+  };
   const otherFaults = [...others, ...receiver.faults];
   for (const fault of otherFaults.slice(0, MAX_SHOWN)) console.log(fault);
   const faults = {
@@ -91,6 +106,7 @@ try {
   if (Object.values(faults).some((found) => found !== 0) || interrupted === 0) process.exitCode = 1;
 } finally {
   clearInterval(report);
+  await busy.stop();
   await replicas.stop();
   await receiver.stop();
   await database.drop();

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -16,15 +16,29 @@ function git(...parameters: string[]): string {
   return execFileSync('git', parameters, { cwd: ROOT, encoding: 'utf8' }).trim();
 }
 
+/** Whether the clone contains this commit. A clone with a limited depth does not contain older commits. */
+export function hasCommit(ref: string): boolean {
+  try {
+    execFileSync('git', ['cat-file', '-e', `${ref}^{commit}`], { cwd: ROOT, stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Builds another commit of this repository in a temporary folder, with the dependencies that are installed here. */
 export function buildCommit(ref: string): BuiltCommit {
-  const folder = join(mkdtempSync(join(tmpdir(), 'rollcall-against-')), 'tree');
+  const parent = mkdtempSync(join(tmpdir(), 'rollcall-against-'));
+  const folder = join(parent, 'tree');
   git('worktree', 'add', '--detach', '--quiet', folder, ref);
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   execFileSync(process.execPath, ['bin/build.js'], { cwd: folder, stdio: 'inherit' });
   return {
     title: git('log', '-1', '--format=%h %s', ref),
     dist: join(folder, 'dist'),
-    remove: () => void git('worktree', 'remove', '--force', folder),
+    remove: () => {
+      git('worktree', 'remove', '--force', folder);
+      rmSync(parent, { recursive: true, force: true });
+    },
   };
 }

@@ -24,9 +24,11 @@ export interface Score extends LoadResult {
 export interface Rounds {
   rounds: number;
   seconds: number;
+  /** Called once, between the warm-up of all contestants and the first round. */
+  afterWarmUp(): Promise<void>;
 }
 
-const ROUNDS: Rounds = { rounds: 5, seconds: 2 };
+const ROUNDS: Rounds = { rounds: 5, seconds: 2, afterWarmUp: async () => undefined };
 /** Each contestant runs for this long before the first round, so that its code is compiled. */
 const WARM_UP_S = 2;
 
@@ -51,8 +53,9 @@ export async function compare(
  * has the reverse order, so that no contestant always runs directly after the same other one.
  */
 export async function compareRunners(contestants: readonly Runner[], options: Partial<Rounds> = {}): Promise<Score[]> {
-  const { rounds, seconds } = { ...ROUNDS, ...options };
+  const { rounds, seconds, afterWarmUp } = { ...ROUNDS, ...options };
   for (const contestant of contestants) await contestant.run(Math.max(seconds, WARM_UP_S));
+  await afterWarmUp();
   const results: LoadResult[][] = [];
   for (let round = 0; round < rounds; round++) results.push(await runRound(contestants, round % 2 === 1, seconds));
   return contestants.map(({ name }, index) => scoreOf(name, results, index));

@@ -23,33 +23,52 @@ export const inputOf = (call: number): ForecastInput => ({ city: 'Graz', day: ca
 /** What the tool of each side executes after it has validated its input. */
 export type Forecast = (input: ForecastInput) => string | Promise<string>;
 
-/** Creates an agent with this tool. The function that it returns executes one run, and returns the answer. */
-export type CreateAgent = (forecast: Forecast) => () => Promise<string>;
+/**
+ * Creates an agent with this tool. The function that it returns executes one run, and returns the answer. `calls` is the number of tool
+ * calls of a run: 10, or 0 if the first reply of the model is the answer.
+ */
+export type CreateAgent = (forecast: Forecast, calls: number) => () => Promise<string>;
 
-export type SideOrder = { measure: 'rate'; seconds: number } | { measure: 'heap' };
+/** The runs of one measurement. */
+export interface Workload {
+  /** The tool calls of each run; 10 by default. A side of `bench:loop` has only runs with 10 tool calls. */
+  calls?: number;
+  /** The number of runs in progress; 64 by default. */
+  concurrent?: number;
+}
+
+export type SideOrder = ({ measure: 'rate'; seconds: number } & Workload) | { measure: 'heap' };
 
 const CONCURRENT_RUNS = 64;
 const HELD_RUNS = 1_000;
 
-/** Measures one side: on the orders of the benchmark, or once, with the result printed as JSON. */
-export async function serveSide(create: CreateAgent): Promise<void> {
+/** Measures one side: on the orders of the benchmark, or once for each number of tool calls, with the results printed as lines of JSON. */
+export async function serveSide(create: CreateAgent, supportedCalls: readonly number[] = [CALLS]): Promise<void> {
   if (process.send) {
     process.on('message', (order: SideOrder) => void answer(create, order));
     process.on('disconnect', () => process.exit());
     return;
   }
-  const { perSecond } = await rateOf(create, 2);
-  console.log(JSON.stringify({ runsPerSecond: perSecond, heapPerConcurrentRun: await heapOf(create) }));
+  for (const calls of supportedCalls) {
+    const { perSecond } = await rateOf(create, 2, { calls });
+    const { p50 } = await rateOf(create, 2, { calls, concurrent: 1 });
+    console.log(JSON.stringify({ toolCalls: calls, runsPerSecond: perSecond, msAlone: p50 }));
+  }
+  console.log(JSON.stringify({ heapPerConcurrentRun: await heapOf(create) }));
 }
 
 async function answer(create: CreateAgent, order: SideOrder): Promise<void> {
-  process.send?.(order.measure === 'rate' ? await rateOf(create, order.seconds) : await heapOf(create));
+  process.send?.(order.measure === 'rate' ? await rateOf(create, order.seconds, order) : await heapOf(create));
 }
 
-/** Keeps 64 runs in progress. The time ends with the last run. */
-async function rateOf(create: CreateAgent, seconds: number): Promise<LoadResult> {
+/** Keeps the wanted number of runs in progress. The time ends with the last run. */
+export async function rateOf(
+  create: CreateAgent,
+  seconds: number,
+  { calls = CALLS, concurrent = CONCURRENT_RUNS }: Workload,
+): Promise<LoadResult> {
   let called = 0;
-  const run = checked(create(({ city, day }) => `${city}, day ${day}: sunny, number ${(called += 1)}`));
+  const run = checked(create(({ city, day }) => `${city}, day ${day}: sunny, number ${(called += 1)}`, calls));
   const latencies = createHistogram();
   const started = performance.now();
   const work = async (): Promise<void> => {
@@ -60,10 +79,10 @@ async function rateOf(create: CreateAgent, seconds: number): Promise<LoadResult>
       begun = ended;
     }
   };
-  await Promise.all(Array.from({ length: CONCURRENT_RUNS }, work));
+  await Promise.all(Array.from({ length: concurrent }, work));
   const elapsed = (performance.now() - started) / 1_000;
   const { count } = latencies;
-  if (called !== count * CALLS) throw new Error(`${count} runs executed ${called} tool calls`);
+  if (called !== count * calls) throw new Error(`${count} runs executed ${called} tool calls`);
   const milliseconds = (percentile: number): number => Math.round(latencies.percentile(percentile) / 10) / 100;
   return { perSecond: count / elapsed, p50: milliseconds(50), p99: milliseconds(99) };
 }
@@ -80,7 +99,7 @@ async function heapOf(create: CreateAgent): Promise<number> {
       waiting += 1;
       if (waiting === HELD_RUNS) allWait.resolve();
       return promise;
-    }),
+    }, CALLS),
   );
   for (let warmUp = 0; warmUp < CONCURRENT_RUNS; warmUp += 1) await run();
   holds = true;

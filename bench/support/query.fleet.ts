@@ -26,14 +26,16 @@ const oneOf = (words: readonly string[], by: number): string =>
 
 const AGENTS = `INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities,
     capability_keys, sandbox_level, provider, cost_model, labels, version, capacity, declared_ms, budget_total, budget_used,
-    budget_source, circuit, flap, registered_at, registered_by)
+    budget_source, flap, registered_at, registered_by)
   SELECT 'agent-' || g, 1, 1, ${TOKEN_HASH}, 'worker ' || g, 'http://10.0.0.1:' || 1024 + g % 60000,
     jsonb_build_object('protocolVersion', '1.0', 'description', 'Agent number ' || g),
     ARRAY[${CLAIMS}], ARRAY['area', ${CLAIMS}], g % 4, '{"adapter":"copilot","type":"api","plan":null}',
     jsonb_build_object('usdPerTask', null, 'usdPer1kTokens', (g * 7919 % 200) / 1e4),
     jsonb_build_object('zone', ${oneOf(ZONES, 3)}, 'tier', ${oneOf(TIERS, 11)}), '1.0.0', ${CAPACITY}, 50 + g % 400,
-    NULL, 1000, 'reported', $2, $3, clock_timestamp(), 'bench'
+    NULL, 1000, 'reported', $2, clock_timestamp(), 'bench'
   FROM generate_series(1, $1::int) g`;
+
+const CIRCUITS = 'INSERT INTO agent_circuit (agent_id, state) SELECT agent_id, $1 FROM agent';
 
 const LEASES = `INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at)
   SELECT agent_id, generation, token_hash, clock_timestamp() FROM agent`;
@@ -46,9 +48,10 @@ const BUDGETS = `INSERT INTO budget (kind, subject, window_kind, time_zone, path
 /** Writes a fleet directly into the tables, because the benchmark does not measure registrations. */
 export async function fillFleet(url: string, agents: number): Promise<void> {
   const db = new Database({ url, poolSize: 1, operationTimeoutMs: 120_000 });
-  await db.query(AGENTS, [agents, JSON.stringify(CLOSED_CIRCUIT), JSON.stringify(NEVER_FLAPPED)]);
+  await db.query(AGENTS, [agents, JSON.stringify(NEVER_FLAPPED)]);
+  await db.query(CIRCUITS, [JSON.stringify(CLOSED_CIRCUIT)]);
   await db.query(LEASES);
   await db.query(BUDGETS);
-  for (const table of ['agent', 'agent_lease', 'budget']) await db.query(`VACUUM ANALYZE ${table}`);
+  for (const table of ['agent', 'agent_circuit', 'agent_lease', 'budget']) await db.query(`VACUUM ANALYZE ${table}`);
   await db.close();
 }

@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { defaultMiddleware, defineTool, ModelCircuit, ReactAgent, toolBox } from '#rollcall/agent-runtime';
 import { InMemorySpending } from '#rollcall/agent-runtime/testing';
 import { message, textOfParts } from '#rollcall/providers';
-import { INSTANT_MODEL as model } from './instant.model.js';
+import { instantModel } from './instant.model.js';
 import { CALLS, type Forecast, INSTRUCTIONS, QUESTION, serveSide, TOOL } from './loop.side.js';
 
 /** A `ReactAgent` with the default middleware, validated input and a budget in memory. */
+const model = instantModel();
 const SILENT = { log: () => undefined, warn: () => undefined, error: () => undefined };
 const Input = z.object({ city: z.string(), day: z.int().min(1).max(CALLS) });
 

@@ -17,13 +17,19 @@ export class WorkerProcess {
 
   async ask<Answer>(message: object | string): Promise<Answer> {
     if (!this.child.connected) throw new Error('the worker has ended');
-    const answered = once(this.child, 'message');
-    const ended = once(this.child, 'exit').then(() => {
+    const settled = new AbortController(); // removes the listeners
+    const answered = once(this.child, 'message', { signal: settled.signal });
+    const ended = once(this.child, 'exit', { signal: settled.signal }).then(() => {
       throw new Error('the worker ended before it answered');
     });
     this.child.send(message);
-    const [answer] = (await Promise.race([answered, ended])) as [Answer];
-    return answer;
+    try {
+      const [answer] = (await Promise.race([answered, ended])) as [Answer];
+      return answer;
+    } finally {
+      settled.abort();
+      await Promise.allSettled([answered, ended]);
+    }
   }
 
   stop(): void {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { RoundRobin } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { installFixtures } from '../support/mcp-fixtures.js';
-import { RoundRobin } from '../support/round-robin.js';
 
 /** Installed with `npm ci --prefix bench/peers`. */
 const SUITE = resolve(

@@ -1,9 +1,8 @@
-import { until } from '#rollcall/test-support';
+import { RoundRobin, until } from '#rollcall/test-support';
 import { A2aChecks, message, statesOf, type TaskJson, taskOf } from '../support/a2a-checks.js';
 import { BINDINGS } from '../support/a2a-client.js';
 import { A2aWire, type Json, type WireAnswer } from '../support/a2a-wire.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { RoundRobin } from '../support/round-robin.js';
 import { TestAgents } from '../support/test-agents.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
 

@@ -108,6 +108,17 @@ describe('PATCH /v1/agents/{id}', () => {
     expect((await patch({ name: 'x' }, api.adminKey, { 'if-match': 'W/"1.1"' })).status).toBe(400);
   });
 
+  it('R-5 an update with If-Match is accepted if the agent was only called since the caller has read it', async () => {
+    const read = await api.call('GET', `/v1/agents/${agentId}`);
+    const etag = read.headers.get('etag') ?? '';
+    const report = { key: await api.given.key('caller'), body: { ok: false } };
+    for (let failures = 0; failures < 6; failures++) await api.call('POST', `/v1/agents/${agentId}/outcomes`, report);
+    const called = await api.call('GET', `/v1/agents/${agentId}`);
+    expect(called.body).toMatchObject({ health: { circuitBreakerState: 'open' } });
+    expect(called.headers.get('etag')).toBe(etag);
+    expect((await patch({ name: 'called' }, api.adminKey, { 'if-match': etag })).status).toBe(200);
+  });
+
   it('S3.1 limits the number of labels over several updates', async () => {
     const labels = (from: number): Record<string, string> =>
       Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`l${from + index}`, 'x']));

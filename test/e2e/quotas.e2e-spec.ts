@@ -10,6 +10,9 @@ beforeAll(async () => {
     ROLLCALL_QUOTA_RESERVATIONS: '3',
     ROLLCALL_QUOTA_WEBHOOKS: '2',
     ROLLCALL_QUOTA_CONTRACTS: '2',
+    ROLLCALL_RUNS_MAX: '0', // each run is queued
+    ROLLCALL_RUNS_MAX_QUEUED: '3',
+    ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL: '2',
     ROLLCALL_SEALING_KEY: 'a'.repeat(32),
   });
 });
@@ -122,5 +125,33 @@ describe('the quota of open contracts', () => {
     const open = answers.find(({ status }) => status === 201);
     await api.call('POST', `/v1/contracts/${String(open?.body['id'])}/cancel`, { key, body: {} });
     expect((await announce(key)).status).toBe(201);
+  });
+});
+
+describe('the quota of queued runs', () => {
+  it('S-5 A6 a start above the quota of the credential or of the namespace gets 429 with Retry-After, until a run has left the queue', async () => {
+    await api.call('POST', '/v1/definitions', { body: { name: 'echo', content: { description: 'Echoes.' } } });
+    const [key, other] = [await api.given.key('caller'), await api.given.key('caller')];
+    const start = async (by: string): Promise<Answer> =>
+      await api.call('POST', '/v1/runs', { key: by, body: { definition: 'echo', input: 'Hello.' } });
+    const first = await start(key);
+    expect(first).toMatchObject({ status: 202, body: { state: 'queued' } });
+    expect((await start(key)).status).toBe(202);
+    const refused = await start(key);
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { code: 'RUN_QUEUE_FULL', limit: 2, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+    });
+    expect(refused.headers.get('retry-after')).toBe('5');
+    expect(refused.body['detail']).toContain('This credential already has 2 queued runs, which is its quota.');
+    expect((await start(other)).status).toBe(202);
+    expect(await start(other)).toMatchObject({
+      status: 429,
+      body: { code: 'RUN_QUEUE_FULL', limit: 3, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
+    });
+    const { body } = await api.call<{ items: unknown[] }>('GET', '/v1/runs');
+    expect(body.items).toHaveLength(3);
+    await api.call('POST', `/v1/runs/${String(first.body['id'])}/cancel`, { key, body: {} });
+    expect((await start(other)).status).toBe(202);
   });
 });

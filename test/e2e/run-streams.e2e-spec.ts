@@ -291,7 +291,7 @@ describe('the commands of docs/runs.md', () => {
       ['"state":"queued"'],
       ['"state":"completed"', '"state":"waiting"', '"state":"queued"'],
       ['"state":"cancelled"'],
-      ['"state":"queued"'],
+      ['"state":"running"'],
     ]);
     examples.stop();
   });

@@ -32,7 +32,7 @@ describe('/v1/runs', () => {
     const { status, body: run } = await start({ definition: 'echo', budget: { tokens: 90_000 } });
     expect({ status, run }).toMatchObject({
       status: 202,
-      run: { state: 'queued', agentId: 'echo', definition: { name: 'echo', revision: 1 }, attempts: 0, result: null },
+      run: { state: 'running', agentId: 'echo', definition: { name: 'echo', revision: 1 }, attempts: 1, result: null },
     });
     expect(run['budget']).toEqual({ tokens: 50_000, microUsd: null }); // the definition allows less
     expect((await get(`${run.id}?waitMs=20000`, other)).body).toMatchObject({

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { Client } from 'pg';
 import { runFaults } from '#rollcall/agent-runtime/testing';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
-import { until } from '#rollcall/test-support';
+import { BusyLoops, until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
@@ -11,6 +11,8 @@ const KEY = 'k'.repeat(40);
 const RUNS = 50;
 /** The measured run of the requirement has 20 kills. */
 const KILLS = Number(process.env['ROLLCALL_TEST_KILLS'] ?? 3);
+/** How many processes use a core each during the test. */
+const BUSY = Number(process.env['ROLLCALL_TEST_BUSY'] ?? 0);
 /**
  * On a busy machine, a living replica could lose a shorter lease and would then abort its model calls. The usage of such a call is
  * unknown and is charged as an estimate, so the exact comparison of replies and charges would fail.
@@ -23,6 +25,7 @@ let folder: string;
 let url: string;
 let client: Client;
 let replicas: RollcallProcess[];
+let busy: BusyLoops;
 
 beforeEach(async () => {
   folder = newFolder();
@@ -31,8 +34,10 @@ beforeEach(async () => {
   replicas.push(await start().ready());
   client = new Client({ connectionString: url });
   await client.connect();
+  busy = BusyLoops.start(BUSY);
 });
 afterEach(async () => {
+  await busy.stop();
   await client.end();
   await Promise.all(replicas.map(async (one) => await one.end('SIGKILL')));
   rmSync(folder, { recursive: true, force: true });
@@ -47,6 +52,7 @@ function start(): RollcallProcess {
     ROLLCALL_MODELS: MODELS,
     ROLLCALL_RUNS_LEASE: `${LEASE_MS}ms`,
     ROLLCALL_RUNS_MAX_PER_AGENT: '64',
+    ROLLCALL_RUNS_MAX_CRASHES: '10', // the replicas crash without a fault of the runs
   });
 }
 
@@ -61,10 +67,13 @@ async function startRun(at: RollcallProcess, steps: number): Promise<void> {
   expect(status).toBe(202);
 }
 
-/** Starts runs until there are `RUNS` unfinished runs. */
-async function fill(at: RollcallProcess): Promise<void> {
-  const missing = RUNS - (await count(`run WHERE ${OPEN}`));
-  await Promise.all(Array.from({ length: Math.max(0, missing) }, async () => await startRun(at, randomInt(5, 20))));
+/** Starts runs until there are `RUNS` unfinished runs. A replica executes the runs that it receives, so both receive some. */
+async function fill(): Promise<void> {
+  const missing = Math.max(0, RUNS - (await count(`run WHERE ${OPEN}`)));
+  const started = Array.from({ length: missing }, async (_, index) => {
+    await startRun(replicas[index % replicas.length], randomInt(5, 20));
+  });
+  await Promise.all(started);
 }
 
 describe('replicas that are killed while they execute runs', () => {
@@ -77,7 +86,7 @@ describe('replicas that are killed while they execute runs', () => {
       expect((await call(first?.url ?? '', 'POST', '/v1/definitions', { key: KEY, body })).status).toBe(201);
       for (let kill = 0; kill < KILLS; kill += 1) {
         const victim = randomInt(2);
-        await fill(replicas[1 - victim]);
+        await fill();
         const before = await count('run_step');
         await until('the runs make progress', async () => (await count('run_step')) > before + RUNS, 60_000);
         await replicas[victim]?.end('SIGKILL');

@@ -19,7 +19,11 @@ let keys: AccessKeys;
 let targets: AccessTargets;
 
 beforeAll(async () => {
-  const settings = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'x'.repeat(32) };
+  const settings = {
+    ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+    ROLLCALL_SEALING_KEY: 'x'.repeat(32),
+    ROLLCALL_TRUSTED_PROXIES: '127.0.0.1', // each request has its own address, see `AccessKeys.headers`
+  };
   api = await startApi({ ...settings, ROLLCALL_RUNS_MAX: '0' }); // runs stay in the queue
   keys = await AccessKeys.issue(api);
   targets = new AccessTargets(api, (key) => (key === keys.of('caller') ? keys.colleague : key));

@@ -143,6 +143,30 @@ describe('migrations', () => {
     ]);
   });
 
+  it('R-5 circuits and the statistics of calls move to their own table, and back if the migration is reverted', async () => {
+    const circuits = 1_764_010_000_000;
+    const [before, after] = [circuits - 1, circuits].map(schemaAt);
+    await migrate(options, before);
+    const state = { phase: 'open', consecutiveFailures: 5, openings: 1, openUntil: 1_771_927_200_000, probe: null };
+    await query(`
+      INSERT INTO agent (agent_id, generation, revision, token_hash, name, capabilities, sandbox_level, provider, cost_model, labels,
+        budget_used, budget_source, circuit, flap, registered_at, registered_by, observed_ms, last_task_at, outcomes)
+      VALUES ('builder', 1, 9, 'hash', 'builder', '{build}', 1, '{}', '{}', '{}', 0, 'reported', '${JSON.stringify(state)}', '{}',
+        now(), 'test', 12.5, '2026-02-24T10:00:00Z', 7)`);
+    const columns = 'observed_ms, last_task_at, outcomes';
+    const moved = { observed_ms: 12.5, last_task_at: new Date('2026-02-24T10:00:00Z'), outcomes: '7' };
+    await migrate(options, after);
+    expect(await query(`SELECT agent_id, state, version, ${columns} FROM agent_circuit`)).toEqual([
+      { agent_id: 'builder', state, version: '0', ...moved },
+    ]);
+    const dataSource = await new DataSource(migrationOptions(options, after)).initialize();
+    await dataSource.undoLastMigration();
+    await dataSource.destroy();
+    expect(await query(`SELECT circuit, revision, ${columns} FROM agent`)).toEqual([
+      { circuit: state, revision: '9', ...moved },
+    ]);
+  });
+
   it('a database of version 0.1.0 with 100,000 agents migrates: everything belongs to the namespace `default`', async () => {
     const version010 = 1_763_290_100_000;
     await migrate(options, schemaAt(version010));
@@ -153,6 +177,9 @@ describe('migrations', () => {
       expect({ table, rows }).toEqual({ table, rows: [{ namespace: 'default', any: true }] });
     }
     expect(await query('SELECT count(*)::int FROM agent JOIN agent_lease USING (agent_id, generation)')).toEqual([
+      { count: 100_000 },
+    ]);
+    expect(await query('SELECT count(*)::int FROM agent JOIN agent_circuit USING (agent_id)')).toEqual([
       { count: 100_000 },
     ]);
     expect(await query('SELECT name, namespace FROM api_key ORDER BY name')).toEqual([

@@ -8,6 +8,8 @@ export const OTHER = 'team-b';
 
 /** The credentials of a matrix of roles: one key for each role, and the keys of two principals that own other objects. */
 export class AccessKeys {
+  private requests = 0;
+
   private constructor(
     private readonly api: TestApi,
     private readonly keys: ReadonlyMap<Role, string>,
@@ -31,9 +33,14 @@ export class AccessKeys {
     return this.keys.get(role) ?? '';
   }
 
-  /** The headers of a request. A credential for all namespaces names the namespace `OWN`. */
+  /**
+   * The headers of a request. A credential for all namespaces names the namespace `OWN`. Each request comes from another address,
+   * because one address may send only a few invalid credentials in a second, and a fast machine sends more.
+   */
   headers(key: string | null): Record<string, string> {
+    this.requests += 1;
     return {
+      'x-forwarded-for': `10.0.${this.requests >> 8}.${this.requests & 255}`,
       ...(key !== null && { authorization: `Bearer ${key}` }),
       ...(key === this.api.adminKey && { 'rollcall-namespace': OWN }),
     };

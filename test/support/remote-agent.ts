@@ -107,6 +107,16 @@ export class RemoteAgent {
         ? await this.api.call('POST', `/v1/budgets/${(await this.budget()).id}/adjust`, { body: adjusted })
         : await this.api.call('POST', `/v1/agents/${this.agentId}/${how}`, { body: {} });
     if (status >= 300) throw new Error(`${how} was answered with ${status}`);
+    if (how !== 'out of budget') await until('the directory knows it', async () => !(await this.isOffered()));
+  }
+
+  /** Whether the directory of the replica offers the agent for work. */
+  private async isOffered(): Promise<boolean> {
+    const body = { capabilities: ['work'], limit: 100 };
+    const query = await this.api.call<{ candidates: { agent: { agentId: string } }[] }>('POST', '/v1/agents/query', {
+      body,
+    });
+    return query.body.candidates.some(({ agent }) => agent.agentId === this.agentId);
   }
 
   private async budget(): Promise<Budget> {

@@ -3,8 +3,8 @@ import { createHistogram } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoadResult } from '../load.js';
 
-/** One call of an agent, from the request to its answer. It rejects if the answer is not the expected one. */
-export type CallAgent = () => Promise<void>;
+/** One call of an agent. Returns the body of the response with its answer, and rejects if the answer is not the expected one. */
+export type CallAgent = () => Promise<string>;
 
 export interface Endpoint {
   readonly url: string;
@@ -20,17 +20,39 @@ async function post(url: string, headers: Record<string, string>, body: object):
   return await response.text();
 }
 
-function check(text: string, expected: string): void {
-  if (!text.includes(expected)) throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
+function checked(text: string, expected: string): string {
+  if (text.includes(expected)) return text;
+  throw new Error(`unexpected answer: ${text.slice(0, 500)}`);
 }
 
-/** `POST /v1/runs`, and then `GET /v1/runs/{id}` with waiting. */
+/** `POST /v1/runs`, and then `GET /v1/runs/{id}` with waiting: two requests. */
 export function restCalls({ url, headers, expected, input }: Endpoint, definition: string): CallAgent {
   return async () => {
     const { id } = JSON.parse(await post(`${url}/v1/runs`, headers, { definition, input })) as { id: string };
     const response = await fetch(`${url}/v1/runs/${id}?waitMs=50000`, { headers });
-    check(await response.text(), expected);
+    return checked(await response.text(), expected);
   };
+}
+
+/** `POST /v1/runs?waitMs=30000`, which responds with the finished run. */
+export function waitingPostCalls({ url, headers, expected, input }: Endpoint, definition: string): CallAgent {
+  return async () => checked(await post(`${url}/v1/runs?waitMs=30000`, headers, { definition, input }), expected);
+}
+
+export interface RestCalls {
+  readonly name: string;
+  readonly call: CallAgent;
+}
+
+/** `POST /v1/runs?waitMs=30000` if the server supports it, or two requests. Older versions respond before the run is finished. */
+export async function fastestRestCalls(at: Endpoint, definition: string): Promise<RestCalls> {
+  const call = waitingPostCalls(at, definition);
+  const isSupported = await call().then(
+    () => true,
+    () => false,
+  );
+  if (isSupported) return { call, name: 'POST ?waitMs' };
+  return { call: restCalls(at, definition), name: 'POST, then GET ?waitMs' };
 }
 
 /** SendMessage of A2A over JSON-RPC. `url` is the URL of the agent. */
@@ -38,7 +60,7 @@ export function a2aCalls({ url, headers, expected, input }: Endpoint): CallAgent
   return async () => {
     const message = { messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: input }] };
     const body = { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message } };
-    check(await post(url, { ...headers, 'a2a-version': '1.0' }, body), expected);
+    return checked(await post(url, { ...headers, 'a2a-version': '1.0' }, body), expected);
   };
 }
 
@@ -56,7 +78,7 @@ export function mcpCalls({ url, headers, expected, input }: Endpoint, agent: str
   const _meta = { 'io.modelcontextprotocol/protocolVersion': MCP, 'io.modelcontextprotocol/clientCapabilities': {} };
   const params = { _meta, name: 'run_agent', arguments: { agent, input, waitMs: 50_000 } };
   return async () =>
-    check(await post(`${url}/mcp`, own, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }), expected);
+    checked(await post(`${url}/mcp`, own, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }), expected);
 }
 
 /** Keeps this many connections busy, each with one call at a time. */

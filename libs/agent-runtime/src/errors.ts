@@ -33,6 +33,7 @@ export type RuntimeErrorCode =
   | 'RUN_FOREIGN'
   | 'RUN_MEMORY_REJECTED'
   | 'RUN_NOT_FINISHED'
+  | 'RUN_QUEUE_FULL'
   | 'RUN_REDACTED'
   | 'RUN_NOT_FOUND'
   | 'RUN_NOT_WAITING'

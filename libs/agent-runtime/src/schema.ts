@@ -10,6 +10,7 @@ import { Runs1763800000000 } from './migrations/1763800000000-runs.js';
 import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-runs.js';
 import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
+import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
 import { RunStepEntity } from './runs/run-step.entity.js';
 import { RunEntity } from './runs/run.entity.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
@@ -33,5 +34,6 @@ export const RUNTIME_SCHEMA: Schema = {
     RejectedRuns1763910000000,
     RunRedaction1763930000000,
     RunChanges1763950000000,
+    RunCapacity1764100000000,
   ],
 };

@@ -36,7 +36,7 @@ export { type AgentUpdate, MAX_LABELS } from './agents/agent.update.js';
 export type { AgentClaim, LeaseClaim, Registration } from './agents/registration.js';
 export { CircuitOpenError } from './circuit/circuit.errors.js';
 export { CircuitService, type CircuitView, type ProbeClaim } from './circuit/circuit.service.js';
-export { type CallOutcome, KEPT_OUTCOMES, type ReportedOutcome, type Reporter } from './circuit/outcome.js';
+export { KEPT_OUTCOMES, type ReportedOutcome, type Reporter } from './circuit/outcome.js';
 export { RegistryClock } from './discovery/registry.clock.js';
 export { StrongReader } from './discovery/strong.reader.js';
 export { DirectoryFollower, DEFAULT_FOLLOWER_OPTIONS } from './discovery/directory.follower.js';
@@ -71,6 +71,7 @@ export {
   MAX_TTL_MS,
   type Reservation,
   type ReservationState,
+  type Scopes,
   type Usage,
   DEFAULT_TTL_MS,
 } from './budgets/reservation.js';

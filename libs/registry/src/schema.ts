@@ -5,6 +5,7 @@ import { IntentEntity } from './agents/intent.entity.js';
 import { BudgetEntity } from './budgets/budget.entity.js';
 import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 import { ReservationEntity } from './budgets/reservation.entity.js';
+import { CircuitEntity } from './circuit/circuit.entity.js';
 import { OutcomeEntity } from './circuit/outcome.entity.js';
 import { ContractBidEntity } from './contracts/contract-bid.entity.js';
 import { ContractEntryEntity } from './contracts/contract-entry.entity.js';
@@ -26,6 +27,7 @@ import { AgentNamespaces1763300010000 } from './migrations/1763300010000-agent-n
 import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget-namespaces.js';
 import { Contracts1763900000000 } from './migrations/1763900000000-contracts.js';
 import { ContractLimits1764000000000 } from './migrations/1764000000000-contract-limits.js';
+import { AgentCircuits1764010000000 } from './migrations/1764010000000-agent-circuits.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -33,6 +35,7 @@ export const REGISTRY_SCHEMA: Schema = {
     AgentEntity,
     ForgottenEntity,
     LeaseEntity,
+    CircuitEntity,
     OutcomeEntity,
     IntentEntity,
     ProtectionEntity,
@@ -59,5 +62,6 @@ export const REGISTRY_SCHEMA: Schema = {
     BudgetNamespaces1763300020000,
     Contracts1763900000000,
     ContractLimits1764000000000,
+    AgentCircuits1764010000000,
   ],
 };

@@ -1,2 +1,4 @@
+export { BusyLoops } from './busy-loops.js';
 export { freePort } from './free-port.js';
+export { RoundRobin } from './round-robin.js';
 export { until } from './until.js';

@@ -51,10 +51,14 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
   const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
   const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
-  const { redactAfter: redactAfterMs } = runtime.runs;
+  const { redactAfter: redactAfterMs, maxQueued, maxQueuedPerCredential, maxCrashes: maxCrashesInStep } = runtime.runs;
+  const queue = {
+    perNamespace: { limit: maxQueued, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
+    perCredential: { limit: maxQueuedPerCredential, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+  };
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    runs: { leaseMs, maxRunning, maxRunningPerAgent, keepMs, redactAfterMs, now: Date.now },
+    runs: { leaseMs, maxRunning, maxRunningPerAgent, queue, maxCrashesInStep, keepMs, redactAfterMs, now: Date.now },
     skills: { folders: runtime.skills.filter(isUsed) },
     lifecycle: lifecycleOptions(config),
     tools: {

@@ -91,6 +91,23 @@ const runs = z.strictObject({
     about: 'How many runs of one agent this replica executes at a time.',
     expects: 'a number from 1 to 10000',
   }),
+  maxQueued: setting(integer(0, 1_000_000, 10_000), {
+    env: 'ROLLCALL_RUNS_MAX_QUEUED',
+    about:
+      'How many runs of one namespace may be queued at a time, on all replicas together. A start above this number is rejected with `RUN_QUEUE_FULL`. `0` disables the limit.',
+    expects: 'a number from 0 to 1000000',
+  }),
+  maxQueuedPerCredential: setting(integer(0, 1_000_000, 2_000), {
+    env: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL',
+    about: 'How many runs of one credential may be queued at a time in each namespace. `0` disables the limit.',
+    expects: 'a number from 0 to 1000000',
+  }),
+  maxCrashes: setting(integer(1, 10, 2), {
+    env: 'ROLLCALL_RUNS_MAX_CRASHES',
+    about:
+      'How many replicas may crash or lose their lease in the same step of a run. Then the run waits for a review, so that it does not crash further replicas.',
+    expects: 'a number from 1 to 10',
+  }),
   keep: setting(duration('30d'), {
     env: 'ROLLCALL_RUNS_KEEP',
     about: 'How long finished runs and their steps are kept.',

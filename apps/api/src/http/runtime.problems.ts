@@ -24,6 +24,7 @@ export const RUNTIME_PROBLEMS = {
   TOOL_PIN_NOT_FOUND: { status: 404, title: 'The tool of an MCP server is unknown' },
   TOOL_PIN_CHANGED: { status: 409, title: 'The definition of the tool has changed' },
   RUN_MEMORY_REJECTED: { status: 409, title: 'The value cannot be stored in the memory of the run' },
+  RUN_QUEUE_FULL: { status: 429, title: 'Too many runs are queued' },
   RUN_CRASHED: { status: 500, title: 'The replicas that executed the run crashed' },
   RUN_DEADLINE_PASSED: { status: 400, title: 'The deadline of the run is in the past' },
   RUN_TARGET_MISSING: { status: 400, title: 'The run names no agent, and there is no default agent' },

@@ -78,9 +78,13 @@ export class RunRepliesController {
       'does not change.',
   })
   @ApiParam(RUN_ID)
-  @ApiAcceptedResponse({ type: RunView, description: 'The new run, which is queued.' })
+  @ApiAcceptedResponse({
+    type: RunView,
+    description: 'The new run, which is queued, or running if this replica has room.',
+  })
   @Problems('RUN_NOT_FOUND', 'RUN_NOT_FINISHED', 'RUN_DELEGATED', 'RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN')
   @Problems('RUN_REDACTED', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY')
+  @Problems('RUN_QUEUE_FULL')
   async retry(@Param('id') id: string, @Caller() caller: Principal): Promise<Effect<RunView>> {
     const insert = await this.runs.prepareRetry({ namespace: caller.namespace, id }, actorOf(caller));
     return new Effect(async () => toRunView(await insert()));

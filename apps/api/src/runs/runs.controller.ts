@@ -42,9 +42,9 @@ export class RunsController {
       'capabilities; without them, the default agent is used.',
   })
   @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
-  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued.' })
+  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued, or running if this replica has room.' })
   @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
-  @Problems('AGENT_BUSY')
+  @Problems('AGENT_BUSY', 'RUN_QUEUE_FULL')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
   async start(@Body() body: StartRunBody, @Caller() caller: Principal): Promise<Effect<RunView>> {
     const insert = await this.runs.prepare(toStartRun(body, caller));

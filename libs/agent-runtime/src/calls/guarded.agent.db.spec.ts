@@ -22,7 +22,9 @@ import {
   type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
-import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import { proxyPostgres } from '#rollcall/platform/testing';
+import { until } from '#rollcall/test-support';
+import { type TestRegistry, testRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import type { RunContext } from '../loop/run.context.js';
 import { GuardedAgent } from './guarded.agent.js';
 
@@ -98,19 +100,26 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
+/** Resolves when the outcomes of all calls are recorded. A call does not wait for that. */
+async function recorded(): Promise<void> {
+  await Promise.all([here.circuits.idle(), there.circuits.idle()]);
+}
+
 async function circuit(): Promise<{ state: string; failures: number }> {
+  await recorded();
   const { health } = await there.agents.get('ada');
   return { state: health.circuitBreakerState, failures: health.consecutiveFailures };
 }
 
 async function crashUntilOpen(agent: Agent): Promise<void> {
   for (let failure = 0; failure < FAILURES_TO_OPEN; failure += 1) await codeOf(call(agent, CRASH));
+  await recorded();
 }
 
 /** Back-dates the end of the cool-down. */
 async function endCoolDown(): Promise<void> {
   const db = await replicas.database.connectAgain();
-  await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'ada'`);
+  await db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'ada'`);
 }
 
 describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
@@ -176,6 +185,7 @@ describe.each(PROVIDERS)('a guarded agent: %s', (_name, createAgent) => {
     expect(await codeOf(call(guard(inner, there), ANSWER))).toBe('CIRCUIT_OPEN');
     caller.abort();
     expect(await codeOf(hanging.next())).toBe('CALL_ABORTED');
+    await recorded();
     for await (const event of guard(inner, there).handle(message(text))) if (event.type === 'text') break;
     expect(await circuit()).toEqual({ state: 'half_open', failures: FAILURES_TO_OPEN });
     expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
@@ -241,6 +251,7 @@ describe('a guarded agent', () => {
     expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
     expect((await there.agents.get('ada')).latency.observedMs).toBeNull();
     await call(guard(inProcess(() => finishing({ outcome: 'completed', parts: [], usage: {} }))), ANSWER);
+    await recorded();
     expect((await there.agents.get('ada')).latency.observedMs).not.toBeNull();
   });
 
@@ -274,7 +285,30 @@ describe('a guarded agent', () => {
       if (event.type === 'text') await here.agents.remove('ada', 'evicted');
     }
     expect(events).toEqual(['text', 'finished']);
+    await recorded();
     expect(reportErrors).toMatchObject([{ code: 'AGENT_NOT_FOUND' }]);
+  });
+
+  it('R-5 a call starts and ends while the database does not respond, and its outcome is recorded afterwards', async () => {
+    const { proxy, url } = await proxyPostgres(replicas.database.url);
+    closing.push({ close: async () => await proxy.stop() });
+    const db = await replicas.database.connectAgain({ url, operationTimeoutMs: 500 });
+    const apart = await testRegistry(db);
+    const agent = guard(await httpAgent(), apart);
+    await apart.given.agent({ agentId: 'ada' });
+    await apart.idle();
+    proxy.stall();
+    expect(await codeOf(call(agent, CRASH))).not.toBe('succeeded');
+    expect(await codeOf(call(agent, ANSWER))).toBe('succeeded');
+    expect(await circuit()).toEqual({ state: 'closed', failures: 0 });
+    await apart.circuits.idle();
+    proxy.heal();
+    await until('the outcomes are recorded', async () => {
+      await apart.circuits.record();
+      return (await here.circuits.listOutcomes('ada', 9, undefined)).length === 2;
+    });
+    expect(reportErrors).toEqual([]);
+    await apart.idle();
   });
 
   it('S1.10 has the name, type and state of the agent behind it, and shuts it down', async () => {

@@ -6,7 +6,7 @@ import {
   type AgentResult,
   type HandleOptions,
 } from '#rollcall/providers';
-import type { CallOutcome, CircuitService, Reporter } from '#rollcall/registry';
+import type { CircuitService, Reporter } from '#rollcall/registry';
 import { WrappedAgent } from './wrapped.agent.js';
 
 /** The reporter of the outcomes of Rollcall's own calls. */
@@ -16,14 +16,14 @@ export interface GuardedAgentOptions {
   /** The id of the agent in the registry. */
   agentId: string;
   agent: Agent;
-  circuits: Pick<CircuitService, 'admit' | 'report' | 'returnProbe'>;
+  circuits: Pick<CircuitService, 'admit' | 'reportLater' | 'returnProbe'>;
   /** Called when the outcome of a call could not be stored. The call itself is not affected. */
   onReportFailed(error: unknown): void;
 }
 
 /**
  * An agent with a circuit. A call starts only if the circuit admits it, and its outcome is reported to the circuit, which all replicas
- * share. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
+ * share, without delaying the caller. Only failures of the agent itself count. A call that was cancelled, that failed because of the caller or
  * the operator, or whose events were not read to the end says nothing about the health of the agent, so it is neither a
  * success nor a failure. If that call was the probe, another caller may probe. Every result counts as a success, including
  * a refusal and a reached limit, but the latency of these two is ignored.
@@ -34,7 +34,7 @@ export class GuardedAgent extends WrappedAgent {
   }
 
   async *handle(message: AgentMessage, options?: HandleOptions): AsyncGenerator<AgentEvent> {
-    const { agentId, circuits } = this.options;
+    const { agentId, circuits, onReportFailed } = this.options;
     const probeId = await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
     let isTimed = true;
@@ -55,19 +55,11 @@ export class GuardedAgent extends WrappedAgent {
       if (isAgentFault(error)) ok = false;
       throw error;
     } finally {
-      if (ok !== undefined) await this.report({ ok, latencyMs: isTimed ? latencyMs : undefined, probeId });
-      else if (probeId !== undefined) await this.returnProbe(probeId);
+      // neither is awaited: the caller does not wait for a statistic
+      const outcome = ok !== undefined && { ok, latencyMs: isTimed ? latencyMs : undefined, probeId };
+      if (outcome) circuits.reportLater(agentId, outcome, RUNTIME, onReportFailed);
+      else if (probeId !== undefined) circuits.returnProbe(agentId, probeId, onReportFailed);
     }
-  }
-
-  private async report(outcome: CallOutcome): Promise<void> {
-    const { agentId, circuits, onReportFailed } = this.options;
-    await circuits.report(agentId, outcome, RUNTIME).catch(onReportFailed);
-  }
-
-  private async returnProbe(probeId: string): Promise<void> {
-    const { agentId, circuits, onReportFailed } = this.options;
-    await circuits.returnProbe(agentId, probeId).catch(onReportFailed);
   }
 }
 

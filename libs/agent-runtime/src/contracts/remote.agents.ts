@@ -58,10 +58,10 @@ export class RemoteAgents {
   }
 
   private async start(agent: string, { parts: input }: AgentMessage, { context, budget }: Call): Promise<RunKey> {
-    const { namespace, runId, parentRunId = null, deadline } = context;
+    const { namespace, runId, parentRunId = null, callerId: by = ACTOR.by, deadline } = context;
     const limit = { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null };
     await this.spending.openRun({ namespace, runId, parentRunId, limit });
-    const request = { namespace, target: { agent }, input, limit, by: ACTOR.by, paidBy: runId };
+    const request = { namespace, target: { agent }, input, limit, by, paidBy: runId };
     const { id } = await this.runs.start(deadline === null ? request : { ...request, deadline });
     return { namespace, id };
   }

@@ -9,6 +9,7 @@ export interface DefinitionFault {
   message: string;
 }
 
+const MAX_MESSAGE_CHARS = 500;
 const MAX_REPORTED = 20;
 
 /** `details.errors` contains the first problems, and `details.moreErrors` is the number of the others. */
@@ -17,7 +18,7 @@ export class DefinitionInvalidError extends RuntimeError {
   override readonly details: { errors: DefinitionFault[]; moreErrors?: number };
 
   constructor(faults: readonly DefinitionFault[]) {
-    const errors = faults.slice(0, MAX_REPORTED);
+    const errors = faults.slice(0, MAX_REPORTED).map(shortened);
     const moreErrors = faults.length - errors.length;
     super(`The definition is invalid: ${errors.map(({ message }) => message).join('; ')}.`);
     this.details = { errors, ...(moreErrors > 0 && { moreErrors }) };
@@ -29,6 +30,12 @@ export class DefinitionInvalidError extends RuntimeError {
     if (moreErrors === undefined) return errors;
     return [...errors, { field: '', message: `problems that are not listed: ${moreErrors}` }];
   }
+}
+
+/** A problem may quote a text of the definition, which can be long. */
+function shortened({ field, message }: DefinitionFault): DefinitionFault {
+  const isLong = message.length > MAX_MESSAGE_CHARS;
+  return { field, message: isLong ? `${message.slice(0, MAX_MESSAGE_CHARS).toWellFormed()} …` : message };
 }
 
 /** `details.proposed` is a similar valid name, if there is one. */

@@ -16,12 +16,13 @@ interface DelegatingCall {
  * agents of one call.
  */
 export function childContext(parent: RunContext, childName: string, call: DelegatingCall): RunContext {
-  const { namespace, rootRunId, runId, agentName, ancestry, depth, deadline, limits } = parent;
+  const { namespace, rootRunId, runId, callerId, agentName, ancestry, depth, deadline, limits } = parent;
   return {
     namespace,
     rootRunId,
     runId: childRunId(runId, childName, call.turn, call.callId, call.index),
     parentRunId: runId,
+    ...(callerId !== undefined && { callerId }),
     agentName: childName,
     ancestry: [...ancestry, agentName],
     depth: depth + 1,

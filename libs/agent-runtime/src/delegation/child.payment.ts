@@ -6,6 +6,8 @@ import type { DelegationTarget } from './delegation.targets.js';
 
 export interface PaymentOptions {
   readonly spending: Spending;
+  /** Whether the budget of the run exists. Otherwise, it is opened with the first call. */
+  readonly isOpen?: boolean;
   /** The limit of each delegated run, including its descendants. Without it, only the limits of its ancestors apply. */
   readonly childLimit?: SpendingLimit;
   /** How many tokens are held for a call of an agent that has its own loop, if the budget has that many left. */
@@ -51,12 +53,12 @@ export class ChildPayment {
 }
 
 async function holdFor(target: DelegationTarget, context: CallContext, options: PaymentOptions): Promise<Hold> {
-  const { spending, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
-  const { namespace, runId, parentRunId = null } = context;
-  await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
+  const { spending, isOpen = false, childLimit = NO_LIMIT, externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS } = options;
+  const { namespace, runId, parentRunId = null, callerId = null } = context;
+  if (!isOpen) await spending.openRun({ namespace, runId, parentRunId, limit: childLimit });
   const agentId = target.registered?.agentId ?? target.name;
   const amount = { tokens, microUsd: priceOf(target, tokens) };
-  return await spending.hold({ namespace, runId, agentId, key: 'call', amount, atLeastTokens: 1 });
+  return await spending.hold({ namespace, runId, agentId, callerId, key: 'call', amount, atLeastTokens: 1 });
 }
 
 /** A limit of 0 is not sent to the agent, because 0 means that the price is unknown. */

@@ -114,6 +114,7 @@ describe('delegation to agents of the live registry', () => {
       own: { tokens: 0 },
       subtree: { tokens: 120, microUsd: 1_200 },
     });
+    await replicas.here.idle(); // the outcome is recorded after the call
     const { lastTaskAt, latency } = await replicas.there.agents.get('builder');
     expect([lastTaskAt, latency.observedMs]).toEqual([expect.any(String), expect.any(Number)]);
     expect(http.requests[0]?.body).toMatchObject({
@@ -173,6 +174,7 @@ describe('delegation to agents of the live registry', () => {
       });
       expect(output).toContain('outcome="failed"');
     }
+    await replicas.here.idle(); // outcomes are recorded after the calls
     const { health } = await replicas.there.agents.get('remote');
     expect(health.circuitBreakerState).toBe('open');
     expect((await spending.usageOf('default', 'r0')).subtree.tokens).toBe(0);
@@ -184,6 +186,7 @@ describe('delegation to agents of the live registry', () => {
       namespace: 'default',
       runId: 'root',
       agentId: null,
+      callerId: null,
       key: 'x',
       amount: { tokens: 2_000, microUsd: 0 },
     });

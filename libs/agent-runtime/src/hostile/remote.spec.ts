@@ -13,8 +13,8 @@ import { findAgentsToolBox } from '../tools/built-in/find-agents.toolbox.js';
 const ALL = INJECTIONS.map(({ text }) => text).join('\n');
 const ALWAYS_CLOSED = {
   admit: async () => undefined,
-  report: async () => undefined,
-  returnProbe: async () => undefined,
+  reportLater: () => undefined,
+  returnProbe: () => undefined,
 } as unknown as CircuitService;
 
 let world: HostileWorld;

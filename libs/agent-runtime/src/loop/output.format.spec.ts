@@ -24,6 +24,17 @@ describe('an output format', () => {
     expect(await format.read('{"__proto__":{"city":"Rome"}}')).toMatchObject({ ok: false });
   });
 
+  it('S2.1 the error of an invalid schema quotes at most the beginning of a long text', () => {
+    const error = (() => {
+      try {
+        return outputFormat({ type: 'x'.repeat(100_000) });
+      } catch (reason) {
+        return reason;
+      }
+    })();
+    expect((error as Error).message).toMatch(/^The output schema is invalid: .{1,300}\.$/);
+  });
+
   it('S2.1 follows references within the schema', async () => {
     const list = { type: 'object', properties: { next: { $ref: '#/$defs/list' } }, additionalProperties: false };
     const format = outputFormat({ $ref: '#/$defs/list', $defs: { list } });

@@ -15,6 +15,7 @@ export interface OutputFormat {
 
 const MAX_DEPTH = 32;
 const MAX_VALUES = 5_000;
+const MAX_REASON_CHARS = 300;
 const FENCED = /^```(?:json)?\n([^]*)\n```$/;
 /** Regular expressions of a schema could block the process, and references could lead to other documents. */
 const UNSUPPORTED = new Set(['pattern', 'patternProperties', '$dynamicRef', '$recursiveRef']);
@@ -67,5 +68,8 @@ function check(schema: JsonSchema): void {
 }
 
 function invalid(what: string): ProviderError {
-  return new ProviderError('AGENT_SETTINGS_INVALID', `The output schema is invalid: ${what}.`);
+  return new ProviderError(
+    'AGENT_SETTINGS_INVALID',
+    `The output schema is invalid: ${what.slice(0, MAX_REASON_CHARS).toWellFormed()}.`,
+  );
 }

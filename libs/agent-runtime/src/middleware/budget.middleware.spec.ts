@@ -212,7 +212,14 @@ describe('budget', () => {
       async (model) => {
         await spending.openRun({ namespace: 'default', runId: 'child', parentRunId: 'run-1', limit: NO_LIMIT });
         const amount = { tokens: 90_000, microUsd: 0 };
-        const child = await spending.hold({ namespace: 'default', runId: 'child', agentId: null, key: 'c', amount });
+        const child = await spending.hold({
+          namespace: 'default',
+          runId: 'child',
+          agentId: null,
+          callerId: null,
+          key: 'c',
+          amount,
+        });
         await child.settle({});
         await model();
       },
@@ -308,7 +315,7 @@ describe('budget', () => {
   });
 
   it('B2 also limits the answer to the budget of the agent', async () => {
-    spending.limitAgent('default', 'ada', { tokens: 1_000, microUsd: null });
+    spending.limit('agent', 'default', 'ada', { tokens: 1_000, microUsd: null });
     await run(
       async (model) => {
         await model();

@@ -3,7 +3,7 @@ import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
-import type { SpendingLimit } from '../spending/spending.js';
+import type { RunUsage, SpendingLimit } from '../spending/spending.js';
 import type { RunObserver } from './run.observer.js';
 
 /** One execution of the loop. */
@@ -16,6 +16,8 @@ export interface RunCall {
   readonly streams: boolean;
   /** The limit that the caller sets for the run and its descendants. It applies if it is less than the limit of the agent. */
   readonly limit?: SpendingLimit;
+  /** The usage of the run, if its budget is open and the caller knows its usage. It is not read again then. */
+  readonly usage?: RunUsage;
 }
 
 export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;

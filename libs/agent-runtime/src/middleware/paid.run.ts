@@ -73,8 +73,8 @@ export class PaidRun implements RunObserver {
     const { limit } = usage;
     const { spending, rules, terms } = this.options;
     const { context, state } = this.call;
-    const { namespace, runId, agentName: agentId } = context;
-    const account = new RunAccount({ spending, namespace, runId, agentId }, rules, usage);
+    const { namespace, runId, agentName: agentId, callerId = null } = context;
+    const account = new RunAccount({ spending, namespace, runId, agentId, callerId }, rules, usage);
     try {
       await account.prepareFinal(estimateMessages(state.messages), terms);
     } catch (error) {
@@ -159,7 +159,8 @@ export class PaidRun implements RunObserver {
   /** Opens the budget, and ends the holds of an earlier execution that was interrupted. */
   private async open(): Promise<RunUsage> {
     const { spending, limit } = this.options;
-    const { context, state } = this.call;
+    const { context, state, usage: known } = this.call;
+    if (known) return known;
     const { namespace, runId, parentRunId = null } = context;
     const usage = await spending.openRun({ namespace, runId, parentRunId, limit });
     const isResumed = state.charges !== undefined || usage.held.tokens > 0 || usage.held.microUsd > 0;

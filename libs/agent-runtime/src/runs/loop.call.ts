@@ -10,7 +10,7 @@ import type { RunJournal } from './run.journal.js';
 
 /** A call of an agent that Rollcall runs itself. It continues from its stored steps, so no reply of the model is requested twice. */
 export async function* loopCall(
-  { agent, steps, options, journal }: RecordedCall & { readonly agent: ReactAgent },
+  { agent, steps, options, journal, usage: known }: RecordedCall & { readonly agent: ReactAgent },
   progress: Progress,
 ): AsyncGenerator<AgentEvent> {
   const { context: from, signal, budget } = options;
@@ -22,7 +22,8 @@ export async function* loopCall(
   progress.usage = usage.total;
   progress.pending = interruptedCalls(state);
   const limit = budget && { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null };
-  const events = agent.run({ context, state, signal, streams: true, ...(limit && { limit }) });
+  const given = { ...(limit && { limit }), ...(known && { usage: known }) };
+  const events = agent.run({ context, state, signal, streams: true, ...given });
   try {
     for (;;) {
       const next = await events.next();

@@ -1,5 +1,6 @@
 import type { Agent, AgentMessage, AgentUsage, HandleOptions } from '#rollcall/providers';
 import type { PendingApproval } from '../loop/run.outcome.js';
+import type { RunUsage } from '../spending/spending.js';
 import type { RunJournal } from './run.journal.js';
 import type { RunStep } from './run.step.js';
 
@@ -11,6 +12,8 @@ export interface RecordedCall {
   readonly journal: RunJournal;
   /** Whether the call of an agent with its own loop may be repeated after an interruption. */
   readonly isIdempotent: boolean;
+  /** The usage of the run, if it is known without a read. */
+  readonly usage?: RunUsage;
   readonly now: () => number;
 }
 

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Database, type WorkClaim } from '#rollcall/platform';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from '../lifecycle/lifecycle.options.js';
+import { type CapacityUse, countByAgent, fairOrder, type Turns, type WaitingRun } from './fair.order.js';
 import { RunEvents } from './run.events.js';
 import type { Run } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -11,13 +12,37 @@ export interface RunClaim extends WorkClaim {
   readonly run: Run;
 }
 
+/** The lease with which a run is stored, if this replica executes it at once. */
+export interface RunLease {
+  readonly owner: string;
+  readonly token: string;
+  readonly ms: number;
+}
+
+/** A run that this replica executes, or is about to execute. */
+export type HeldRun = CapacityUse & { readonly id: string };
+
 export interface ClaimRequest {
   /** Identifies the worker. A worker may claim its own runs again before their leases end. */
   readonly owner: string;
-  readonly held: readonly RunClaim[];
+  /** The runs that this replica holds now. It is called again for each statement, because runs start in the meantime. */
+  readonly held: () => readonly HeldRun[];
+  readonly turns: Pick<Turns, 'of'>;
+  /** Reserves up to this number of slots for runs that are about to be claimed. Returns how many are free. */
+  readonly reserve: (runs: number) => number;
   readonly leaseMs: number;
+  /** How many runs the worker can execute in addition. */
   readonly limit: number;
   readonly limitPerAgent: number;
+}
+
+/** `isLast`: it is the last run of its caller and agent that was read, and there may be more. */
+type ReadRun = WaitingRun & { readonly isLast: boolean };
+
+export interface ClaimResult {
+  readonly claims: RunClaim[];
+  /** Whether there are more runs to claim. */
+  readonly hasMore: boolean;
 }
 
 /** The leases of runs. Only roots are claimed. */
@@ -31,30 +56,58 @@ export class RunClaimStore {
   ) {}
 
   /**
-   * Claims runs without a valid lease, the oldest first. The event of a run that begins is committed together with its claim. A run
-   * whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease, and if this
-   * replica can build the agent.
+   * Claims runs without a valid lease, in fair order (S-5). The event of a run that begins is committed together with its claim. A
+   * run whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease, and if
+   * this replica can build the agent.
    */
-  async claim({ owner, held, leaseMs, limit, limitPerAgent }: ClaimRequest): Promise<RunClaim[]> {
-    const running = countByAgent(held);
+  async claim(request: ClaimRequest): Promise<ClaimResult> {
+    const { owner, held, turns, reserve, leaseMs, limit, limitPerAgent } = request;
     return await this.db.transaction(async () => {
+      const waiting = await this.waiting(request); // shares the round trip of BEGIN
+      const running = held();
+      const ids = new Set(running.map(({ id }) => id));
+      const order = fairOrder(
+        waiting.filter(({ id }) => !ids.has(id)),
+        running,
+        { most: limit * CHOICE, perAgent: limitPerAgent },
+        turns,
+      );
+      const slots = reserve(order.length);
+      if (slots === 0) return { claims: [], hasMore: order.length > 0 };
       const rows = await this.db.query<RunRow & { token: string }>({ name: 'runs-claim', text: CLAIM }, [
         owner,
         leaseMs,
-        held.map(({ id }) => id),
-        limit,
-        limitPerAgent,
-        [...running.keys()],
-        [...running.values()],
         this.hosted.replicaId,
-        this.lifecycle.beatEveryMs * MISSED_BEATS,
+        order.map(({ id }) => id),
+        slots,
       ]);
       const claims = rows.map((row) => ({ id: row.id, token: row.token, run: toRun(row) }));
       const runs = claims.map(({ run }) => run);
       this.events.continued(runs.filter(({ attempts }) => attempts > 1));
       await this.events.started(runs.filter(({ attempts }) => attempts === 1));
-      return claims;
+      return { claims, hasMore: claims.length < order.length || waiting.some(({ isLast }) => isLast) };
     });
+  }
+
+  /** The oldest runs of each caller and agent that this replica could claim. Agents at their limit are left out. */
+  private async waiting({ owner, held, leaseMs, limit, limitPerAgent }: ClaimRequest): Promise<ReadRun[]> {
+    const running = held();
+    const full = [...countByAgent(running)].filter(([, runs]) => runs >= limitPerAgent).map(([agent]) => agent);
+    return await this.db.query<ReadRun>({ name: 'runs-waiting', text: WAITING }, [
+      owner,
+      leaseMs,
+      this.hosted.replicaId,
+      running.map(({ id }) => id),
+      full,
+      this.lifecycle.beatEveryMs * MISSED_BEATS,
+      limit * CHOICE,
+      Math.max(MAX_WAITING, limit * CHOICE),
+    ]);
+  }
+
+  /** Whether this replica may execute a run at once, without waiting for the replica that hosts its agent. */
+  mayExecute(host: string | null): boolean {
+    return host === null || host === this.hosted.replicaId;
   }
 
   async renew(held: readonly RunClaim[], leaseMs: number): Promise<Set<string>> {
@@ -80,37 +133,60 @@ const LOCK = 'SELECT id FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2) 
 
 /** A replica that has missed this many heartbeats of an agent does not count as alive. */
 const MISSED_BEATS = 3;
+/** A replica chooses among more runs than it claims, because other replicas may claim some of them at the same time. */
+const CHOICE = 2;
+/** About how many waiting runs one claim reads. With many callers, it reads fewer runs of each. */
+const MAX_WAITING = 1_024;
+
+const OPEN = `state IN ('queued', 'running') AND parent_id IS NULL`;
+
+/**
+ * The transaction began before the replica listed the runs that it holds, so a run of this replica that is not listed and began
+ * later is just being started.
+ */
+const CLAIMABLE = `(lease_until IS NULL OR lease_until < clock_timestamp() OR (lease_owner = $1::uuid AND started_at < now()))
+  AND (host IS NULL OR host = $3::uuid OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')`;
 
 /** The agent of the run, if another replica hosts it and only that replica can call it, because it is not named like its definition. */
 const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent_lease AS l USING (agent_id, generation)
-  WHERE h.namespace = run.namespace AND h.name = run.agent_id AND h.replica_id <> $8::text
-    AND h.definition IS DISTINCT FROM h.name AND l.last_beat_at > clock_timestamp() - $9 * interval '1 millisecond'`;
+  WHERE h.namespace = share.namespace AND h.name = share.agent_id AND h.replica_id <> $3::uuid::text
+    AND h.definition IS DISTINCT FROM h.name AND l.last_beat_at > clock_timestamp() - $6 * interval '1 millisecond'`;
 
-/** An agent at its limit is left out, so that its queue does not hide the runs of other agents. */
+/**
+ * The recursive part jumps through the index from one caller and agent to the next, so the cost depends on their number and not on
+ * the length of the queue.
+ */
+const WAITING = `
+  WITH RECURSIVE share AS (
+    (SELECT namespace, created_by, agent_id FROM run WHERE ${OPEN} ORDER BY namespace, created_by, agent_id LIMIT 1)
+    UNION ALL
+    SELECT next.* FROM share CROSS JOIN LATERAL (SELECT namespace, created_by, agent_id FROM run WHERE ${OPEN}
+      AND (namespace, created_by, agent_id) > (share.namespace, share.created_by, share.agent_id)
+      ORDER BY namespace, created_by, agent_id LIMIT 1) AS next),
+  allowed AS MATERIALIZED (SELECT share.*, EXISTS (${ELSEWHERE}) AS is_elsewhere,
+      greatest(1, least($7::bigint, $8::bigint / count(*) OVER ())) AS most
+    FROM share WHERE namespace || '/' || agent_id <> ALL ($5::text[]))
+  SELECT waiting.*, row_number() OVER (PARTITION BY allowed.namespace, created_by, agent_id) = most AS "isLast"
+  FROM allowed CROSS JOIN LATERAL (
+    SELECT id, seq::float8 AS seq, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
+    WHERE ${OPEN} AND run.namespace = allowed.namespace AND run.created_by = allowed.created_by AND run.agent_id = allowed.agent_id
+      AND ${CLAIMABLE} AND id <> ALL ($4::text[]) AND (definition = run.agent_id OR NOT is_elsewhere)
+    ORDER BY run.seq LIMIT most) AS waiting`;
+
+/**
+ * Locks the first runs of the list that are still claimable. A run whose lease ended was lost by a replica: the steps of its tree
+ * show whether it lost a lease in the same step before. The steps that announce a call do not count, because each attempt repeats them.
+ */
 const CLAIM = `
-  WITH busy AS (SELECT * FROM unnest($6::text[], $7::integer[]) AS busy (agent, running)),
-    candidate AS MATERIALIZED (SELECT id, seq, namespace || '/' || agent_id AS agent FROM run
-      WHERE state IN ('queued', 'running') AND parent_id IS NULL AND id <> ALL ($3)
-        AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = $1)
-        AND (host IS NULL OR host = $8 OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')
-        AND (definition = agent_id OR NOT EXISTS (${ELSEWHERE}))
-        AND namespace || '/' || agent_id NOT IN (SELECT agent FROM busy WHERE running >= $5)
-      ORDER BY seq LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED),
-    ranked AS (SELECT candidate.*, row_number() OVER (PARTITION BY agent ORDER BY seq) + coalesce(running, 0) AS place
-      FROM candidate LEFT JOIN busy USING (agent))
+  WITH chosen AS MATERIALIZED (SELECT run.id FROM run JOIN unnest($4::text[]) WITH ORDINALITY AS given (id, place) ON run.id = given.id
+      WHERE ${OPEN} AND ${CLAIMABLE} ORDER BY place LIMIT $5 FOR NO KEY UPDATE OF run SKIP LOCKED),
+    lost AS MATERIALIZED (SELECT run.id, (SELECT sum(made.steps)::integer FROM run AS one CROSS JOIN LATERAL (SELECT count(*) AS steps
+          FROM run_step WHERE run_id = one.id AND step ->> 'type' NOT LIKE '%-called') AS made WHERE one.root_id = run.id) AS steps
+      FROM run JOIN chosen ON run.id = chosen.id WHERE lease_until IS NOT NULL AND lease_owner <> $1::uuid)
   UPDATE run AS r SET state = 'running', state_at = CASE WHEN state = 'running' THEN state_at ELSE clock_timestamp() END,
-    attempts = attempts + 1,
-    crashes = crashes + (lease_until IS NOT NULL AND lease_owner <> $1)::integer, started_at = coalesce(started_at, clock_timestamp()),
+    attempts = attempts + 1, crashes = crashes + (lost.id IS NOT NULL)::integer,
+    crashes_in_step = CASE WHEN lost.id IS NULL THEN crashes_in_step WHEN crashed_after = lost.steps THEN crashes_in_step + 1 ELSE 1 END,
+    crashed_after = coalesce(lost.steps, crashed_after), started_at = coalesce(started_at, clock_timestamp()),
     lease_owner = $1, lease_token = gen_random_uuid(), lease_until = clock_timestamp() + $2 * interval '1 millisecond'
-  FROM ranked WHERE r.id = ranked.id AND place <= $5
+  FROM chosen LEFT JOIN lost ON lost.id = chosen.id WHERE r.id = chosen.id
   RETURNING ${RUN_COLUMNS}, r.lease_token AS token`;
-
-/** The number of held runs of each agent, by the qualified id of the agent. */
-export function countByAgent(held: readonly RunClaim[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { run } of held) {
-    const agent = `${run.namespace}/${run.agentId}`;
-    counts.set(agent, (counts.get(agent) ?? 0) + 1);
-  }
-  return counts;
-}

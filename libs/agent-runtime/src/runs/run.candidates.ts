@@ -63,6 +63,11 @@ export class RunCandidates {
     return this.directory.find(id);
   }
 
+  /** Whether the directory of this replica contains the agent. An agent that was registered a moment ago may be missing. */
+  isListed(namespace: string, agentId: string): boolean {
+    return this.directory.find(qualifiedId(namespace, agentId)) !== undefined;
+  }
+
   async rank(query: CandidateQuery): Promise<Candidates> {
     await this.follower.refresh();
     const ranking = this.ranker.rank({ ...query, limit: MAX_LIMIT, explain: true }, this.clock.now());

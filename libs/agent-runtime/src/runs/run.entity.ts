@@ -13,7 +13,9 @@ import type { RunTarget } from './run.js';
   where: 'redact_after_ms IS NOT NULL AND parent_id IS NULL AND redacted_at IS NULL',
 })
 @Index('run_waiting', ['deadline'], { where: "state = 'waiting' AND parent_id IS NULL" })
-@Index('run_claimable', ['seq'], { where: "state IN ('queued', 'running') AND parent_id IS NULL" })
+@Index('run_open', ['namespace', 'createdBy', 'agentId', 'seq'], {
+  where: "state IN ('queued', 'running') AND parent_id IS NULL",
+})
 export class RunEntity {
   /** The order of creation. */
   @PrimaryGeneratedColumn('identity', {
@@ -53,6 +55,10 @@ export class RunEntity {
   @Column({ type: 'integer', default: 0 }) attempts: number;
   /** How many replicas lost their lease while they executed the run. */
   @Column({ type: 'integer', default: 0 }) crashes: number;
+  /** How many of them lost it in the last of these steps. A decision of an operator resets it. */
+  @Column({ type: 'integer', name: 'crashes_in_step', default: 0 }) crashesInStep: number;
+  /** How many steps the whole tree had when a lease was last lost, without the steps that announce a call. */
+  @Column({ type: 'integer', name: 'crashed_after', nullable: true }) crashedAfter: number | null;
   @Column({ type: 'text', name: 'created_by' }) createdBy: string;
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' }) createdAt: Date;
   @Column({ type: 'timestamptz', name: 'queued_at', default: () => 'clock_timestamp()' }) queuedAt: Date;

@@ -1,3 +1,4 @@
+import type { Quota } from '#rollcall/platform';
 import { RuntimeError } from '../errors.js';
 import type { Run } from './run.js';
 import type { RunStatus, WaitingFor } from './run.status.js';
@@ -12,6 +13,9 @@ const ACCEPTED_WHEN = {
   message: 'It accepts a message only while it waits for a message or an approval.',
   decision: 'It accepts a decision only while it waits for an approval or a review.',
 };
+
+/** How long a caller whose runs fill the queue should wait before it tries again. */
+const QUEUE_RETRY_MS = 5_000;
 
 export class RunNotFoundError extends RuntimeError {
   readonly code = 'RUN_NOT_FOUND';
@@ -107,6 +111,19 @@ export class RunCrashedError extends RuntimeError {
     super(
       `${crashes} replicas crashed or lost their lease while they executed this run, so it is not executed again. Look for the cause in their logs, then retry the run.`,
     );
+  }
+}
+
+export class RunQueueFullError extends RuntimeError {
+  readonly code = 'RUN_QUEUE_FULL';
+  override readonly details: Record<string, unknown>;
+  override readonly retryAfterMs = QUEUE_RETRY_MS;
+
+  constructor(owner: 'namespace' | 'credential', { limit, setting }: Quota) {
+    super(
+      `This ${owner} already has ${limit} queued runs, which is its quota. Wait until some of them have started, or ask the operator to raise ${setting}.`,
+    );
+    this.details = { limit, setting };
   }
 }
 

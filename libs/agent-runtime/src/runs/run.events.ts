@@ -43,6 +43,13 @@ export class RunEvents {
     this.db.afterCommit(() => this.channel.send({ type: 'work' }));
   }
 
+  /** The run begins in the transaction that stores it. */
+  async startedAtOnce(run: RunSubject, by: string): Promise<void> {
+    const queued: EventDraft = { ...placeOf(run), type: 'run.queued', data: { ...factOf(run), by } };
+    await this.append([queued, { ...placeOf(run), type: 'run.started', data: factOf(run) }]);
+    this.db.afterCommit(() => this.meter.started(run));
+  }
+
   async started(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run): EventDraft => ({ ...placeOf(run), type: 'run.started', data: factOf(run) })));
     this.continued(runs);

@@ -3,6 +3,7 @@ import { DomainError } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
 import { paidAgent } from '../delegation/paid.agent.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
+import type { RunUsage } from '../spending/spending.js';
 import { DelegatedRuns } from './delegated.runs.js';
 import { Progress } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
@@ -13,6 +14,7 @@ import { isOutage } from './run.log.js';
 import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
+import { crashReviewOf, decidedEnd } from './crash.review.js';
 import { reportsIn, sumOf } from './run.usage.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 import { timedCall } from './timed.call.js';
@@ -24,6 +26,7 @@ export type ExecutionEnd = 'ended' | 'interrupted';
 const STOPPING: ReadonlySet<unknown> = new Set(['AGENT_CLOSED', 'AGENTS_STOPPING', 'CALL_ABORTED']);
 /** Without this limit, a run that crashes its replica would crash all replicas, one after the other. */
 const MAX_CRASHES = 10;
+const NOTHING = { tokens: 0, microUsd: 0 };
 
 /** Executes claimed runs. */
 @Injectable()
@@ -35,7 +38,7 @@ export class RunExecution {
     private readonly records: RunRecords,
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
-    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
   /**
@@ -67,9 +70,17 @@ export class RunExecution {
   }
 
   private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
-    const { crashes } = recorded.run;
+    const { crashes, crashesInStep } = recorded.run;
     try {
       if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
+      const isCrashLoop = crashesInStep >= this.options.maxCrashesInStep;
+      const known = isCrashLoop
+        ? crashReviewOf(recorded.run, recorded.steps)
+        : decidedEnd(recorded.run, recorded.steps);
+      if (known) {
+        await journal.endHolds(recorded.steps);
+        return known;
+      }
       return endOf(await this.open(recorded, journal, progress), progress.pending);
     } catch (error) {
       if (isInterruption(error, journal.scope)) throw error;
@@ -86,10 +97,20 @@ export class RunExecution {
     const opened = await this.agents.open(run);
     const { target, isIdempotent } = opened;
     const signal = signalOf(opened, journal.scope);
-    const agent = paidAgent(target, { spending: this.spending });
+    const agent = paidAgent(target, { spending: this.spending, isOpen: true });
     try {
       await this.records.recordRevision(run, opened.revision, journal.scope);
-      const call = { agent, steps, options: { context, signal }, journal, isIdempotent, now: this.options.now };
+      const given = { context, signal };
+      const usage = usageBefore(run);
+      const call = {
+        agent,
+        steps,
+        options: given,
+        journal,
+        isIdempotent,
+        now: this.options.now,
+        ...(usage && { usage }),
+      };
       return await resultOf(timedCall(call, progress));
     } finally {
       await target.close();
@@ -97,9 +118,14 @@ export class RunExecution {
   }
 }
 
-function contextOf({ id: runId, namespace, agentId: agentName, deadline }: Run): CallContext {
-  const place = { namespace, rootRunId: runId, runId, agentName, ancestry: [], depth: 0 };
+function contextOf({ id: runId, namespace, agentId: agentName, createdBy: callerId, deadline }: Run): CallContext {
+  const place = { namespace, rootRunId: runId, runId, callerId, agentName, ancestry: [], depth: 0 };
   return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
+}
+
+/** When the first execution of a run begins, its budget was just opened. Otherwise, the usage must be read. */
+function usageBefore({ attempts, limit }: Run): RunUsage | undefined {
+  return attempts === 1 ? { own: NOTHING, subtree: NOTHING, held: NOTHING, limit } : undefined;
 }
 
 function signalOf({ signal }: OpenAgent, scope: RunScope): AbortSignal {

@@ -8,13 +8,13 @@ export type RunRow = RunEntity;
 export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
   r.retry_of AS "retryOf", r.conversation_id AS "conversationId", r.state, r.state_at AS "stateAt", r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
   r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
-  r.usage, r.attempts, r.crashes, r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
+  r.usage, r.attempts, r.crashes, r.crashes_in_step AS "crashesInStep", r.crashed_after AS "crashedAfter", r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
   r.started_at AS "startedAt", r.finished_at AS "finishedAt", r.redact_after_ms AS "redactAfterMs",
   r.redacted_at AS "redactedAt"`;
 
 export function toRun(row: RunRow): Run {
   const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId, input } = row;
-  const { limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, createdBy } = row;
+  const { limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, crashesInStep, createdBy } = row;
   return {
     id,
     namespace,
@@ -36,6 +36,7 @@ export function toRun(row: RunRow): Run {
     usage: usage ?? {},
     attempts,
     crashes,
+    crashesInStep,
     createdBy,
     ...timesOf(row),
     redactAfterMs: row.redactAfterMs,

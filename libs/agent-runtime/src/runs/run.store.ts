@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
 import { RUNTIME_OWNER } from '../spending/ledger.hold.js';
+import type { RunLease } from './run-claim.store.js';
 import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
 import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
@@ -37,6 +38,15 @@ export interface RunReading {
   readonly steps: readonly StoredStep[];
 }
 
+export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
+
+/** How many runs are queued. */
+export interface QueuedRuns {
+  readonly namespace: number;
+  /** The runs of one credential in this namespace. */
+  readonly credential: number;
+}
+
 /** How many runs are not finished, and how long the oldest queued run has waited. */
 export interface OpenRuns {
   readonly runs: Record<'queued' | 'running' | 'waiting', number>;
@@ -49,12 +59,19 @@ const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
            revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
-           started_at)
+           started_at, attempts, lease_owner, lease_token, lease_until)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
-           CASE WHEN $7 = 'running' THEN clock_timestamp() END)
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END, ($22::uuid IS NOT NULL)::integer, $21::uuid, $22::uuid,
+           clock_timestamp() + $23 * interval '1 millisecond')
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
+
+/** The redundant condition on the state lets Postgres use the index `run_open`. */
+const QUEUED = `state = 'queued' AND state IN ('queued', 'running') AND parent_id IS NULL`;
+const COUNT_QUEUED = `SELECT
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND ${QUEUED} LIMIT $3) AS n) AS namespace,
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND created_by = $2 AND ${QUEUED} LIMIT $4) AS c) AS credential`;
 
 const FIND = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
 
@@ -70,10 +87,19 @@ export class RunStore {
     return await this.db.transaction(work);
   }
 
-  /** Adds a run and its first step, the input. Returns undefined if the run already exists. */
-  async insert(run: NewRun): Promise<Run | undefined> {
-    const rows = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, valuesOf(run));
-    return rows[0] && toRun(rows[0]);
+  /** Calls one of these functions when the open transaction has ended. */
+  whenEnded({ committed, rolledBack }: { committed: () => void; rolledBack: () => void }): void {
+    this.db.afterCommit(committed);
+    this.db.afterRollback(rolledBack);
+  }
+
+  /**
+   * Adds a run and its first step, the input. With a lease, the run is already claimed. Returns undefined if the run already exists.
+   */
+  async insert(run: NewRun, lease?: RunLease): Promise<Run | undefined> {
+    const values = [...valuesOf(run), lease?.owner ?? null, lease?.token ?? null, lease?.ms ?? null];
+    const [row] = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, values);
+    return row && toRun(row);
   }
 
   async find({ namespace, id }: RunKey): Promise<Run | undefined> {
@@ -163,7 +189,7 @@ export class RunStore {
        added AS (INSERT INTO run_step (run_id, seq, at, step)
          SELECT $3, coalesce((SELECT max(seq) FROM run_step WHERE run_id = $3), 0) + 1, moment.now, $2 FROM moment)
        UPDATE run SET state = 'queued', state_at = moment.now, waiting_for = NULL, queued_at = moment.now,
-         result = $4, ${FREE} FROM moment WHERE id = $1`,
+         result = $4, crashes_in_step = 0, ${FREE} FROM moment WHERE id = $1`,
       [id, JSON.stringify(step), runId, JSON.stringify(result)],
     );
   }
@@ -237,6 +263,13 @@ export class RunStore {
       this.db.query(`SELECT set_config('lock_timeout', $1, true)`, [LOCK_TIMEOUT]),
       this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [key]),
     ]);
+  }
+
+  /** Counts the queued runs of a namespace, and of one credential in it. Stops counting at these limits. */
+  async countQueued({ namespace, createdBy }: QueueKey, limits: QueuedRuns): Promise<QueuedRuns> {
+    const values = [namespace, createdBy, limits.namespace, limits.credential];
+    const [row] = await this.db.query<QueuedRuns>({ name: 'runs-queued', text: COUNT_QUEUED }, values);
+    return row ?? { namespace: 0, credential: 0 };
   }
 
   /** Counts the queued and running runs of an agent. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { AgentRecord } from '#rollcall/registry';
-import type { DefinitionContent } from '../definitions/definition.js';
+import type { Definition, DefinitionContent } from '../definitions/definition.js';
 import { maxRunsOf } from '../definitions/definition.limits.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
@@ -34,7 +34,7 @@ export class RunTargets {
   ) {}
 
   async choose(namespace: string, { agent, definition, capabilities, prefer }: RunTarget): Promise<ChosenAgent> {
-    if (definition !== undefined) return await this.defined(namespace, definition);
+    if (definition !== undefined) return await this.defined({ namespace, name: definition });
     if (agent !== undefined) return await this.registered(namespace, agent);
     if (capabilities === undefined) return await this.byDefault(namespace);
     const { records, unavailable } = await this.candidates.rank({
@@ -55,15 +55,19 @@ export class RunTargets {
   }
 
   private async byDefault(namespace: string): Promise<ChosenAgent> {
-    const name = this.definitions.defaultName(namespace);
-    if (!(await this.definitions.has({ namespace, name }))) throw new RunTargetMissingError();
-    return await this.defined(namespace, name);
+    const key = { namespace, name: this.definitions.defaultName(namespace) };
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hostOf(key)]);
+    if (!definition) throw new RunTargetMissingError();
+    return builtFrom(definition, hosting);
   }
 
-  private async defined(namespace: string, name: string): Promise<ChosenAgent> {
-    const { revision, content } = await this.definitions.get({ namespace, name });
-    const host = (await this.hosted.find({ namespace, name }))?.replicaId ?? null;
-    return { agentId: name, definition: { name, revision }, host, ...limitsOf(content) };
+  private async defined(key: DefinitionKey): Promise<ChosenAgent> {
+    return builtFrom(...(await Promise.all([this.definitions.get(key), this.hostOf(key)])));
+  }
+
+  /** A spawned agent is registered. Most definitions are not spawned, so the directory avoids a read. */
+  private async hostOf(key: DefinitionKey): Promise<AgentHosting | undefined> {
+    return this.candidates.isListed(key.namespace, key.name) ? await this.hosted.find(key) : undefined;
   }
 
   private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
@@ -77,8 +81,8 @@ export class RunTargets {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
     if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
-    if (await this.definitions.has(key)) return await this.defined(namespace, agentId);
-    const hosting = await this.hosted.find(key);
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
+    if (definition) return builtFrom(definition, hosting);
     return hosting && (await this.spawned(key, hosting));
   }
 
@@ -90,6 +94,11 @@ export class RunTargets {
     const { content } = await this.definitions.get({ namespace, name });
     return { agentId, definition: { name, revision }, host, ...limitsOf(content) };
   }
+}
+
+/** The replica that hosts the agent executes the run first; others can build the agent from the definition. */
+function builtFrom({ name, revision, content }: Definition, hosting: AgentHosting | undefined): ChosenAgent {
+  return { agentId: name, definition: { name, revision }, host: hosting?.replicaId ?? null, ...limitsOf(content) };
 }
 
 function limitsOf(content: DefinitionContent): Pick<ChosenAgent, 'limit' | 'maxRuns'> {

@@ -45,6 +45,8 @@ export interface Run {
   readonly attempts: number;
   /** How many executions ended without a result and without a hand-over, because the replica crashed or lost its lease. */
   readonly crashes: number;
+  /** How many of them ended in the step in which the last one ended. */
+  readonly crashesInStep: number;
   readonly createdBy: string;
   readonly createdAt: string;
   readonly startedAt: string | null;

@@ -1,26 +1,57 @@
+import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn } from '#rollcall/platform';
+import { agentOf, countByAgent, Turns } from './fair.order.js';
 import { RunChannel } from './run.channel.js';
-import { countByAgent, type RunClaim, RunClaimStore } from './run-claim.store.js';
+import { type HeldRun, type RunClaim, RunClaimStore, type RunLease } from './run-claim.store.js';
 import { type ExecutionEnd, RunExecution } from './run.execution.js';
+import type { Run } from './run.js';
 import type { RunScope } from './run.scope.js';
+import type { NewRun } from './run.store.js';
 import { RunWorker } from './run.worker.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 const MAX_RENEWAL_MS = 2_000;
 const RENEWALS_PER_LEASE = 5;
 
+/** How often a claim that got nothing is repeated at once, because other replicas claimed the same runs. */
+const MAX_FRUITLESS = 3;
+
+/** A run that is about to be stored. */
+export type StartingRun = HeldRun & Pick<NewRun, 'host'>;
+
+/** A slot of this replica for a run that is about to be stored. */
+export interface StartSlot {
+  readonly lease: RunLease;
+  /** Executes the run. Must be called when the run is committed with this lease. */
+  adopt(run: Run): void;
+  /** Must be called if the run is not stored. */
+  release(): void;
+}
+
 /**
- * Executes runs on this replica: they are leased work. A message wakes the workers of all replicas when there is a new run, and
- * ends the execution of a cancelled run.
+ * Executes runs on this replica: they are leased work. A run that is started here is executed here at once if there is room and
+ * nothing older waits; otherwise it is queued, and a message wakes the workers of all replicas. Another message ends the execution
+ * of a cancelled run.
  */
 @Injectable()
 export class RunWorkers implements OnApplicationBootstrap {
   private readonly work: LeasedWork<RunClaim>;
   private readonly workers = new Map<string, RunWorker>();
+  /** Runs that have a slot but no worker yet: they are being stored, or were just claimed. */
+  private readonly starting = new Map<string, HeldRun>();
+  /** The slots that a claim in progress may fill. */
+  private claimable = 0;
+  private isRunning = false;
   private isDraining = false;
-  /** The last claim may have left runs for which there was no room. */
-  private isFull = false;
+  /** Whether the last claim left runs in the queue that could be executed here. Unknown before the first claim. */
+  private hasBacklog = true;
+  /** How many runs were queued by this replica since the last claim began. */
+  private queued = 0;
+  /** The agents whose runs may wait because the agent was at its limit. */
+  private readonly fullAgents = new Set<string>();
+  private fruitless = 0;
+  private readonly turns = new Turns();
 
   constructor(
     private readonly store: RunClaimStore,
@@ -41,7 +72,7 @@ export class RunWorkers implements OnApplicationBootstrap {
       leaseMs,
       everyMs: Math.min(MAX_RENEWAL_MS, leaseMs / RENEWALS_PER_LEASE),
       claimsOnWake: true,
-      mayHaveMore: () => this.isFull,
+      mayHaveMore: () => this.hasBacklog || this.queued > 0 || this.fullAgents.size > 0,
     });
     channel.onMessage((message) => {
       if (message.type === 'work') this.work.wake();
@@ -55,7 +86,32 @@ export class RunWorkers implements OnApplicationBootstrap {
   }
 
   start(): void {
+    this.isRunning = true;
     this.work.start();
+  }
+
+  /**
+   * Takes a slot for a run that is about to be stored. Returns undefined if the run must be queued: there is no room, an older run
+   * may wait for the same room, another replica hosts the agent, or this replica is stopping.
+   */
+  takeSlot({ id, namespace, createdBy, agentId, host }: StartingRun): StartSlot | undefined {
+    const run = { id, namespace, createdBy, agentId };
+    if (!this.isRunning || this.isDraining || !this.store.mayExecute(host)) return undefined;
+    if (this.isAgentFull(agentOf(run))) {
+      this.fullAgents.add(agentOf(run));
+      return undefined;
+    }
+    if (this.hasBacklog || this.free <= this.queued) {
+      this.queued += 1;
+      return undefined;
+    }
+    const token = randomUUID();
+    this.occupy(run);
+    return {
+      lease: { owner: this.work.owner, token, ms: this.options.leaseMs },
+      adopt: (stored) => void this.work.adopt({ id, token, run: stored }),
+      release: () => this.release(id),
+    };
   }
 
   /** The ids of the runs that this replica executes. */
@@ -77,24 +133,70 @@ export class RunWorkers implements OnApplicationBootstrap {
     this.channel.send({ type: 'work' });
   }
 
+  private get free(): number {
+    return this.options.maxRunning - this.workers.size - this.starting.size - this.claimable;
+  }
+
+  private get occupants(): HeldRun[] {
+    return [...Array.from(this.workers.values(), ({ claim }) => claim.run), ...this.starting.values()];
+  }
+
+  private isAgentFull(agent: string): boolean {
+    if (this.fullAgents.has(agent)) return true;
+    return this.occupants.filter((run) => agentOf(run) === agent).length >= this.options.maxRunningPerAgent;
+  }
+
+  private occupy(run: HeldRun): void {
+    this.starting.set(run.id, run);
+    this.turns.taken(run);
+  }
+
+  /** A run that waited because of this slot can be claimed now. */
+  private release(id: string): void {
+    this.starting.delete(id);
+    if (this.hasBacklog || this.queued > 0 || this.fullAgents.size > 0) this.work.wake();
+  }
+
+  /** Only the slots of runs that were found are reserved during a claim, so runs can start while there is nothing to claim. */
   private async claim(owner: string): Promise<RunClaim[]> {
-    const { leaseMs, maxRunning, maxRunningPerAgent: limitPerAgent } = this.options;
-    const held = [...this.workers.values()].map(({ claim }) => claim);
-    const limit = maxRunning - held.length;
-    this.isFull = limit <= 0;
+    const { free: limit, queued } = this;
+    if (limit <= 0) this.hasBacklog = true;
     if (limit <= 0 || this.isDraining) return [];
-    const claims = await this.store.claim({ owner, held, leaseMs, limit, limitPerAgent });
-    const isAgentFull = largestGroup([...held, ...claims]) >= limitPerAgent;
-    this.isFull = claims.length === limit || isAgentFull;
-    const hidesOthers = isAgentFull && claims.length > 0 && claims.length < limit;
-    const hasRoomAgain = this.isFull && this.workers.size < held.length; // a run has ended in the meantime
-    if (hidesOthers || hasRoomAgain) this.work.wake();
-    return claims;
+    let reserved = 0;
+    const reserve = (runs: number): number => {
+      reserved = Math.max(0, Math.min(runs, this.free));
+      this.claimable += reserved;
+      return reserved;
+    };
+    const held = (): HeldRun[] => this.occupants;
+    const { leaseMs, maxRunningPerAgent: limitPerAgent } = this.options;
+    try {
+      const request = { owner, held, turns: this.turns, reserve, leaseMs, limit, limitPerAgent };
+      const { claims, hasMore } = await this.store.claim(request);
+      for (const { run } of claims) this.occupy(run);
+      this.queued -= queued;
+      this.noteBacklog(hasMore, claims.length);
+      return claims;
+    } finally {
+      this.claimable -= reserved;
+    }
+  }
+
+  /** Called after each claim. If there is room for the runs that are left, claims again at once. */
+  private noteBacklog(hasMore: boolean, claimed: number): void {
+    const { maxRunning, maxRunningPerAgent } = this.options;
+    this.hasBacklog = hasMore;
+    this.fruitless = hasMore && claimed === 0 ? this.fruitless + 1 : 0;
+    this.fullAgents.clear();
+    for (const [agent, runs] of countByAgent(this.occupants))
+      if (runs >= maxRunningPerAgent) this.fullAgents.add(agent);
+    if (hasMore && this.occupants.length < maxRunning && this.fruitless < MAX_FRUITLESS) this.work.wake();
   }
 
   private open(claim: RunClaim): RunWorker {
     const worker = new RunWorker(claim, async ({ run }, scope) => await this.execute(run, scope));
     this.workers.set(claim.id, worker);
+    this.starting.delete(claim.id);
     if (this.isDraining) worker.drain();
     return worker;
   }
@@ -106,9 +208,4 @@ export class RunWorkers implements OnApplicationBootstrap {
       if (this.workers.get(run.id)?.scope === scope) this.workers.delete(run.id);
     }
   }
-}
-
-/** The number of runs of the agent with the most runs. */
-function largestGroup(claims: readonly RunClaim[]): number {
-  return Math.max(0, ...countByAgent(claims).values());
 }

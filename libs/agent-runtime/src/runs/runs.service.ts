@@ -21,9 +21,17 @@ import { RunSettlement } from './run.settlement.js';
 import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
 import { type ChosenAgent, RunTargets } from './run.targets.js';
+import type { StartSlot } from './run.workers.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
+
+/** How a run is stored. */
+interface StartTerms {
+  /** Absent if the run is queued. */
+  readonly slot: StartSlot | undefined;
+  readonly paidBy: string | undefined;
+}
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
@@ -46,9 +54,10 @@ export class RunsService {
   }
 
   /**
-   * Chooses the agent and checks the budgets; nothing is stored. The returned function stores the run and its budget, in the
-   * transaction of its caller if there is one. Rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, with
-   * RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent rejects further runs.
+   * Chooses the agent; nothing is stored. Rejects with RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent
+   * rejects further runs. The returned function stores the run and its budget, in the transaction of its caller if there is one. It
+   * rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_QUEUE_FULL if the run must be queued and the queue has
+   * no room for it.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
@@ -59,7 +68,7 @@ export class RunsService {
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    await this.admission.checkBudget(namespace, agentId, limit);
+    this.admission.checkLimit(limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
@@ -134,16 +143,38 @@ export class RunsService {
     return run;
   }
 
+  /**
+   * Stores the run and its budget. If this replica has a free slot, the run is stored with its lease and begins after the commit.
+   * Otherwise it is queued, and the next replica with a free slot claims it.
+   */
   private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
     return await this.store.transaction(async () => {
-      await this.admission.holdNamespace(run.namespace);
-      await this.admission.lockCapacity(run.namespace, chosen);
-      // one round trip
-      const [added] = await Promise.all([this.store.insert(run), this.admission.openBudget(run, paidBy)]);
-      if (!added) throw new Error(`the run ${run.id} already exists`);
-      await this.events.queued(added, added.createdBy);
-      return added;
+      const slot = this.admission.takeSlot(run);
+      try {
+        const added = await this.add(run, chosen, { slot, paidBy });
+        if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
+        return added;
+      } catch (error) {
+        slot?.release(); // the caller may commit its transaction without the run
+        throw error;
+      }
     });
+  }
+
+  /** Needs three round trips: all reads together with BEGIN, both inserts, and the events with the COMMIT. */
+  private async add(run: NewRun, chosen: ChosenAgent, { slot, paidBy }: StartTerms): Promise<Run> {
+    const { namespace } = run;
+    await Promise.all([
+      this.admission.holdNamespace(namespace),
+      this.admission.lockCapacity(namespace, chosen),
+      this.admission.checkBudget(namespace, chosen.agentId, run.createdBy),
+      slot ? undefined : this.admission.checkQueue(run),
+    ]);
+    const stored = slot ? ({ ...run, state: 'running' } as const) : run;
+    const [added] = await Promise.all([this.store.insert(stored, slot?.lease), this.admission.openBudget(run, paidBy)]);
+    if (!added) throw new Error(`the run ${run.id} already exists`);
+    await (slot ? this.events.startedAtOnce(added, added.createdBy) : this.events.queued(added, added.createdBy));
+    return added;
   }
 
   private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {

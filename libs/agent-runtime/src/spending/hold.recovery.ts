@@ -44,14 +44,14 @@ export class HoldRecovery {
   async charge({ namespace, runId }: PayingRun, charges: readonly Charge[]): Promise<void> {
     const charged = [...recordedUsage(charges)].map(async ([name, usage]) => {
       const of = reservationOf(namespace, runId, name);
-      await unlessEnded(usage.isShared ? this.ledger.charge(of, usage) : this.ledger.settle(of, usage));
+      await unlessEnded(usage.isShared ? this.ledger.charge(of, usage) : this.ledger.settleReported(of, usage));
     });
     await Promise.all(charged);
   }
 
   private async settle({ namespace, runId }: PayingRun, usages: ReadonlyMap<string, Usage>): Promise<void> {
     const settled = [...usages].map(async ([name, usage]) => {
-      await unlessEnded(this.ledger.settle(reservationOf(namespace, runId, name), usage));
+      await unlessEnded(this.ledger.settleReported(reservationOf(namespace, runId, name), usage));
     });
     await Promise.all(settled);
   }

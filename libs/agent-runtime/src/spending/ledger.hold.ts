@@ -62,7 +62,7 @@ export class LedgerHold implements Hold {
   async retrySettlement(): Promise<void> {
     if (this.isEnded || !this.usage) return;
     try {
-      await this.ledger.settle(this.of, this.usage);
+      await this.ledger.settleReported(this.of, this.usage);
     } catch (error) {
       if (error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError) return;
       this.end();

@@ -23,8 +23,7 @@ describeSpendingContract('in the budget ledger', async () => {
   return {
     spending: spendingOn(here),
     there: spendingOn(there),
-    limitAgent: async (subject, limit) =>
-      void (await here.budgets.budgets.open({ kind: 'agent', subject, limit, by: 'test' })),
+    limit: async (kind, subject, limit) => void (await here.budgets.budgets.open({ kind, subject, limit, by: 'test' })),
     heldBy: async (runId) => await heldBy(there, runId),
     close: async () => await replicas.stop(),
   };
@@ -45,6 +44,7 @@ describe('LedgerSpending', () => {
     namespace: 'default',
     runId: 'r',
     agentId: null,
+    callerId: null,
     key: 'r/1/1',
     amount: { tokens: 60, microUsd: 0 },
   };
@@ -93,9 +93,9 @@ describe('LedgerSpending', () => {
     const { ledger } = here.budgets;
     let isDown = true;
     const unreliable = Object.create(ledger) as BudgetLedger;
-    unreliable.settle = async (...settlement) => {
+    unreliable.settleReported = async (...settlement) => {
       if (isDown) throw new DatabaseUnavailableError(new Error('down'));
-      return await ledger.settle(...settlement);
+      return await ledger.settleReported(...settlement);
     };
     const spending = spendingOn(here, unreliable);
     const hold = await spending.hold(REQUEST);

@@ -1,6 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic, qualifiedId, StopsIn } from '#rollcall/platform';
-import { BudgetExhaustedError, BudgetLedger, BudgetNotFoundError, BudgetsService, FLEET } from '#rollcall/registry';
+import {
+  BudgetExhaustedError,
+  BudgetLedger,
+  BudgetNotFoundError,
+  BudgetsService,
+  FLEET,
+  type Scopes,
+} from '#rollcall/registry';
 import { CallAllowance } from './call.allowance.js';
 import { exceeds, sharedKey } from './hold.key.js';
 import { HoldRecovery } from './hold.recovery.js';
@@ -63,15 +70,20 @@ export class LedgerSpending implements Spending {
     }
   }
 
-  /** Rejects with `SpendingLimitError` if a new run could not reserve even one token. Reserves nothing. */
-  async check(namespace: string, agentId: string, limit: SpendingLimit): Promise<void> {
+  /** Throws a `SpendingLimitError` if a run with this limit could not spend anything. */
+  checkLimit(limit: SpendingLimit): void {
     const unit = limit.tokens === 0 ? 'tokens' : limit.microUsd === 0 ? 'microUsd' : undefined;
     if (unit)
       throw new SpendingLimitError(`The budget of the run is 0 ${unit}. Set a higher budget.`, { kind: 'run', unit });
+  }
+
+  /** Rejects with `SpendingLimitError` if a new run could not reserve even one token. Reserves nothing. */
+  async check(namespace: string, agentId: string, callerId: string): Promise<void> {
     const scopes: Scope[] = [
       { kind: 'namespace', subject: namespace },
       { kind: 'fleet', subject: FLEET },
       { kind: 'agent', subject: qualifiedId(namespace, agentId) },
+      { kind: 'caller', subject: qualifiedId(namespace, callerId) },
     ];
     const error = await this.budgets.shortage(scopes, { tokens: 1, microUsd: 0 });
     if (error) throw limitError(error);
@@ -158,9 +170,8 @@ export class LedgerSpending implements Spending {
     name: string,
     ahead: SpendingAmount | undefined,
   ): Promise<LedgerHold | undefined> {
-    const { namespace, runId, agentId, amount, atLeastTokens } = request;
-    const agent = agentId === null ? null : qualifiedId(namespace, agentId);
-    const scopes = { agentId: agent, callerId: null, runId: qualifiedId(namespace, runId) };
+    const { namespace, runId, amount, atLeastTokens } = request;
+    const scopes = scopesOf(request);
     const of = reservationOf(namespace, runId, name);
     const { owner, key } = of;
     const least = atLeastTokens === undefined ? {} : { atLeastTokens };
@@ -174,6 +185,12 @@ export class LedgerSpending implements Spending {
       throw limitError(error);
     }
   }
+}
+
+/** The budgets that pay for a call of a run: of the run, its agent and its caller. The ledger adds the runs above it, the namespace and the fleet. */
+function scopesOf({ namespace, runId, agentId, callerId }: HoldRequest): Scopes {
+  const qualified = (id: string | null): string | null => (id === null ? null : qualifiedId(namespace, id));
+  return { agentId: qualified(agentId), callerId: qualified(callerId), runId: qualifiedId(namespace, runId) };
 }
 
 function amountAhead({ tokens, microUsd }: SpendingAmount): SpendingAmount {

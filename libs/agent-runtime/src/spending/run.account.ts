@@ -32,6 +32,7 @@ export interface Payer {
   readonly namespace: string;
   readonly runId: string;
   readonly agentId: string | null;
+  readonly callerId: string | null;
 }
 
 /**
@@ -146,8 +147,8 @@ export class RunAccount {
     least: SpendingAmount,
     { isFinal }: { isFinal: boolean },
   ): Awaitable<Hold> {
-    const { spending, namespace, runId, agentId } = this.payer;
-    const request = { namespace, runId, agentId, key, amount: wanted };
+    const { spending, namespace, runId, agentId, callerId } = this.payer;
+    const request = { namespace, runId, agentId, callerId, key, amount: wanted };
     const holdLeast = (error: unknown): Awaitable<Hold> => {
       if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
       if (!isFinal && error.budget.unit === 'tokens') throw error;

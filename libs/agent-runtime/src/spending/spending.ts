@@ -16,6 +16,8 @@ export interface HoldRequest {
   readonly runId: string;
   /** The agent that is also charged, if it has a budget; null if no agent is charged. */
   readonly agentId: string | null;
+  /** The principal that is also charged, if it has a budget; null if no principal started the run. */
+  readonly callerId: string | null;
   /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
   readonly key: string;
   readonly amount: SpendingAmount;

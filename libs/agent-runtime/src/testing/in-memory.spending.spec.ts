@@ -5,7 +5,7 @@ describeSpendingContract('in memory', async () => {
   return {
     spending,
     there: spending,
-    limitAgent: async (agentId, limit) => spending.limitAgent('default', agentId, limit),
+    limit: async (kind, subject, limit) => spending.limit(kind, 'default', subject, limit),
     heldBy: async (runId) => spending.heldBy('default', runId),
     close: async () => undefined,
   };

@@ -13,7 +13,7 @@ import type {
 } from '../spending/spending.js';
 
 interface Account {
-  readonly kind: 'run' | 'agent';
+  readonly kind: 'run' | 'agent' | 'caller';
   readonly subject: string;
   readonly parent?: Account;
   readonly limit: SpendingLimit;
@@ -30,12 +30,12 @@ const UNITS: readonly Unit[] = ['tokens', 'microUsd'];
 /** Pays from budgets in memory, with the rules of the ledger. For tests and benchmarks of one process. */
 export class InMemorySpending implements Spending {
   private readonly runs = new Accounts('run');
-  private readonly agents = new Accounts('agent');
+  private readonly others = { agent: new Accounts('agent'), caller: new Accounts('caller') };
   private holdCount = 0;
 
-  /** Gives an agent a budget. */
-  limitAgent(namespace: string, agentId: string, limit: SpendingLimit): void {
-    this.agents.open(namespace, agentId, limit);
+  /** Gives an agent or a caller a budget. */
+  limit(kind: 'agent' | 'caller', namespace: string, subject: string, limit: SpendingLimit): void {
+    this.others[kind].open(namespace, subject, limit);
   }
 
   /** The sum of all amounts that are held on the budget of a run. */
@@ -51,12 +51,14 @@ export class InMemorySpending implements Spending {
   }
 
   hold(request: HoldRequest): Awaitable<Hold> {
-    const { namespace, runId, agentId, key } = request;
+    const { namespace, runId, agentId, callerId, key } = request;
     const run = this.runs.get(namespace, runId);
     const known = run.holds.find((hold) => hold.requested === key);
     if (known) return known;
     const charged = chainOf(run);
-    if (agentId !== null && this.agents.has(namespace, agentId)) charged.push(this.agents.get(namespace, agentId));
+    const { agent, caller } = this.others;
+    if (agentId !== null && agent.has(namespace, agentId)) charged.push(agent.get(namespace, agentId));
+    if (callerId !== null && caller.has(namespace, callerId)) charged.push(caller.get(namespace, callerId));
     const amount = fitting(request, charged);
     return new MemoryHold(key, (this.holdCount += 1), charged, amount);
   }

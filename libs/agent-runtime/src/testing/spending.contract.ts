@@ -13,7 +13,7 @@ export interface SpendingSubject {
   spending: Spending;
   /** The same budgets, seen from another replica. */
   there: Spending;
-  limitAgent(agentId: string, limit: SpendingLimit): Promise<void>;
+  limit(kind: 'agent' | 'caller', subject: string, limit: SpendingLimit): Promise<void>;
   /** What is held on the budget of a run of the namespace `default`. */
   heldBy(runId: string): Promise<SpendingAmount>;
   close(): Promise<void>;
@@ -41,7 +41,7 @@ let keys = 0;
 
 function requestOf(runId: string, tokens: number, more: Partial<HoldRequest> = {}): HoldRequest {
   const key = `${(keys += 1)}`;
-  return { namespace: 'default', runId, agentId: null, key, amount: of(tokens), ...more };
+  return { namespace: 'default', runId, agentId: null, callerId: null, key, amount: of(tokens), ...more };
 }
 
 /** Short forms for the namespace `default`. */
@@ -168,11 +168,21 @@ function describeBudgets(the: () => SpendingSubject): void {
   });
 
   it('B2 also charges the budget of the agent', async () => {
-    await the().limitAgent('ada', { tokens: 100, microUsd: null });
+    await the().limit('agent', 'ada', { tokens: 100, microUsd: null });
     await open('r', null);
     await hold('r', 70, { agentId: 'ada' });
     await expect(hold('r', 31, { agentId: 'ada' })).rejects.toMatchObject({
       budget: { kind: 'agent', subject: 'ada', unit: 'tokens' },
+    });
+  });
+
+  it('S-7 also charges the budget of the caller', async () => {
+    await the().limit('caller', 'key:a', { tokens: 100, microUsd: null });
+    await open('r', null);
+    await hold('r', 70, { callerId: 'key:a' });
+    await hold('r', 70, { callerId: 'key:b' });
+    await expect(hold('r', 31, { callerId: 'key:a' })).rejects.toMatchObject({
+      budget: { kind: 'caller', subject: 'key:a', unit: 'tokens' },
     });
   });
 

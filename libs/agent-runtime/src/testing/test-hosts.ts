@@ -12,7 +12,7 @@ export interface TestHost extends TestRuntime {
 
 export const NAMESPACE = 'default';
 export const BY = 'key:test';
-const TABLES = 'definition, definition_revision, agent, agent_lease, runtime_agent, runtime_command';
+const TABLES = 'definition, definition_revision, agent, agent_circuit, agent_lease, runtime_agent, runtime_command';
 
 /** Replicas that host agents, on one database, with a running event feed. No periodic work runs. */
 export class TestHosts {

@@ -25,7 +25,13 @@ interface Scope {
   /** Whether a write waits for BEGIN. Later statements then wait too, to keep the order. */
   waitsForBegin: boolean;
   withCommit: Statement[];
-  afterCommit: (() => void)[];
+  effects: Effects;
+}
+
+/** What happens in memory when a transaction has ended. */
+interface Effects {
+  readonly afterCommit: (() => void)[];
+  readonly afterRollback: (() => void)[];
 }
 
 /**
@@ -33,7 +39,8 @@ interface Scope {
  *
  * An operation fails when the server has not responded for `operationTimeoutMs`, even if the server is frozen; the
  * connection is then closed and never reused. Code that runs inside `transaction` joins that transaction, so a caller
- * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit.
+ * can combine the writes of several services. Effects that are registered with `afterCommit` run only after the commit, those
+ * of `afterRollback` only if the transaction fails.
  * No connection is opened before the first operation.
  *
  * Connections are pipelined: statements that are sent without waiting for one another, as in `Promise.all`, run in the
@@ -68,11 +75,15 @@ export class Database {
   /** Runs `work` in the open transaction, or in a new transaction if none is open. */
   async transaction<T>(work: () => Promise<T>, pool: PoolName = 'ordinary'): Promise<T> {
     if (this.scopes.getStore()) return await work();
-    const afterCommit: Scope['afterCommit'] = [];
+    const effects: Effects = { afterCommit: [], afterRollback: [] };
     const limits = { statementMs: this.options.operationTimeoutMs, totalMs: transactionTimeoutOf(this.options) };
     const operation = new Operation(this.pools[pool], limits);
-    const result = await this.run(operation, (client) => this.runInside(begin(client, operation, afterCommit), work));
-    for (const effect of afterCommit) effect();
+    const ended = this.run(operation, (client) => this.runInside(begin(client, operation, effects), work));
+    const result = await ended.catch((error: unknown) => {
+      for (const effect of effects.afterRollback) effect();
+      throw error;
+    });
+    for (const effect of effects.afterCommit) effect();
     return result;
   }
 
@@ -91,8 +102,18 @@ export class Database {
   /** Runs `effect` after the open transaction is committed, or immediately if there is none. */
   afterCommit(effect: () => void): void {
     const scope = this.scopes.getStore();
-    if (scope) scope.afterCommit.push(effect);
+    if (scope) scope.effects.afterCommit.push(effect);
     else effect();
+  }
+
+  /**
+   * Runs `effect` if the open transaction fails. If the connection is lost during the COMMIT, the transaction may be committed
+   * nevertheless.
+   */
+  afterRollback(effect: () => void): void {
+    const scope = this.scopes.getStore();
+    if (!scope) throw new Error('afterRollback needs an open transaction');
+    scope.effects.afterRollback.push(effect);
   }
 
   /** Runs `work` outside the open transaction, if there is one. */
@@ -171,7 +192,7 @@ export class Database {
   }
 }
 
-function begin(client: PoolClient, operation: Operation, afterCommit: Scope['afterCommit']): Scope {
+function begin(client: PoolClient, operation: Operation, effects: Effects): Scope {
   const send = async (): Promise<void> => {
     await client.query('BEGIN');
     scope.hasBegun = true;
@@ -184,7 +205,7 @@ function begin(client: PoolClient, operation: Operation, afterCommit: Scope['aft
     hasBegun: false,
     waitsForBegin: false,
     withCommit: [],
-    afterCommit,
+    effects,
   };
   scope.begun = send();
   scope.begun.catch(() => undefined); // the statement that waits for BEGIN reports the error

@@ -75,13 +75,13 @@ describe('a transaction', () => {
   afterEach(() => proxy.stop());
 
   it('a transaction that reads first and writes with the COMMIT needs two round trips', async () => {
-    const roundTrips = await proxy.count(async () => {
+    const { roundTrips, commits } = await proxy.count(async () => {
       await db.transaction(async () => {
         await Promise.all([db.query('SELECT 1'), db.query('SELECT 2')]);
         db.sendWithCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: ['one'] });
       });
     });
-    expect(roundTrips).toBe(2);
+    expect({ roundTrips, commits }).toEqual({ roundTrips: 2, commits: 1 });
     expect(await noted()).toEqual(['one']);
   });
 
@@ -96,8 +96,32 @@ describe('a transaction', () => {
     expect(both[1]).toEqual([{ text: 'one' }]);
   });
 
+  it('R-1 a transaction that begins with a WITH … SELECT … FOR UPDATE shares the round trip of BEGIN', async () => {
+    const lock = 'WITH held AS (SELECT id FROM noted FOR UPDATE) SELECT id FROM held';
+    const { roundTrips } = await proxy.count(async () => await db.transaction(async () => await db.query(lock)));
+    expect(roundTrips).toBe(2);
+  });
+
+  it('R-1 a transaction runs its effects after the commit or after the rollback, never both', async () => {
+    const effects: string[] = [];
+    const noting = (name: string) => async (): Promise<void> => {
+      db.afterCommit(() => effects.push(`${name} committed`));
+      db.afterRollback(() => effects.push(`${name} rolled back`));
+      await db.query('INSERT INTO noted (text) VALUES ($1)', [name === 'broken' ? null : name]);
+    };
+    await db.transaction(async () => await db.transaction(noting('inner')));
+    await expect(db.transaction(noting('broken'))).rejects.toThrow('not-null');
+    const late = db.transaction(async () => {
+      await noting('late')();
+      db.sendWithCommit({ sql: 'INSERT INTO noted (text) VALUES ($1)', parameters: [null] });
+    });
+    await expect(late).rejects.toThrow('not-null');
+    expect(effects).toEqual(['inner committed', 'broken rolled back', 'late rolled back']);
+  });
+
   it('a transaction that writes first needs three round trips, because the write waits for BEGIN', async () => {
     const write = async (): Promise<unknown> => await db.query('INSERT INTO noted (text) VALUES ($1)', ['one']);
-    expect(await proxy.count(async () => void (await db.transaction(write)))).toBe(3);
+    const { roundTrips, commits } = await proxy.count(async () => await db.transaction(write));
+    expect({ roundTrips, commits }).toEqual({ roundTrips: 3, commits: 1 });
   });
 });

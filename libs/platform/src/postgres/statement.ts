@@ -17,9 +17,15 @@ export function toQuery({ sql, parameters }: Statement, mayPrepare: boolean): Qu
   return mayPrepare ? { ...sql, values } : { text: sql.text, values };
 }
 
-/** Whether the statement only reads, so that it may also run outside a transaction. */
+const WRITES = /\b(?:INSERT\s+INTO|UPDATE\s+\S+(?:\s+(?:AS\s+)?\w+)?\s+SET|DELETE\s+FROM|MERGE\s+INTO)\b/i;
+
+/**
+ * Whether the statement only reads or locks rows, so that it may also run outside a transaction. Text that looks like a write, such
+ * as a quoted one, makes the statement a write: this only costs a round trip.
+ */
 export function isRead(sql: string | NamedStatement): boolean {
-  return /^\s*SELECT\b/i.test(typeof sql === 'string' ? sql : sql.text);
+  const text = typeof sql === 'string' ? sql : sql.text;
+  return /^\s*(?:SELECT|WITH)\b/i.test(text) && !WRITES.test(text);
 }
 
 /**

@@ -15,5 +15,6 @@ export { eventStorm, prepareStorm, settleStorm, stormKiller, stormReplica } from
 export { CuttableProxy, proxyPostgres } from './cuttable-proxy.js';
 export { SlowProxy } from './slow-proxy.js';
 export { CountingProxy } from './counting-proxy.js';
+export type { DatabaseTraffic } from './database-traffic.js';
 export { FreezablePostgres } from './freezable-postgres.js';
 export { RecordingSink } from './recording-sink.js';

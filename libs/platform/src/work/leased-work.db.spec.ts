@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Database } from '../postgres/database.js';
 import { proxyPostgres, testDatabase, type TestDatabase } from '../testing/index.js';
 import { until } from '#rollcall/test-support';
@@ -136,6 +137,56 @@ describe('leased work', () => {
     expect(running.get('row-0')?.map(({ claim }) => claim.token)).not.toContain(late.claim.token);
     expect(await workerOf('row-0').write()).toBe(true);
     await Promise.all([frozen.stop(), healthy.stop()]);
+  });
+
+  /** Stores a row that is already leased, as if this replica had claimed it. */
+  async function storedBy(owner: LeasedWork<WorkClaim>): Promise<WorkClaim> {
+    const claim = { id: 'new', token: crypto.randomUUID() };
+    await database.db.query(
+      `INSERT INTO work_item (id, owner, token, until) VALUES ($1, $2, $3, clock_timestamp() + interval '1 minute')`,
+      [claim.id, owner.owner, claim.token],
+    );
+    return claim;
+  }
+
+  it('R-1 works on an adopted row without a claim, renews its lease, and hands it over when it stops', async () => {
+    const [one, other] = [replica(database.db), replica(await database.connectAgain())];
+    await one.pass();
+    await one.adopt(await storedBy(one));
+    await Promise.all([one.pass(), other.pass()]);
+    expect([one.held.includes('new'), other.held]).toEqual([true, []]);
+    expect(await workerOf('new').write()).toBe(true);
+    await one.stop();
+    await other.pass();
+    expect(other.held).toContain('new');
+    expect([overlaps, faults]).toEqual([[], []]);
+    await other.stop();
+  });
+
+  it('R-1 hands over a row that is adopted after the stop', async () => {
+    const [one, other] = [replica(database.db), replica(await database.connectAgain())];
+    const claim = await storedBy(one);
+    await one.stop();
+    await one.adopt(claim);
+    expect([one.held, running.get('new')]).toEqual([[], undefined]);
+    await other.pass();
+    expect(other.held).toContain('new');
+    await other.stop();
+  });
+
+  it('R-1 an adopted row does not work in the context of the request that stored it', async () => {
+    const request = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const one = replica(database.db, {
+      open: async (claim) => {
+        seen.push(request.getStore());
+        return new TestWorker(claim);
+      },
+    });
+    const claim = await storedBy(one);
+    await request.run('a request', async () => await one.adopt(claim));
+    expect(seen).toEqual([undefined]);
+    await one.stop();
   });
 
   it('hands its rows over when it stops, after its work in progress has ended', async () => {

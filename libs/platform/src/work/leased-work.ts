@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { Loop } from '../loop.js';
 
@@ -55,12 +56,16 @@ const USABLE_SHARE = 2 / 3;
  * before the leases end. A frozen replica cannot do that, so the token fences its late writes.
  */
 export class LeasedWork<Claim extends WorkClaim> {
-  private readonly owner = randomUUID();
+  /** Identifies this replica in the leases of its rows. */
+  readonly owner = randomUUID();
   private readonly workers = new Map<string, Worker<Claim>>();
   private readonly loop: Loop;
   private readonly leaseMs: number;
   private expiry?: NodeJS.Timeout;
   private renewedAt = -Infinity;
+  private isStopped = false;
+  /** Work that a request begins must not keep the context of the request, such as its open transaction. */
+  private readonly outsideRequests = AsyncLocalStorage.snapshot();
 
   constructor(private readonly options: LeasedWorkOptions<Claim>) {
     const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS, claimsOnWake = false } = options;
@@ -92,10 +97,19 @@ export class LeasedWork<Claim extends WorkClaim> {
     await this.claim();
   }
 
+  /**
+   * Works on a row that was stored together with a lease of this `owner`, so it needs no claim. The lease is renewed like all others.
+   * After `stop`, the row is handed over instead.
+   */
+  async adopt(claim: Claim): Promise<void> {
+    await this.outsideRequests(async () => await this.open(claim));
+  }
+
   /** Waits until all workers have ended, and then hands the rows over to other replicas. */
   async stop(): Promise<void> {
     await this.loop.stop();
     clearTimeout(this.expiry);
+    this.isStopped = true;
     const workers = [...this.workers.values()];
     await Promise.all(workers.map(async (worker) => await this.end(worker)));
     const held = workers.map(({ claim }) => claim);
@@ -135,6 +149,7 @@ export class LeasedWork<Claim extends WorkClaim> {
     try {
       const worker = await this.options.open(claim);
       if (!worker) return;
+      if (this.isStopped) return await this.options.store.release([claim]);
       this.workers.set(claim.id, worker);
       void this.follow(worker);
     } catch (error) {

@@ -32,6 +32,8 @@ export interface CallContext {
   readonly runId: string;
   /** The run that delegated to this run, and whose budget pays for this run. Absent for a root. */
   readonly parentRunId?: string;
+  /** The principal that started the root of the tree. Its budget also pays for this run. Absent for a call without a principal. */
+  readonly callerId?: string;
   /** The name of the called agent, for tools, logs and traces. */
   readonly agentName: string;
   /** The names of the agents that delegated to this run, from the root to the parent. */

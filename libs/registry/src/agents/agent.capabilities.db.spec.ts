@@ -32,7 +32,7 @@ describe('the capabilities in an event', () => {
   it('B3 the events of a circuit that opens or closes include the capabilities of the agent', async () => {
     const { circuits } = replicas.here;
     await replicas.given.agent({ agentId: 'a-1', circuit: 'open' });
-    await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
+    await replicas.database.db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1')`);
     await circuits.report('a-1', { ok: true }, REPORTER);
     expect(await capabilitiesOf('circuit.opened', 'circuit.half_opened', 'circuit.closed')).toEqual([
       ['circuit.opened', ['build']],

@@ -1,12 +1,11 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import type { CircuitState } from '../circuit/circuit.breaker.js';
 import type { FlapState } from '../leases/flap.damping.js';
 import type { AgentProviderFacts, CostModel, LeaveReason } from './agent.record.js';
 
 /**
  * The latest registration of an agentId. The agent is live while `left_at` is null. The row stays after the agent leaves, so
- * that the next registration gets the next generation. `agent_lease` has the columns that heartbeats change, and `agent_intent`
- * has the desired state that the operator set.
+ * that the next registration gets the next generation. `agent_lease` has the columns that heartbeats change, `agent_circuit` those
+ * that calls change, and `agent_intent` has the desired state that the operator set.
  */
 @Entity('agent')
 @Index('agent_namespace', ['namespace', 'agentId'], { where: 'left_at IS NULL' })
@@ -15,6 +14,7 @@ export class AgentEntity {
   /** The prefix of `agentId`, as a column for lists and counts. */
   @Column({ type: 'text', default: 'default' }) namespace: string;
   @Column({ type: 'bigint' }) generation: string;
+  /** Counts the writes of this registration: its declaration, its desired state, its health and its end. Calls do not change it. */
   @Column({ type: 'bigint' }) revision: string;
   @Index('agent_token_hash')
   @Column({ type: 'text', name: 'token_hash' })
@@ -35,21 +35,15 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) definition: string | null;
   @Column({ type: 'integer', nullable: true }) capacity: number | null;
   @Column({ type: 'integer', name: 'declared_ms', nullable: true }) declaredMs: number | null;
-  /** The average latency that callers report. It survives a new registration. */
-  @Column({ type: 'double precision', name: 'observed_ms', nullable: true }) observedMs: number | null;
-  /** How many outcomes callers have reported. */
-  @Column({ type: 'bigint', default: 0 }) outcomes: string;
   @Column({ type: 'bigint', name: 'budget_total', nullable: true }) budgetTotal: string | null;
   @Column({ type: 'bigint', name: 'budget_used' }) budgetUsed: string;
   @Column({ type: 'text', name: 'budget_source' }) budgetSource: string;
-  @Column({ type: 'jsonb' }) circuit: CircuitState;
   @Column({ type: 'jsonb' }) flap: FlapState;
   @Column({ type: 'timestamptz', name: 'registered_at' }) registeredAt: Date;
   /** The owner. The index is used to count the live agents of an owner, for its quota. */
   @Index('agent_registered_by', { where: 'left_at IS NULL' })
   @Column({ type: 'text', name: 'registered_by' })
   registeredBy: string;
-  @Column({ type: 'timestamptz', name: 'last_task_at', nullable: true }) lastTaskAt: Date | null;
   @Index('agent_left_at')
   @Column({ type: 'timestamptz', name: 'left_at', nullable: true })
   leftAt: Date | null;

@@ -125,7 +125,7 @@ export class AgentEvents {
     await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject, data, capabilities }]);
   }
 
-  /** `reporters`: the reporters of the failures that opened the circuit. */
+  /** `reporters`: the reporters of the failures that opened the circuit. The circuit service itself updates the directory of this replica. */
   async circuitChanged(
     agent: AgentGeneration,
     { transitions, state }: CircuitStep,
@@ -135,7 +135,6 @@ export class AgentEvents {
       to === 'open' ? openedDraft(agent, state, reporters) : closingDraft(agent, to),
     );
     await this.outbox.appendAll(drafts);
-    this.notifyIds([agent.agentId]);
   }
 
   async protectionChanged(before: ProtectionMode, { state, numbers }: ProtectionExplanation): Promise<void> {

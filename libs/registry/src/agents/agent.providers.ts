@@ -2,7 +2,8 @@ import type { Provider } from '@nestjs/common';
 import { Database, NamespaceCatalog, NO_QUOTA } from '#rollcall/platform';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { CircuitService } from '../circuit/circuit.service.js';
-import { OutcomeStore } from '../circuit/outcome.store.js';
+import { CircuitStore } from '../circuit/circuit.store.js';
+import { Directory } from '../discovery/directory.js';
 import { ClockStore } from '../leases/clock.store.js';
 import { EvictionSweeper } from '../leases/eviction.sweeper.js';
 import { HeartbeatBatcher } from '../leases/heartbeat.batcher.js';
@@ -22,7 +23,7 @@ import { RegistrationStore } from './registration.store.js';
 import { RegistrationWriter } from './registration.writer.js';
 import { UpdateGroup } from './update.group.js';
 
-const STORES = [AgentStore, RegistrationStore, OutcomeStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
+const STORES = [AgentStore, RegistrationStore, CircuitStore, LeaseTokenStore, LeaseStore, ProtectionStore, ClockStore];
 
 /** The providers for agents, leases and circuits. */
 export function agentProviders(options: RegistryOptions): Provider[] {
@@ -46,9 +47,9 @@ export function agentProviders(options: RegistryOptions): Provider[] {
     },
     {
       provide: CircuitService,
-      inject: [Database, AgentStore, OutcomeStore, AgentEvents],
-      useFactory: (db: Database, store: AgentStore, outcomes: OutcomeStore, events: AgentEvents) =>
-        new CircuitService(db, store, outcomes, events, circuit),
+      inject: [Database, CircuitStore, AgentEvents, Directory],
+      useFactory: (db: Database, store: CircuitStore, events: AgentEvents, directory: Directory) =>
+        new CircuitService(db, store, events, directory, circuit),
     },
     {
       provide: EvictionSweeper,

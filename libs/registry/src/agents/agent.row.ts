@@ -2,7 +2,7 @@ import { localIdOf, namespaceOf } from '#rollcall/platform';
 import { bindingBudgetOf, toAgentBudget, withReported } from '../budgets/binding.budget.js';
 import { rolled, type Budget } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, toBudget, type BudgetRow } from '../budgets/budget.row.js';
-import { circuitPhase } from '../circuit/circuit.breaker.js';
+import { circuitPhase, type CircuitState } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory.entry.js';
 import { suppressedUntil, type FlapPolicy } from '../leases/flap.damping.js';
 import type { AgentEntity } from './agent.entity.js';
@@ -15,14 +15,15 @@ import {
   type DesiredState,
 } from './agent.record.js';
 
-/** An agent with its lease, desired state and budgets, as `AGENT_COLUMNS` selects them. */
-export interface AgentRow extends Omit<
-  AgentEntity,
-  'namespace' | 'capabilityKeys' | 'registeredAt' | 'leftAt' | 'lastTaskAt' | 'outcomes'
-> {
+/** An agent with its circuit, lease, desired state and budgets, as `AGENT_COLUMNS` selects them. */
+export interface AgentRow extends Omit<AgentEntity, 'namespace' | 'capabilityKeys' | 'registeredAt' | 'leftAt'> {
   registeredAt: Date;
-  lastTaskAt: Date | null;
   leftAt: Date | null;
+  circuit: CircuitState;
+  circuitVersion: string;
+  /** The average latency that callers report. */
+  observedMs: number | null;
+  lastTaskAt: Date | null;
   desiredState: DesiredState;
   lastBeatAt: Date | null;
   suspect: boolean | null;
@@ -39,19 +40,20 @@ export const AGENT_COLUMNS = `
   a.agent_id AS "agentId", a.generation, a.revision, a.token_hash AS "tokenHash", a.name, a.endpoint,
   a.agent_card AS "agentCard", a.capabilities, a.sandbox_level AS "sandboxLevel", a.provider, a.cost_model AS "costModel",
   a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs",
-  a.observed_ms AS "observedMs", a.budget_total AS "budgetTotal",
-  a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.circuit, a.flap, a.registered_at AS "registeredAt",
-  a.registered_by AS "registeredBy", a.last_task_at AS "lastTaskAt", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
+  a.budget_total AS "budgetTotal", a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.flap,
+  a.registered_at AS "registeredAt", a.registered_by AS "registeredBy", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
+  c.state AS circuit, c.version AS "circuitVersion", c.observed_ms AS "observedMs", c.last_task_at AS "lastTaskAt",
   coalesce(i.desired_state, 'active') AS "desiredState", l.last_beat_at AS "lastBeatAt", l.suspect,
   l.in_flight AS "inFlight", l.load_ratio AS "loadRatio", l.observed_ms AS "reportedMs", l.used_tokens AS "usedTokens",
   (SELECT coalesce(json_agg(g), '[]') FROM (
      SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS g) AS budgets`;
 
 export const AGENT_TABLES = `agent a
+  JOIN agent_circuit c ON c.agent_id = a.agent_id
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
   LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
 
-/** The version of the record, for conditional updates. Heartbeats do not change it. */
+/** The version of the record, for conditional updates. Heartbeats and calls do not change it. */
 export function versionOf({ generation, revision }: AgentRow): string {
   return `${generation}.${revision}`;
 }
@@ -99,6 +101,7 @@ export function toEntry(row: AgentRow, now: number, flapPolicy: FlapPolicy): Dir
     record: toRecord(row, now),
     revision: Number(row.revision),
     circuit: row.circuit,
+    circuitVersion: Number(row.circuitVersion),
     dampedUntil: suppressedUntil(row.flap, now, flapPolicy),
     budgets: budgetsOf(row, now),
     reported: Number(row.usedTokens ?? 0),

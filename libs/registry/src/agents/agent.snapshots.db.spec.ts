@@ -64,9 +64,10 @@ describe('a snapshot of the agents', () => {
   it('the slices of a snapshot all show the same moment', async () => {
     await replicas.database.db.query(`
       INSERT INTO agent (agent_id, generation, revision, token_hash, name, endpoint, agent_card, capabilities, capability_keys,
-        sandbox_level, provider, cost_model, labels, budget_used, budget_source, circuit, flap, registered_at, registered_by)
+        sandbox_level, provider, cost_model, labels, budget_used, budget_source, flap, registered_at, registered_by)
       SELECT 'a-' || to_char(n, 'FM00000'), 1, 1, '', 'many', NULL, NULL, '{build}', '{build}', 0, '{}', '{"usdPerTask":0}', '{}', 0,
-        'reported', '{"consecutiveFailures":0}', '{}', clock_timestamp(), 'test' FROM generate_series(1, 1300) AS n`);
+        'reported', '{}', clock_timestamp(), 'test' FROM generate_series(1, 1300) AS n;
+      INSERT INTO agent_circuit (agent_id, state) SELECT agent_id, '{"consecutiveFailures":0}' FROM agent`);
     const snapshot = await here.snapshots.take(null);
     const ids: string[] = [];
     for await (const slice of snapshot.slices()) {

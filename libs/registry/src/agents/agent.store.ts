@@ -1,21 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { CircuitState } from '../circuit/circuit.breaker.js';
-import type { FlapState } from '../leases/flap.damping.js';
 import type { AgentStatus, LeaveReason } from './agent.record.js';
 import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow } from './agent.row.js';
 import type { AgentClaim } from './registration.js';
-
-/** The columns of a locked agent that decisions need. */
-export interface LockedAgent {
-  agentId: string;
-  generation: string;
-  capabilities: string[];
-  circuit: CircuitState;
-  observedMs: number | null;
-  flap: FlapState;
-  leftAt: Date | null;
-}
 
 /** An agent that left, with the columns for its `agent.left` event. */
 export interface LeftAgent {
@@ -117,14 +104,9 @@ export class AgentStore {
     );
   }
 
-  /** Locks the row until the transaction ends, and returns it. */
-  async lock(agentId: string): Promise<LockedAgent | undefined> {
-    const rows = await this.db.query<LockedAgent>(
-      `SELECT agent_id AS "agentId", generation, capabilities, circuit, observed_ms AS "observedMs", flap, left_at AS "leftAt"
-       FROM agent WHERE agent_id = $1 FOR UPDATE`,
-      [agentId],
-    );
-    return rows[0];
+  /** Locks the row until the transaction ends. Returns whether it exists. */
+  async lock(agentId: string): Promise<boolean> {
+    return (await this.lockMany([agentId], true)).size > 0;
   }
 
   /**
@@ -141,13 +123,6 @@ export class AgentStore {
     return new Set(rows.map(({ agentId }) => agentId));
   }
 
-  async saveCircuit(agentId: string, circuit: CircuitState): Promise<void> {
-    await this.db.query('UPDATE agent SET circuit = $2, revision = revision + 1 WHERE agent_id = $1', [
-      agentId,
-      circuit,
-    ]);
-  }
-
   /** Sets the desired state. It survives a new registration. The new revision of the agent makes directories apply the change. */
   async setIntent(agentId: string, desiredState: string, note: string | null, setBy: string): Promise<void> {
     await this.db.query(
@@ -160,7 +135,7 @@ export class AgentStore {
   }
 
   /**
-   * Deletes agents that left more than `keepMs` ago, and their outcomes, but keeps the highest of their generations. Returns how many
+   * Deletes agents that left more than `keepMs` ago, with their circuits and outcomes, but keeps the highest of their generations. Returns how many
    * agents it deleted.
    */
   async prune(keepMs: number, limit: number): Promise<number> {
@@ -169,7 +144,9 @@ export class AgentStore {
          DELETE FROM agent WHERE agent_id IN (SELECT agent_id FROM agent
            WHERE left_at < clock_timestamp() - $1 * interval '1 millisecond' LIMIT $2 FOR UPDATE SKIP LOCKED)
          RETURNING agent_id, generation
-       ), forgotten AS (
+       ), circuits AS (
+         DELETE FROM agent_circuit WHERE agent_id IN (SELECT agent_id FROM gone)
+       ), outcomes AS (
          DELETE FROM agent_outcome WHERE agent_id IN (SELECT agent_id FROM gone)
        ), noted AS (
          UPDATE agent_forgotten f SET generation = greatest(f.generation, (SELECT max(generation) FROM gone))

@@ -201,7 +201,7 @@ describe('the circuit of an agent that registers again', () => {
     const claim = await replicas.there.circuits.claimProbe('builder', 'p-1');
     expect(claim).toMatchObject({ claimed: false, circuit: { phase: 'open', openUntil } });
     await replicas.database.db.query(
-      `UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'builder'`,
+      `UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'builder'`,
     );
     expect(await replicas.here.circuits.claimProbe('builder', 'p-2')).toMatchObject({ claimed: true });
     await replicas.there.circuits.report('builder', { ok: true, probeId: 'p-2' }, REPORTER);

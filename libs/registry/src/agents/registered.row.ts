@@ -29,6 +29,7 @@ export function newAgentRow({ joining, owner, flap }: Accepted, written: Written
     budgetUsed: String(budget.usedTokens),
     budgetSource: budget.source,
     circuit: CLOSED_CIRCUIT,
+    circuitVersion: '0',
     flap,
     registeredAt: written.registeredAt,
     registeredBy: owner,

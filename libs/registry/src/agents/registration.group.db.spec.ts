@@ -24,15 +24,16 @@ const outcomes = (results: readonly JoinResult[]): string[] => results.map(outco
 const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => `agent-${index}`);
 
 describe('registrations that arrive together', () => {
-  it('each registration of a batch gets a lease, a budget and an event', async () => {
+  it('each registration of a batch gets a lease, a circuit, a budget and an event', async () => {
     const { here, database } = replicas;
     const results = await here.agents.registerAll(ids(30).map((id) => request(id)));
     expect(new Set(outcomes(results))).toEqual(new Set(['joined 1']));
     const [row] = await database.db.query(
-      `SELECT (SELECT count(*)::int FROM agent_lease) AS leases, (SELECT count(*)::int FROM budget) AS budgets,
+      `SELECT (SELECT count(*)::int FROM agent_lease) AS leases, (SELECT count(*)::int FROM agent_circuit) AS circuits,
+         (SELECT count(*)::int FROM budget) AS budgets,
          (SELECT count(*)::int FROM budget_entry) AS lines`,
     );
-    expect(row).toEqual({ leases: 30, budgets: 30, lines: 30 });
+    expect(row).toEqual({ leases: 30, circuits: 30, budgets: 30, lines: 30 });
     expect((await replicas.loggedEvents('agent.joined')).map(({ subject }) => subject).toSorted()).toEqual(
       ids(30).toSorted(),
     );

@@ -63,12 +63,12 @@ export class RegistrationStore {
   }
 
   /**
-   * Writes agents and leases, and opens the budgets of all agents that are not in `withBudget`. An agentId that is new here but
+   * Writes agents, circuits and leases, and opens the budgets of all agents that are not in `withBudget`. An agentId that is new here but
    * was registered by another transaction in the meantime is not written and not in the result.
    */
   async write(accepted: readonly Accepted[], withBudget: ReadonlySet<string>): Promise<WrittenRegistration[]> {
     const items = accepted.map((one) => toItem(one, !withBudget.has(one.joining.agentId)));
-    return await this.db.query<WrittenRegistration>(WRITE, [JSON.stringify(items)]);
+    return await this.db.query<WrittenRegistration>(WRITE, [JSON.stringify(items), CLOSED_CIRCUIT]);
   }
 }
 
@@ -76,13 +76,13 @@ export class RegistrationStore {
 const LIMIT = `coalesce((limits->>'agents')::int, 0)`;
 
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
-  definition, capacity, declared_ms, budget_total, budget_used, budget_source, circuit, flap, registered_by, capability_keys`;
+  definition, capacity, declared_ms, budget_total, budget_used, budget_source, flap, registered_by, capability_keys`;
 
 /**
  * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that
  * exist are looked up by key (ON CONFLICT, an array of agentIds, a subquery for each item) and not by a join: Postgres plans such a
- * join as a scan of the whole table, which costs every registration more as the fleet grows. A new registration keeps the circuit
- * of the row: an agent that fails does not become routable because it registers again.
+ * join as a scan of the whole table, which costs every registration more as the fleet grows. Only the first registration of an agentId
+ * creates a circuit: an agent that fails does not become routable because it registers again.
  */
 const WRITE = {
   name: 'write_registrations',
@@ -91,7 +91,7 @@ const WRITE = {
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, namespace text, is_new boolean, opens_budget boolean, token_hash text, name text,
       endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
       version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
-      budget_source text, circuit jsonb, flap jsonb, registered_by text, capability_keys text[])
+      budget_source text, flap jsonb, registered_by text, capability_keys text[])
     ORDER BY agent_id COLLATE "C"
   ), inserted AS (
     INSERT INTO agent (agent_id, namespace, generation, revision, registered_at, ${FACTS})
@@ -108,6 +108,8 @@ const WRITE = {
     RETURNING a.agent_id, a.generation, a.registered_at
   ), joined AS (
     SELECT * FROM inserted UNION ALL SELECT * FROM renewed
+  ), wired AS (
+    INSERT INTO agent_circuit (agent_id, state) SELECT agent_id, $2 FROM inserted
   ), leased AS (
     INSERT INTO agent_lease (agent_id, generation, token_hash, last_beat_at, forgiven_ms)
     SELECT agent_id, generation, token_hash, registered_at, (SELECT forgiven_ms FROM registry_protection)
@@ -154,7 +156,6 @@ function toItem({ joining, before, owner, flap }: Accepted, opensBudget: boolean
     budget_total: facts.budget.totalTokens,
     budget_used: facts.budget.usedTokens,
     budget_source: facts.budget.source,
-    circuit: CLOSED_CIRCUIT,
     flap,
     registered_by: owner,
     capability_keys: capabilityKeys,

@@ -274,7 +274,7 @@ describe('a circuit', () => {
       health: { circuitBreakerState: 'open', consecutiveFailures: 5 },
     });
     expect(await there.circuits.claimProbe('flaky', 'early')).toMatchObject({ claimed: false });
-    await db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1') WHERE agent_id = 'flaky'`);
+    await db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'flaky'`);
     const claims = await Promise.all(
       Array.from(
         { length: 150 },

@@ -32,9 +32,9 @@ async function register(agentId: string): Promise<GivenAgent> {
 
 /** Counts the round trips of the work. The reads of the directory after the commit are not counted. */
 async function tripsOf(work: () => Promise<unknown>): Promise<number> {
-  const trips = await proxy.count(async () => void (await work()));
+  const { roundTrips } = await proxy.count(work);
   await registry.idle();
-  return trips;
+  return roundTrips;
 }
 
 describe('D6', () => {

@@ -1,7 +1,9 @@
 import type { Database } from '#rollcall/platform';
+import { CountingProxy } from '#rollcall/platform/testing';
 import type { BudgetParts } from '../testing/budget-parts.js';
 import { given } from '../testing/given.js';
 import { expectSound } from '../testing/test-budgets.js';
+import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
 
@@ -19,6 +21,24 @@ afterEach(async () => await replicas.stop());
 
 const tokens = (count: number): { tokens: number; microUsd: number } => ({ tokens: count, microUsd: 0 });
 const of = ({ owner, key }: { owner: string; key: string }): { owner: string; key: string } => ({ owner, key });
+
+it('R-1 a reservation and a settlement need two round trips and one commit each', async () => {
+  await here.given.budget(100);
+  const proxy = await CountingProxy.start(replicas.database.url);
+  const connected = await replicas.database.connectAgain({ url: proxy.url });
+  const { ledger } = (await testRegistry(connected)).budgets;
+  await ledger.reserve(given.reservation(1)); // opens the connection, and counts the reservations of the owner
+  const request = given.reservation(10);
+  const reserved = await proxy.count(async () => await ledger.reserve(request));
+  const settled = await proxy.count(async () => await ledger.settle(of(request), { tokens: 4, microUsd: 0 }));
+  const both = [reserved, settled].map(({ roundTrips, commits }) => [roundTrips, commits]);
+  expect(both).toEqual([
+    [2, 1],
+    [2, 1],
+  ]);
+  await ledger.idle();
+  proxy.stop();
+});
 
 describe('a reservation', () => {
   it('B2 1,000 callers on two replicas get exactly as many reservations as the budget allows', async () => {
@@ -189,6 +209,22 @@ describe('a settlement', () => {
     const held = await here.ledger.reserve(given.reservation(40));
     expect(await here.ledger.settle(of(held), { tokens: null, microUsd: null })).toMatchObject({ estimated: true });
     expect((await here.budgets.get(id)).budget.used).toEqual(tokens(40));
+  });
+
+  it('S-6 a reported usage is charged at most ten times the reservation, also if it is reported twice or after a partial charge', async () => {
+    const { id } = await here.given.budget(1_000);
+    const request = given.reservation(20);
+    await here.ledger.reserve(request);
+    await here.ledger.charge(of(request), { tokens: 15, microUsd: 0 });
+    for (const ledger of [here.ledger, there.ledger])
+      expect(await ledger.settleReported(of(request), { tokens: 1e12, microUsd: 1e15 })).toMatchObject({
+        state: 'settled',
+        used: { tokens: 200, microUsd: 20_000 },
+      });
+    expect((await here.budgets.get(id)).budget.used).toEqual({ tokens: 200, microUsd: 20_000 });
+    const [line] = await here.budgets.lines(id, 1, undefined);
+    expect(line?.note).toContain('Reported: 1000000000000 tokens, 1000000000000 microUsd');
+    await expectSound(here);
   });
 
   it('B2 a repeated settlement charges once, and a later release is rejected', async () => {

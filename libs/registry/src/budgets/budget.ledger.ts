@@ -6,29 +6,20 @@ import {
   DomainError,
   GroupCommit,
   NamespaceAdmission,
-  namespaceOf,
   NamespaceNotFoundError,
   type Quota,
   StopsIn,
 } from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
-import type { Budget } from './budget.js';
+import { type Budget, MAX_AMOUNT } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
-import { OwnerCounts } from '../owner.counts.js';
 import { countOutcomes } from './ledger.counts.js';
-import { BudgetOwners, needsOwners } from './budget.owners.js';
 import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
-import {
-  FLEET_SCOPE,
-  LedgerStore,
-  type BudgetScope,
-  type CountedOwners,
-  type HeldAmount,
-  type LockedBudgets,
-} from './ledger.store.js';
+import { isKeyTaken, type LedgerParts, LedgerSession, scopesIn } from './ledger.session.js';
+import { type CountedOwners, type HeldAmount, LedgerStore, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
   checkRequest,
@@ -67,7 +58,7 @@ const NO_OWNERS: CountedOwners = { owners: [], upTo: 0, withOwners: false };
 @Injectable()
 export class BudgetLedger {
   private readonly group: GroupCommit<LedgerOp, LedgerOutcome>;
-  private readonly watch: QuotaWatch;
+  private readonly parts: LedgerParts;
 
   constructor(
     private readonly db: Database,
@@ -76,7 +67,8 @@ export class BudgetLedger {
     private readonly namespaces: NamespaceAdmission,
     private readonly rules: LedgerRules,
   ) {
-    this.watch = new QuotaWatch(rules.quota);
+    const { quota, clock } = rules;
+    this.parts = { db, store, events, namespaces, quota, clock, watch: new QuotaWatch(quota) };
     this.group = new GroupCommit<LedgerOp, LedgerOutcome>(db, {
       name: 'ledger',
       maxBatch: MAX_BATCH,
@@ -106,6 +98,17 @@ export class BudgetLedger {
     checkAmount({ tokens: usage.tokens ?? 0, microUsd: usage.microUsd ?? 0 });
     const atMostTimes = spender === 'limited' ? this.rules.limits.settleMultiple : 0;
     return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes }));
+  }
+
+  /**
+   * Settles with a usage that somebody outside reports, such as an agent or a vendor. It charges at most the multiple of the reservation
+   * that limits callers, so one wrong number cannot exhaust a budget (S-6). The ledger line states a usage that exceeds this limit.
+   */
+  async settleReported(of: ReservationKey, { tokens, microUsd, ...rest }: Usage): Promise<Reservation> {
+    checkKey(of);
+    const usage = { ...rest, tokens: countable(tokens), microUsd: countable(microUsd) };
+    const { settleMultiple: atMostTimes } = this.rules.limits;
+    return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes, isCapped: true }));
   }
 
   /**
@@ -153,12 +156,17 @@ export class BudgetLedger {
     const joined = this.db.inTransaction;
     for (let attempt = 1; ops.length > 0; attempt++) {
       try {
-        // the first attempt does not look up the keys of new reservations, because they are almost always unused
-        const outcomes = await this.db.transaction(async () => await this.decide(ops, joined || attempt > 1));
+        const session = new LedgerSession(this.parts, ops, joined || attempt > 1);
+        const outcomes = await this.db.transaction(async () => {
+          await session.lock();
+          const decided = ops.map((op) => session.apply(op));
+          await session.write(joined ? 'now' : 'with-commit');
+          return decided;
+        });
         this.db.afterCommit(() => countOutcomes(this.db.counts, ops, outcomes));
         return outcomes;
       } catch (error) {
-        if (!(error instanceof KeyTakenError)) throw error;
+        if (!isKeyTaken(error)) throw error;
         if (joined || attempt === MAX_ATTEMPTS) throw new DatabaseBusyError(error);
       }
     }
@@ -175,9 +183,8 @@ export class BudgetLedger {
    * several operations calls it first: if each operation locked its own budgets, two such transactions could wait for each other.
    */
   async lock(of: readonly ReservationKey[], requests: readonly ScopedRequest[]): Promise<void> {
-    const reservations = await this.store.lockReservations(of);
-    const ids = reservations.flatMap(({ budgetIds }) => budgetIds);
-    await this.store.lockBudgets(scopesIn(requests), [...new Set(ids)], NO_OWNERS);
+    const budgets = { scopes: scopesIn(requests), ids: [], reservedFor: of };
+    await Promise.all([this.store.lockReservations(of), this.store.lockBudgets(budgets, NO_OWNERS)]);
   }
 
   /** Locks the budgets of these agents until the open transaction ends, and returns them. */
@@ -190,7 +197,9 @@ export class BudgetLedger {
     if (corrections.length === 0) return;
     const batch = new LedgerBatch(budgets, [], this.rules.clock?.() ?? now);
     for (const correction of corrections) batch.apply({ op: 'correct', correction });
-    await this.write(batch);
+    const writes = batch.writes();
+    await Promise.all(this.store.statementsOf(writes).map(({ sql, parameters }) => this.db.query(sql, parameters)));
+    await this.events.append(batch, writes.budgets);
   }
 
   /** Resolves when no operation is in progress. */
@@ -205,101 +214,16 @@ export class BudgetLedger {
     if (!outcome) throw errorOf(outcome);
     return outcome;
   }
-
-  private async decide(ops: readonly LedgerOp[], lookUp: boolean): Promise<LedgerOutcome[]> {
-    const reservations = await this.store.lockReservations(keysIn(ops, lookUp));
-    const ids = [...reservations.flatMap(({ budgetIds }) => budgetIds), ...idsIn(ops)];
-    const { quota, clock } = this.rules;
-    const counted = { owners: this.ownersToCount(ops), upTo: quota.limit, withOwners: needsOwners(ops) };
-    // one round trip: the statements are pipelined
-    const [existing, locked] = await Promise.all([
-      this.namespaces.hold(namespacesIn(ops)),
-      this.store.lockBudgets(scopesIn(requestsIn(ops)), [...new Set(ids)], counted),
-    ]);
-    const { budgets, now, held } = locked;
-    for (const owner of counted.owners) this.watch.noteCount(owner, held[owner] ?? 0);
-    const batch = new LedgerBatch(
-      budgets,
-      reservations,
-      clock?.() ?? now,
-      new OwnerCounts(held, quota, 'held reservations'),
-    );
-    const owners = new BudgetOwners(locked.owners);
-    const outcomes = ops.map((op): LedgerOutcome => {
-      const error = namespaceError(op, existing) ?? owners.errorOf(op);
-      return error ? { ok: false, error } : batch.apply(op);
-    });
-    if (!lookUp) await this.checkRejections(ops, outcomes);
-    await this.write(batch);
-    return outcomes;
-  }
-
-  private async write(batch: LedgerBatch): Promise<void> {
-    const writes = batch.writes();
-    const { budgets: changed, opened, renewed, charged, closed } = writes;
-    if (changed.length + opened.length + renewed.length + charged.length + closed.length === 0) return;
-    if ((await this.store.write(writes)) < opened.length) throw new KeyTakenError();
-    await this.events.append(batch, changed);
-  }
-
-  private ownersToCount(ops: readonly LedgerOp[]): string[] {
-    const added = new Map<string, number>();
-    for (const op of ops) if (op.op === 'reserve') added.set(op.request.owner, (added.get(op.request.owner) ?? 0) + 1);
-    return [...added].filter(([owner, count]) => this.watch.mustCount(owner, count)).map(([owner]) => owner);
-  }
-
-  /** A rejected request may repeat a reservation that was granted before. Then the batch must be decided again. */
-  private async checkRejections(ops: readonly LedgerOp[], outcomes: readonly LedgerOutcome[]): Promise<void> {
-    const rejected = ops.filter((op, index) => op.op === 'reserve' && !outcomes[index]?.ok);
-    if (rejected.length > 0 && (await this.store.isAnyKnown(keysIn(rejected, true)))) throw new KeyTakenError();
-  }
-}
-
-/** A reservation with one of the keys exists. The batch must be decided again, with the stored reservations. */
-class KeyTakenError extends Error {}
-
-function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
-  return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.request] : []));
-}
-
-function idsIn(ops: readonly LedgerOp[]): number[] {
-  return ops.flatMap((op) => (op.op === 'correct' ? [op.correction.budgetId] : op.op === 'roll' ? [op.budgetId] : []));
-}
-
-/** The namespaces of the new reservations. */
-function namespacesIn(ops: readonly LedgerOp[]): string[] {
-  return [...new Set(requestsIn(ops).map(({ owner }) => namespaceOf(owner)))];
-}
-
-function namespaceError(op: LedgerOp, existing: ReadonlySet<string>): DomainError | undefined {
-  if (op.op !== 'reserve') return undefined;
-  const namespace = namespaceOf(op.request.owner);
-  return existing.has(namespace) ? undefined : new NamespaceNotFoundError(namespace);
-}
-
-function requestsIn(ops: readonly LedgerOp[]): ReserveRequest[] {
-  return ops.flatMap((op) => (op.op === 'reserve' ? [op.request] : []));
-}
-
-function scopesIn(requests: readonly ScopedRequest[]): BudgetScope[] {
-  const found = new Map<string, BudgetScope>();
-  const add = (kind: BudgetScope['kind'], subject: string | null): void => {
-    if (subject !== null) found.set(`${kind}\n${subject}`, { kind, subject });
-  };
-  for (const { owner, scopes } of requests) {
-    const { agentId, callerId, runId } = scopes;
-    add('agent', agentId);
-    add('caller', callerId);
-    add('run', runId);
-    add('namespace', namespaceOf(owner));
-    add(FLEET_SCOPE.kind, FLEET_SCOPE.subject);
-  }
-  return [...found.values()];
 }
 
 function reservationOf(outcome: LedgerOutcome): Reservation {
   if (!outcome.ok || !outcome.reservation) throw errorOf(outcome);
   return outcome.reservation;
+}
+
+/** A number that is not a count is unknown. */
+function countable(count: number | null): number | null {
+  return count !== null && count >= 0 ? Math.min(Math.ceil(count), MAX_AMOUNT) : null;
 }
 
 function errorOf(outcome: LedgerOutcome | undefined): Error {

@@ -34,6 +34,8 @@ import { coveredByReports, reportedBefore } from './reported.usage.js';
 import type { Reservation, ReserveRequest, Usage } from './reservation.js';
 import { fittingAmount, isSameRequest } from './reservation.request.js';
 import {
+  cappedNote,
+  cappedUsage,
   chargedInPart,
   coveredPart,
   isEstimated,
@@ -44,7 +46,7 @@ import {
   repeatedSettlement,
   settlementOf,
 } from './settlement.js';
-import { excessOf } from './spending.limits.js';
+import { excessOf, mostOf } from './spending.limits.js';
 
 export interface ReservationKey {
   owner: string;
@@ -53,8 +55,11 @@ export interface ReservationKey {
 
 export type LedgerOp =
   | { op: 'reserve'; request: ReserveRequest }
-  /** With `atMostTimes`, the settlement is rejected if a unit exceeds this multiple of its reserved amount. */
-  | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number }
+  /**
+   * With `atMostTimes`, a settlement of more than this multiple of the reserved amount is rejected, or with `isCapped` charged only up
+   * to it. The ledger line then states the whole usage.
+   */
+  | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number; isCapped?: boolean }
   /** Charges a part of a reservation, which stays open. The usage is the total so far. */
   | { op: 'charge'; of: ReservationKey; usage: Usage }
   | { op: 'release'; of: ReservationKey }
@@ -87,6 +92,9 @@ export interface LedgerWrites {
   closed: Reservation[];
   lines: LedgerLine[];
 }
+
+/** How much a settlement may charge. */
+type Bound = Pick<Extract<LedgerOp, { op: 'settle' }>, 'atMostTimes' | 'isCapped'>;
 
 const keyOf = ({ owner, key }: ReservationKey): string => `${owner}\n${key}`;
 const scopeOf = (kind: string, subject: string): string => `${kind}\n${subject}`;
@@ -126,7 +134,7 @@ export class LedgerBatch {
       case 'reserve':
         return this.reserve(op.request);
       case 'settle':
-        return this.settle(op.of, op.usage, op.atMostTimes);
+        return this.settle(op.of, op.usage, op);
       case 'charge':
         return this.chargePart(op.of, op.usage);
       case 'release':
@@ -205,20 +213,29 @@ export class LedgerBatch {
   }
 
   /** Charges in full, even beyond the reservation and after its expiry. Unknown usage is charged as reserved. */
-  private settle(of: ReservationKey, usage: Usage, atMostTimes = 0): LedgerOutcome {
+  private settle(
+    of: ReservationKey,
+    reported: Usage,
+    { atMostTimes = 0, isCapped = false }: Bound = {},
+  ): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
     if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
+    const settled = found.state === 'settled' ? found.used : null;
+    const most = settled ?? mostOf(found, atMostTimes);
+    const usage = isCapped ? cappedUsage(reported, most) : reported;
     if (found.state === 'settled') return repeatedSettlement(found, usage);
     if (found.state === 'released') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
     const { total, due } = settlementOf(found, usage);
-    const excess = excessOf(total, found, atMostTimes);
+    const excess = excessOf(total, most);
     if (excess) return { ok: false, error: new SettlementTooLargeError(found, total, excess) };
     const overflow = overflowOf(this.affectedBy(found), due, (budget) => budget.used);
     if (overflow) return overflow;
     const overdraft = this.isOverdraft(found, due);
     const estimated = isEstimated(usage, found);
     const marks = marksOf({ overdraft, late: found.state === 'expired', estimated });
-    for (const budget of this.affectedBy(found)) this.chargeOne(budget, found, { due, released: found.held, marks });
+    const note = usage === reported ? null : cappedNote(reported);
+    const each = { due, released: found.held, marks, note };
+    for (const budget of this.affectedBy(found)) this.chargeOne(budget, found, each);
     const facts = { used: total, overdraft: overdraft || found.overdraft, estimated };
     return { ok: true, reservation: this.end(found, { state: 'settled', ...facts }), charged: due };
   }
@@ -250,7 +267,11 @@ export class LedgerBatch {
   }
 
   /** Returns how many of the tokens were already charged by reports. */
-  private chargeOne(budget: Budget, reservation: Reservation, { due, released, marks }: OneCharge): number {
+  private chargeOne(
+    budget: Budget,
+    reservation: Reservation,
+    { due, released, marks, note = null }: OneCharge,
+  ): number {
     const { owner, key, scopes, state } = reservation;
     const own = budget.kind !== 'run' || budget.subject === scopes.runId;
     const rest = state === 'held' ? releaseHold(budget, released) : budget;
@@ -261,7 +282,7 @@ export class LedgerBatch {
     const at = { budgetId: budget.id, windowStart: budget.windowStart, reservation: { owner, key } };
     const all: ChargeMark[] = covered > 0 ? [...marks, 'reported'] : [...marks];
     const by = localIdOf(owner);
-    this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by, note: null });
+    this.lines.push({ ...at, kind: 'charged', amount, own, limit: null, marks: all, by, note });
     return covered;
   }
 

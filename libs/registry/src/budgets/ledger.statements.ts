@@ -52,7 +52,7 @@ export function updateBudgets(budgets: readonly Budget[]): RowsStatement {
   return { sql: UPDATE_BUDGETS, rows };
 }
 
-/** A reservation may be opened and closed in one batch. Returns one row for each new reservation. */
+/** A reservation may be opened and closed in one batch. */
 const OPEN_RESERVATIONS = {
   name: 'ledger_open_reservations',
   text: `
@@ -63,8 +63,7 @@ const OPEN_RESERVATIONS = {
     CASE WHEN state <> 'held' THEN clock_timestamp() END
   FROM jsonb_to_recordset($1::jsonb) AS n (owner text, key text, agent_id text, caller_id text, run_id text,
     budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, reported_before bigint, state text,
-    used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)
-  ON CONFLICT DO NOTHING RETURNING 1`,
+    used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)`,
 };
 
 export function openReservations(opened: readonly Opened[]): RowsStatement {

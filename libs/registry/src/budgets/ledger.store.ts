@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE, type Statement } from '#rollcall/platform';
 import { FLEET, type Amount, type Budget, type BudgetKind } from './budget.js';
 import {
   BUDGET_COLUMNS,
@@ -17,7 +17,6 @@ import {
   insertLines,
   openReservations,
   renewReservations,
-  type RowsStatement,
   updateBudgets,
 } from './ledger.statements.js';
 import type { Reservation } from './reservation.js';
@@ -35,6 +34,15 @@ export interface LockedBudgets {
   held: Record<string, number>;
   /** The owners of the agents and runs; empty unless `withOwners`. */
   owners: BudgetOwner[];
+}
+
+/** The budgets to lock. */
+export interface WantedBudgets {
+  /** The budgets of these subjects, with their ancestors. */
+  scopes: readonly BudgetScope[];
+  ids: readonly number[];
+  /** The budgets on which these reservations hold amounts. */
+  reservedFor: readonly ReservationKey[];
 }
 
 /** The owners whose held reservations are counted, and the number at which counting stops. */
@@ -69,24 +77,34 @@ export class LedgerStore {
   }
 
   /**
-   * Locks and returns the budgets of these subjects with their ancestors, and the budgets with these ids. It locks in the order
-   * of the ids, like all writers of budgets. Because of the array, Postgres uses the primary key, even for a large batch.
+   * Locks and returns budgets in the order of their ids, like all writers of budgets. Because of the array, Postgres uses the primary
+   * key, even for a large batch. The budgets of a reservation never change, so they are read without its lock.
    */
   async lockBudgets(
-    scopes: readonly BudgetScope[],
-    ids: readonly number[],
+    { scopes, ids, reservedFor }: WantedBudgets,
     { owners, upTo, withOwners }: CountedOwners,
   ): Promise<LockedBudgets> {
     const rows = await this.db.query<LockedRow>(
       `WITH wanted AS (
          SELECT unnest(b.path || b.id) AS id FROM budget b
          JOIN unnest($1::text[], $2::text[]) AS s (kind, subject) ON b.kind = s.kind AND b.subject = s.subject
-         UNION SELECT unnest($3::bigint[])),
+         UNION SELECT unnest($3::bigint[])
+         UNION SELECT unnest(r.budget_ids) FROM budget_reservation r
+         WHERE (r.owner, r.key) IN (SELECT * FROM unnest($7::text[], $8::text[]))),
        locked AS (
          SELECT ${BUDGET_COLUMNS}, clock_timestamp() AS now, ${OWNER} AS owner FROM budget b
          WHERE b.id = ANY (ARRAY(SELECT id FROM wanted)) ORDER BY b.id FOR UPDATE)
        SELECT locked.*, CASE row_number() OVER () WHEN 1 THEN ${heldBy('$4', '$5')} END AS held FROM locked`,
-      [scopes.map(({ kind }) => kind), scopes.map(({ subject }) => subject), ids, owners, upTo, withOwners],
+      [
+        scopes.map(({ kind }) => kind),
+        scopes.map(({ subject }) => subject),
+        ids,
+        owners,
+        upTo,
+        withOwners,
+        reservedFor.map(({ owner }) => owner),
+        reservedFor.map(({ key }) => key),
+      ],
     );
     const moments = rows.map(({ now }) => now.getTime());
     if (!rows[0]) return { budgets: [], owners: [], ...(await this.countHeld(owners, upTo)) };
@@ -114,25 +132,19 @@ export class LedgerStore {
     return { now: rows[0]?.now.getTime() ?? 0, held: rows[0]?.held ?? {} };
   }
 
-  /**
-   * Writes everything in one round trip. Returns how many reservations were inserted. If fewer were inserted than given, another transaction
-   * has inserted the others in the meantime.
-   */
-  async write({ budgets, opened, renewed, charged, closed, lines }: LedgerWrites): Promise<number> {
-    const [newReservations] = await Promise.all([
-      this.writeRows(openReservations(opened)),
-      this.writeRows(updateBudgets(budgets)),
-      this.writeRows(chargeReservations(charged)),
-      this.writeRows(closeReservations(closed)),
-      this.writeRows(renewReservations(renewed)),
-      this.writeRows(insertLines(lines)),
-    ]);
-    return newReservations;
-  }
-
-  /** Returns the number of rows that the statement returns. */
-  private async writeRows({ sql, rows }: RowsStatement): Promise<number> {
-    return rows.length === 0 ? 0 : (await this.db.query(sql, [JSON.stringify(rows)])).length;
+  /** The statements that write the result of a batch. Opening a reservation fails if another transaction has used its key. */
+  statementsOf({ budgets, opened, renewed, charged, closed, lines }: LedgerWrites): Statement[] {
+    const all = [
+      openReservations(opened),
+      updateBudgets(budgets),
+      chargeReservations(charged),
+      closeReservations(closed),
+      renewReservations(renewed),
+      insertLines(lines),
+    ];
+    return all
+      .filter(({ rows }) => rows.length > 0)
+      .map(({ sql, rows }) => ({ sql, parameters: [JSON.stringify(rows)] }));
   }
 
   async find({ owner, key }: ReservationKey): Promise<Reservation | undefined> {

@@ -30,6 +30,8 @@ export interface OneCharge {
   due: Amount;
   released: Amount;
   marks: readonly ChargeMark[];
+  /** An explanation for the ledger line. */
+  note?: string | null;
 }
 
 /** The charge of a settlement. Unknown usage is charged as reserved. */
@@ -37,6 +39,22 @@ export function settlementOf(reservation: Reservation, usage: Usage): DueCharge 
   const { held } = reservation;
   const before = reservation.used ?? ZERO;
   return dueOf(before, (unit) => usage[unit] ?? before[unit] + held[unit]);
+}
+
+/** The usage up to this amount. Returns the same object if nothing exceeds it. */
+export function cappedUsage(usage: Usage, most: Amount): Usage {
+  const isExceeded = UNITS.some((unit) => (usage[unit] ?? 0) > most[unit]);
+  if (!isExceeded) return usage;
+  const capped = (unit: keyof Amount): number | null => usage[unit] && Math.min(usage[unit], most[unit]);
+  return { ...usage, tokens: capped('tokens'), microUsd: capped('microUsd') };
+}
+
+/** The note of a charge that is lower than the reported usage. */
+export function cappedNote({ tokens, microUsd }: Usage): string {
+  return (
+    `Reported: ${tokens ?? 'unknown'} tokens, ${microUsd ?? 'unknown'} microUsd. The charge is limited by the reservation ` +
+    '(ROLLCALL_BUDGET_SETTLE_MULTIPLE); charge the rest with an adjustment, which needs budgets:write.'
+  );
 }
 
 /** The charge of a reservation that stays open. Unknown usage is charged later. */

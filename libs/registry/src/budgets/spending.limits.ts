@@ -1,4 +1,4 @@
-import { UNITS, type Amount, type Unit } from './budget.js';
+import { plus, UNITS, ZERO, type Amount, type Unit } from './budget.js';
 import { ReservationTooLargeError } from './budget.errors.js';
 import type { Reservation, ReserveRequest } from './reservation.js';
 
@@ -27,16 +27,17 @@ export const DEFAULT_SPENDING_LIMITS: SpendingLimits = {
  */
 const MICRO_USD_PER_TOKEN = 100;
 
-/** Returns the first unit that exceeds the multiple of its reservation, with its limit. */
-export function excessOf(
-  used: Amount,
-  { held }: Pick<Reservation, 'held'>,
-  multiple: number,
-): { unit: Unit; limit: number } | undefined {
-  if (multiple === 0) return undefined;
-  const basis: Amount = { ...held, microUsd: held.microUsd || held.tokens * MICRO_USD_PER_TOKEN };
-  const unit = UNITS.find((one) => used[one] > multiple * basis[one]);
-  return unit && { unit, limit: multiple * basis[unit] };
+/** What a settlement may charge at most: a multiple of the reservation, including the part that is charged already. */
+export function mostOf({ held, used }: Pick<Reservation, 'held' | 'used'>, multiple: number): Amount {
+  if (multiple === 0) return { tokens: Infinity, microUsd: Infinity };
+  const { tokens, microUsd } = plus(held, used ?? ZERO);
+  return { tokens: multiple * tokens, microUsd: multiple * (microUsd || tokens * MICRO_USD_PER_TOKEN) };
+}
+
+/** Returns the first unit that exceeds what a settlement may charge, with its limit. */
+export function excessOf(used: Amount, most: Amount): { unit: Unit; limit: number } | undefined {
+  const unit = UNITS.find((one) => used[one] > most[one]);
+  return unit && { unit, limit: most[unit] };
 }
 
 export function checkSize({ amount, ttlMs }: Pick<ReserveRequest, 'amount' | 'ttlMs'>, limits: SpendingLimits): void {

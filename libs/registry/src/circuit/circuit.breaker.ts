@@ -20,7 +20,7 @@ export const DEFAULT_CIRCUIT_POLICY: CircuitPolicy = {
   probeMs: 30_000,
 };
 
-/** A plain value, stored in the row of the agent that all replicas share. */
+/** A plain value, stored in the row of the circuit that all replicas share. */
 export interface CircuitState {
   /** The phase at the last write. Use `circuitPhase` for the current one: a cool-down ends without a write. */
   phase: CircuitPhase;

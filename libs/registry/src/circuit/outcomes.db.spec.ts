@@ -23,7 +23,7 @@ const latencyOn = async (at: TestRegistry): Promise<unknown> => (await at.agents
 const inDirectoryOf = (at: TestRegistry): unknown => at.directory.find('a-1')?.record.latency;
 /** Ends the cool-down of an open circuit. */
 const coolDown = async (): Promise<unknown> =>
-  await replicas.database.db.query(`UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', '1')`);
+  await replicas.database.db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1')`);
 
 describe('an outcome', () => {
   it('is recorded with its reporter on every replica, newest first', async () => {
@@ -63,7 +63,8 @@ describe('an outcome', () => {
     expect(await outcomes()).toHaveLength(1);
     await here.agents.prune(-1_000);
     await expect(outcomes()).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
-    expect(await replicas.database.db.query('SELECT FROM agent_outcome')).toEqual([]);
+    for (const table of ['agent_outcome', 'agent_circuit'])
+      expect(await replicas.database.db.query(`SELECT FROM ${table}`)).toEqual([]);
     await replicas.given.agent({ agentId: 'a-1' });
     expect(await outcomes()).toEqual([]);
   });

@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { QuotaExceededError } from '#rollcall/platform';
 import { type Amount, UNITS } from '../budgets/budget.js';
-import { SettlementTooLargeError } from '../budgets/budget.errors.js';
 import { BudgetLedger } from '../budgets/budget.ledger.js';
-import type { ReservationKey } from '../budgets/ledger.batch.js';
-import { MAX_TTL_MS, type Scopes, type Usage } from '../budgets/reservation.js';
+import { MAX_TTL_MS, type Scopes } from '../budgets/reservation.js';
 import { RegistryError } from '../errors.js';
 import type { Contract, ContractOutcome, ContractReserve, Participant } from './contract.js';
 
@@ -56,17 +54,7 @@ export class ContractReservations {
 
   /** Charges the actual cost. The charge in each unit is at most the limit of its reservation (`settleMultiple`). */
   async settle(contract: Contract, { tokens, microUsd }: ContractOutcome): Promise<void> {
-    await ifOpen(this.settleUpToLimit(keyOf(contract), { tokens, microUsd }));
-  }
-
-  private async settleUpToLimit(key: ReservationKey, usage: Usage): Promise<void> {
-    try {
-      await this.ledger.settle(key, usage, 'limited');
-    } catch (error) {
-      if (!(error instanceof SettlementTooLargeError)) throw error;
-      const { unit, limit } = error.excess;
-      await this.settleUpToLimit(key, { ...usage, [unit]: limit });
-    }
+    await ifOpen(this.ledger.settleReported(keyOf(contract), { tokens, microUsd }));
   }
 }
 

@@ -8,6 +8,8 @@ export interface MatchedRow extends BeatRow {
   revision: string;
   /** The sum of the versions of its budgets, because the ledger does not change the revision of the agent. */
   budgetVersions: string;
+  /** The version of its circuit, because calls do not change the revision either. */
+  circuitVersion: string;
 }
 
 /** An agent that has left. */
@@ -32,9 +34,10 @@ export class CandidateStore {
     const conditions = groups.map((_, at) => `a.capability_keys && $${at + 2}::text[]`).join(' AND ');
     return await this.db.query<MatchedRow>(
       `SELECT a.agent_id AS "agentId", a.generation, a.revision, l.last_beat_at AS "lastBeatAt", l.in_flight AS "inFlight",
-         l.load_ratio AS "loadRatio", l.observed_ms AS "reportedMs", l.used_tokens AS "usedTokens",
+         l.load_ratio AS "loadRatio", l.observed_ms AS "reportedMs", l.used_tokens AS "usedTokens", c.version AS "circuitVersion",
          (SELECT coalesce(sum(b.version), 0) FROM budget b WHERE b.kind = 'agent' AND b.subject = a.agent_id) AS "budgetVersions"
        FROM agent a JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
+         JOIN agent_circuit c ON c.agent_id = a.agent_id
        WHERE a.left_at IS NULL AND a.namespace = $1 AND ${conditions}`,
       [namespace, ...groups],
     );

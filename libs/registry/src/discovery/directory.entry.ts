@@ -14,6 +14,8 @@ export interface DirectoryEntry {
   /** The number of writes to this agent within its generation. */
   revision: number;
   circuit: CircuitState;
+  /** The number of writes to the circuit. They do not change the revision. */
+  circuitVersion: number;
   /** When the exclusion by flap damping ends; null if the agent is not excluded. */
   dampedUntil: number | null;
   /** The budgets from the ledger. The record shows the binding one. */
@@ -85,6 +87,28 @@ export function withVitals(entry: DirectoryEntry, vitals: Vitals): DirectoryEntr
   const latency = { ...record.latency, declaredMs: reportedMs ?? record.latency.declaredMs };
   const beaten = { ...record, health, load, latency };
   return withReport({ ...entry, reportedRatio, reportedMs, record: beaten }, usedTokens);
+}
+
+/** The circuit of an agent and the statistics of its calls. The version shows whether they are outdated. */
+export interface CallHistory {
+  circuit: CircuitState;
+  version: number;
+  observedMs: number | null;
+  lastTaskAt: string | null;
+}
+
+export function historyIn({ circuit, circuitVersion: version, record }: DirectoryEntry): CallHistory {
+  return { circuit, version, observedMs: record.latency.observedMs, lastTaskAt: record.lastTaskAt };
+}
+
+/** Returns the same entry if the history is not newer. */
+export function withHistory(entry: DirectoryEntry, history: CallHistory): DirectoryEntry {
+  const { circuit, version: circuitVersion, observedMs, lastTaskAt } = history;
+  if (circuitVersion <= entry.circuitVersion) return entry;
+  const { consecutiveFailures, phase: circuitBreakerState } = circuit;
+  const health = { ...entry.record.health, consecutiveFailures, circuitBreakerState };
+  const latency = { ...entry.record.latency, observedMs };
+  return { ...entry, circuit, circuitVersion, record: { ...entry.record, health, latency, lastTaskAt } };
 }
 
 /** Returns the entry with the newer version of each budget. Returns the same entry if all given versions are stale. */

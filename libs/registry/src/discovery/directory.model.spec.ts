@@ -6,7 +6,14 @@ import { NaiveRanking } from '../testing/naive-ranking.js';
 import type { AgentQuery, CapabilitySets } from './agent.query.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { Directory } from './directory.js';
-import { isNewer, type DirectoryEntry, type Revision, type Vitals } from './directory.entry.js';
+import {
+  historyIn,
+  isNewer,
+  type CallHistory,
+  type DirectoryEntry,
+  type Revision,
+  type Vitals,
+} from './directory.entry.js';
 import type { QueryPlan } from './query.plan.js';
 import { Ranker } from './ranker.js';
 import type { Ranking } from './ranking.js';
@@ -36,6 +43,7 @@ const circuit: fc.Arbitrary<CircuitState> = fc.record({
   openUntil: moment,
   probe: fc.option(fc.record({ id: fc.constant('p'), expiresAt: moment })),
 });
+const circuitVersion = fc.nat(6);
 const price = fc.option(fc.constantFrom(0, 0.001, 0.003, 0.5));
 
 const entry: fc.Arbitrary<DirectoryEntry> = fc
@@ -45,6 +53,7 @@ const entry: fc.Arbitrary<DirectoryEntry> = fc
     revision: fc.integer({ min: 1, max: 20 }),
     capabilities: fc.uniqueArray(fc.constantFrom(...WORDS), { maxLength: 3 }),
     circuit,
+    circuitVersion,
     suspect: fc.boolean(),
     dampedUntil: fc.oneof({ weight: 5, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: moment }),
     desiredState: fc.constantFrom('active', 'active', 'active', 'draining', 'quarantined'),
@@ -92,6 +101,7 @@ const query: fc.Arbitrary<AgentQuery> = fc.record(
 type Operation =
   | { kind: 'upsert'; entry: DirectoryEntry }
   | { kind: 'beat'; agentId: string; vitals: Vitals }
+  | { kind: 'recordCalls'; agentId: string; history: CallHistory }
   | { kind: 'remove'; agentId: string; at: Revision }
   | { kind: 'replaceAll'; entries: DirectoryEntry[]; concurrent: DirectoryEntry[] }
   | { kind: 'wait'; ms: number };
@@ -103,12 +113,19 @@ const anyVitals: fc.Arbitrary<Vitals> = fc.record({
   loadRatio: fc.option(fc.constantFrom(0, 0.2, 1), { nil: undefined }),
   reportedMs: fc.option(fc.nat(3), { nil: undefined }),
 });
+const history: fc.Arbitrary<CallHistory> = fc.record({
+  circuit,
+  version: circuitVersion,
+  observedMs: fc.option(fc.nat(3)),
+  lastTaskAt: moment.map((ms) => new Date(ms).toISOString()),
+});
 const revision = fc.record({ generation: anyGeneration, revision: fc.integer({ min: 1, max: 12 }) });
 const agentId = fc.constantFrom(...IDS);
 const snapshot = fc.uniqueArray(entry, { selector: ({ record }) => record.agentId, maxLength: 6 });
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('upsert' as const), entry }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('beat' as const), agentId, vitals: anyVitals }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('recordCalls' as const), agentId, history }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('remove' as const), agentId, at: revision }) },
   {
     weight: 1,
@@ -127,7 +144,7 @@ class Model {
     const known = this.listed.get(id);
     const before = known ? { generation: known.record.generation, revision: known.revision } : this.removed.get(id);
     if (before && !isNewer({ generation: next.record.generation, revision: next.revision }, before)) return false;
-    this.listed.set(id, known ? keepBeat(next, known) : next);
+    this.listed.set(id, known ? keepHistory(keepBeat(next, known), known) : next);
     return true;
   }
 
@@ -147,6 +164,17 @@ class Model {
     return true;
   }
 
+  recordCalls(id: string, { circuit: state, version, observedMs, lastTaskAt }: CallHistory): boolean {
+    const known = this.listed.get(id);
+    if (!known || known.circuitVersion >= version) return false;
+    const { record } = known;
+    const { consecutiveFailures, phase: circuitBreakerState } = state;
+    const health = { ...record.health, consecutiveFailures, circuitBreakerState };
+    const called = { ...record, health, lastTaskAt, latency: { ...record.latency, observedMs } };
+    this.listed.set(id, { ...known, circuit: state, circuitVersion: version, record: called });
+    return true;
+  }
+
   remove(id: string, at: Revision): boolean {
     const known = this.listed.get(id);
     if (known && isNewer({ generation: known.record.generation, revision: known.revision }, at)) return false;
@@ -156,7 +184,8 @@ class Model {
   }
 
   replaceAll(entries: DirectoryEntry[], spared: Set<string>): void {
-    for (const next of entries) this.upsert(next);
+    // calls do not change the revision, so those of an older record count too
+    for (const next of entries) if (!this.upsert(next)) this.recordCalls(next.record.agentId, historyIn(next));
     const present = new Set(entries.map(({ record }) => record.agentId));
     for (const [id, { record, revision: number }] of this.listed) {
       if (!present.has(id) && !spared.has(id)) this.remove(id, { generation: record.generation, revision: number });
@@ -175,11 +204,28 @@ function keepBeat(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
   return { ...next, reportedRatio: known.reportedRatio ?? next.reportedRatio, reportedMs, record };
 }
 
+function keepHistory(next: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
+  if (next.circuitVersion >= known.circuitVersion) return next;
+  const { consecutiveFailures, phase: circuitBreakerState } = known.circuit;
+  const health = { ...next.record.health, consecutiveFailures, circuitBreakerState };
+  const { lastTaskAt, latency } = known.record;
+  const record = {
+    ...next.record,
+    health,
+    lastTaskAt,
+    latency: { ...next.record.latency, observedMs: latency.observedMs },
+  };
+  return { ...next, circuit: known.circuit, circuitVersion: known.circuitVersion, record };
+}
+
 function apply(directory: Directory, model: Model, step: Exclude<Operation, { kind: 'wait' }>, now: number): void {
   if (step.kind === 'upsert') {
     expect(directory.upsert(step.entry, now)).toBe(model.upsert(step.entry));
   } else if (step.kind === 'beat') {
     expect(directory.beat(step.agentId, step.vitals, now)).toBe(model.beat(step.agentId, step.vitals));
+  } else if (step.kind === 'recordCalls') {
+    const { agentId: id, history: calls } = step;
+    expect(directory.recordCalls(id, calls, now)).toBe(model.recordCalls(id, calls));
   } else if (step.kind === 'remove') {
     expect(directory.remove(step.agentId, step.at, now)).toBe(model.remove(step.agentId, step.at));
   } else {

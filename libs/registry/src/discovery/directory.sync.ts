@@ -4,7 +4,7 @@ import { type AgentRow, toEntry } from '../agents/agent.row.js';
 import { AgentStore } from '../agents/agent.store.js';
 import type { Budget } from '../budgets/budget.js';
 import { BudgetStore } from '../budgets/budget.store.js';
-import { OutcomeStore } from '../circuit/outcome.store.js';
+import { CircuitStore, historyOf } from '../circuit/circuit.store.js';
 import type { FlapPolicy } from '../leases/flap.damping.js';
 import type { Heartbeat, OwnBeats } from '../leases/heartbeat.js';
 import { type BeatRow, LeaseStore } from '../leases/lease.store.js';
@@ -28,7 +28,7 @@ export class DirectoryStores {
     readonly agents: AgentStore,
     readonly leases: LeaseStore,
     readonly budgets: BudgetStore,
-    readonly outcomes: OutcomeStore,
+    readonly circuits: CircuitStore,
   ) {}
 }
 
@@ -190,19 +190,13 @@ export class DirectorySync {
     return this.applyBudgets(changed);
   }
 
-  /** Schedules a read of the agents for which other replicas recorded outcomes. Returns how many agents these are. */
+  /** Applies the circuits and latencies that other replicas changed by recording outcomes. Returns how many agents changed. */
   @Periodic('registry.read_outcomes', READ_EVERY_MS)
   async readOutcomes(): Promise<number> {
     const now = await this.time();
-    const since = new Date(this.outcomesSeenUntil - OVERLAP_MS);
-    const rows = await this.stores.outcomes.agentsWithOutcomesSince(since);
+    const rows = await this.stores.circuits.withOutcomesSince(new Date(this.outcomesSeenUntil - OVERLAP_MS));
     this.outcomesSeenUntil = now;
-    const outdated = rows.filter(
-      ({ agentId, generation, revision }) =>
-        !this.knows(agentId, { generation: Number(generation), revision: Number(revision) }),
-    );
-    this.records.add(outdated.map(({ agentId }) => agentId));
-    return outdated.length;
+    return rows.filter((row) => this.directory.recordCalls(row.agentId, historyOf(row), now)).length;
   }
 }
 

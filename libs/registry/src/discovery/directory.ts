@@ -1,14 +1,18 @@
 import type { Budget } from '../budgets/budget.js';
+import type { CircuitState } from '../circuit/circuit.breaker.js';
 import { assess, type Assessment } from './assessment.js';
 import { CapabilityAliases } from './capability.aliases.js';
 import { CapabilityIndex } from './capability.index.js';
 import {
   beatOf,
+  historyIn,
   isNewer,
   isSameAsBefore,
   vitalsIn,
   withBudgets,
+  withHistory,
   withVitals,
+  type CallHistory,
   type DirectoryEntry,
   type Revision,
   type Vitals,
@@ -61,6 +65,11 @@ export class Directory {
     return this.listings.get(agentId)?.current();
   }
 
+  /** The last known state of the agent's circuit; undefined if the agent is not listed. */
+  circuitOf(agentId: string): CircuitState | undefined {
+    return this.listings.get(agentId)?.entry.circuit;
+  }
+
   /** The index of a namespace. It is empty if no agent of the namespace is listed. */
   indexOf(namespace: string): CapabilityIndex {
     return this.indexes.get(namespace) ?? new CapabilityIndex();
@@ -104,13 +113,14 @@ export class Directory {
   }
 
   /**
-   * Applies an agent as read from Postgres. Heartbeats and the ledger do not change its revision, so they are applied even if
-   * the record is not newer.
+   * Applies an agent as read from Postgres. Heartbeats, calls and the ledger do not change its revision, so they are applied
+   * even if the record is not newer.
    */
   apply(entry: DirectoryEntry, now: number): boolean {
     if (this.upsert(entry, now)) return true;
     const hasBeaten = this.beat(entry.agentId, vitalsIn(entry), now);
-    return this.charge(entry.agentId, entry.budgets ?? [], now) || hasBeaten;
+    const wasCalled = this.recordCalls(entry.agentId, historyIn(entry), now);
+    return this.charge(entry.agentId, entry.budgets ?? [], now) || hasBeaten || wasCalled;
   }
 
   /** Applies a heartbeat. It never lists an agent; a heartbeat of another generation or older than the last is ignored. */
@@ -129,6 +139,16 @@ export class Directory {
     const listing = this.listings.get(agentId);
     const known = listing?.current();
     const entry = known && withBudgets(known, budgets);
+    if (!listing || !entry || entry === known) return false;
+    this.update(listing, entry, this.advance(now));
+    return true;
+  }
+
+  /** Applies the circuit of an agent and the statistics of its calls. It never lists an agent; an outdated history is ignored. */
+  recordCalls(agentId: string, history: CallHistory, now: number): boolean {
+    const listing = this.listings.get(agentId);
+    const known = listing?.current();
+    const entry = known && withHistory(known, history);
     if (!listing || !entry || entry === known) return false;
     this.update(listing, entry, this.advance(now));
     return true;
@@ -251,9 +271,9 @@ function revisionOf({ record, revision }: DirectoryEntry): Revision {
   return { generation: record.generation, revision };
 }
 
-/** Keeps the later heartbeat and budgets, because the record may have been read before they were applied. */
+/** Keeps the later heartbeat, calls and budgets, because the record may have been read before they were applied. */
 function withLaterChanges(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {
-  return withBudgets(withLaterBeat(entry, known), known.budgets ?? []);
+  return withBudgets(withHistory(withLaterBeat(entry, known), historyIn(known)), known.budgets ?? []);
 }
 
 function withLaterBeat(entry: DirectoryEntry, known: DirectoryEntry): DirectoryEntry {

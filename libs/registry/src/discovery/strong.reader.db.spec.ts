@@ -1,7 +1,9 @@
 import { CapabilityAliases } from './capability.aliases.js';
 import { CandidateStore } from './candidate.store.js';
 import type { AgentQuery } from './agent.query.js';
+import { DEFAULT_CIRCUIT_POLICY } from '../circuit/circuit.breaker.js';
 import { given } from '../testing/given.js';
+import { REPORTER } from '../testing/given-agents.js';
 import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 
@@ -145,7 +147,8 @@ describe('a strong read', () => {
       `INSERT INTO agent_lease SELECT (jsonb_populate_record(l, jsonb_build_object('agent_id', 'a' || n))).*
        FROM agent_lease l, generate_series(1, 5000) n`,
     );
-    await db.query('ANALYZE agent, agent_lease');
+    await db.query(`INSERT INTO agent_circuit (agent_id, state) SELECT 'a' || n, '{}' FROM generate_series(1, 5000) n`);
+    await db.query('ANALYZE agent, agent_lease, agent_circuit');
     const plan = await (await explainingStore()).matching('default', [['c7']]);
     expect(JSON.stringify(plan)).toContain('agent_capability_keys');
   });
@@ -209,6 +212,16 @@ describe('a replica', () => {
     expect(candidates).toEqual([]);
     expect(retryAfterMs).toBeGreaterThan(0);
     expect(retryAfterMs).toBeLessThanOrEqual(10_000);
+  });
+
+  it('R-5 S3.8 a strong read includes a circuit that another replica has just opened', async () => {
+    const { here } = replicas;
+    await replicas.given.agent({ agentId: 'failing' });
+    expect(await ask({ capabilities: ['build'] })).toEqual({ found: ['failing'], read: 1 });
+    const { failuresToOpen } = DEFAULT_CIRCUIT_POLICY;
+    for (let count = 0; count < failuresToOpen; count++) await here.circuits.report('failing', { ok: false }, REPORTER);
+    expect(await ask({ capabilities: ['build'] })).toEqual({ found: [], read: 1 });
+    expect(await ask({ capabilities: ['build'] })).toEqual({ found: [], read: 0 });
   });
 
   it('S3.11 a replica reads a change later if the read failed when the event arrived', async () => {

@@ -81,12 +81,13 @@ export class StrongReader {
     return [...all.map((one) => keys([one])), ...(any.length > 0 ? [keys(any)] : [])];
   }
 
-  private isOutdated({ agentId, generation, revision, budgetVersions }: MatchedRow): boolean {
+  private isOutdated({ agentId, generation, revision, budgetVersions, circuitVersion }: MatchedRow): boolean {
     const known = this.directory.find(agentId);
     if (!known) return true;
     const write = { generation: Number(generation), revision: Number(revision) };
     const isCharged = Number(budgetVersions) > budgetVersionsOf(known);
-    return isCharged || isNewer(write, { generation: known.record.generation, revision: known.revision });
+    const wasCalled = Number(circuitVersion) > known.circuitVersion;
+    return isCharged || wasCalled || isNewer(write, { generation: known.record.generation, revision: known.revision });
   }
 
   /** The agents that match in the directory but not in Postgres. */

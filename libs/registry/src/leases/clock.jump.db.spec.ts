@@ -21,8 +21,8 @@ async function setClockBack(ms: number): Promise<void> {
   const { db } = replicas.database;
   await replicas.elapse(-ms);
   await db.query(
-    `UPDATE agent SET circuit = jsonb_set(circuit, '{openUntil}', to_jsonb((circuit->>'openUntil')::float8 + $1))
-     WHERE circuit->>'openUntil' IS NOT NULL`,
+    `UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', to_jsonb((state->>'openUntil')::float8 + $1))
+     WHERE state->>'openUntil' IS NOT NULL`,
     [ms],
   );
   await db.query(

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 
 /**
- * Corrects the stored times of contracts, agents, leases, reservations and sinks after the database's clock was set back. Otherwise,
+ * Corrects the stored times of contracts, agents, circuits, leases, reservations and sinks after the database's clock was set back. Otherwise,
  * times that are now in the future would delay everything by the length of the jump: leases would not expire, and circuits would stay
  * open. Periods of circuits and sinks that were stored between the jump and its detection (about one second) end too early, which is
  * harmless.
@@ -13,11 +13,12 @@ export class ClockStore {
 
   /**
    * `byMs` is the length of the jump. Runs in the transaction of the sweep. Locks contracts before reservations, and agents before
-   * leases, like all writers.
+   * circuits and leases, like all writers.
    */
   async stepBack(byMs: number, now: number): Promise<void> {
     await this.rebaseContracts(byMs);
-    await this.rebaseAgents(byMs, now);
+    await this.rebaseFlaps(now);
+    await this.rebaseCircuits(byMs, now);
     await this.rebaseLeases();
     await this.rebaseReservations(byMs);
     await this.rebaseSinks(byMs);
@@ -38,27 +39,30 @@ export class ClockStore {
     ]);
   }
 
-  private async rebaseAgents(byMs: number, now: number): Promise<void> {
-    const [openUntil, probeUntil, flappedAt] = [
-      `(circuit->>'openUntil')::float8`,
-      `(circuit#>>'{probe,expiresAt}')::float8`,
-      `(flap->>'at')::float8`,
-    ];
+  private async rebaseFlaps(now: number): Promise<void> {
     await this.db.query(
       `WITH later AS (
-         SELECT agent_id FROM agent WHERE ${openUntil} > $1 OR ${probeUntil} > $1 OR ${flappedAt} > $1
-         ORDER BY agent_id COLLATE "C" FOR UPDATE
-       ), circuits AS (
-         SELECT agent_id, CASE WHEN ${openUntil} > $1
-             THEN jsonb_set(circuit, '{openUntil}', to_jsonb(${rebased(openUntil)})) ELSE circuit END AS circuit,
-           CASE WHEN ${flappedAt} > $1 THEN jsonb_set(flap, '{at}', to_jsonb($1::float8)) ELSE flap END AS flap
-         FROM agent WHERE agent_id IN (SELECT agent_id FROM later)
+         SELECT agent_id FROM agent WHERE (flap->>'at')::float8 > $1 ORDER BY agent_id COLLATE "C" FOR UPDATE
        )
-       UPDATE agent a SET revision = a.revision + 1, flap = c.flap,
-         circuit = CASE WHEN (c.circuit#>>'{probe,expiresAt}')::float8 > $1
-           THEN jsonb_set(c.circuit, '{probe,expiresAt}', to_jsonb(${rebased(`c.circuit#>>'{probe,expiresAt}'`)}))
-           ELSE c.circuit END
-       FROM circuits c WHERE a.agent_id = c.agent_id`,
+       UPDATE agent a SET revision = a.revision + 1, flap = jsonb_set(a.flap, '{at}', to_jsonb($1::float8))
+       FROM later WHERE a.agent_id = later.agent_id`,
+      [now],
+    );
+  }
+
+  private async rebaseCircuits(byMs: number, now: number): Promise<void> {
+    const [openUntil, probeUntil] = [`(state->>'openUntil')::float8`, `(state#>>'{probe,expiresAt}')::float8`];
+    await this.db.query(
+      `WITH later AS (
+         SELECT agent_id, state FROM agent_circuit WHERE ${openUntil} > $1 OR ${probeUntil} > $1
+         ORDER BY agent_id COLLATE "C" FOR UPDATE
+       ), reopened AS (
+         SELECT agent_id, CASE WHEN ${openUntil} > $1
+           THEN jsonb_set(state, '{openUntil}', to_jsonb(${rebased(openUntil)})) ELSE state END AS state FROM later
+       )
+       UPDATE agent_circuit c SET version = c.version + 1, state = CASE WHEN ${probeUntil.replace('state', 'r.state')} > $1
+         THEN jsonb_set(r.state, '{probe,expiresAt}', to_jsonb(${rebased(`r.state#>>'{probe,expiresAt}'`)})) ELSE r.state END
+       FROM reopened r WHERE c.agent_id = r.agent_id`,
       [now, byMs],
     );
   }

@@ -22,7 +22,7 @@ export class LeaseEntity {
   @Column({ type: 'boolean', default: false }) suspect: boolean;
   @Column({ type: 'integer', name: 'in_flight', default: 0 }) inFlight: number;
   @Column({ type: 'real', name: 'load_ratio', nullable: true }) loadRatio: number | null;
-  /** The latency that the agent reports. The latency that callers observe is in `agent.observed_ms`. */
+  /** The latency that the agent reports. The latency that callers observe is in `agent_circuit.observed_ms`. */
   @Column({ type: 'real', name: 'observed_ms', nullable: true }) reportedMs: number | null;
   @Column({ type: 'bigint', name: 'used_tokens', nullable: true }) usedTokens: string | null;
 }

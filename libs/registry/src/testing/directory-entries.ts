@@ -16,7 +16,7 @@ const STARTED = '2026-02-24T10:00:00.000Z';
 
 /** A healthy agent by default. */
 export function entry(overrides: EntryOverrides = {}): DirectoryEntry {
-  const { revision = 1, circuit = CLOSED_CIRCUIT, dampedUntil = null, ...rest } = overrides;
+  const { revision = 1, circuit = CLOSED_CIRCUIT, circuitVersion = 0, dampedUntil = null, ...rest } = overrides;
   const { remaining, totalTokens = remaining, ratio = 0, suspect = false, ...record } = rest;
   const usedTokens = (totalTokens ?? 0) - (remaining ?? totalTokens ?? 0);
   const budget = agentBudget({ totalTokens: totalTokens ?? null, usedTokens, source: 'reported' });
@@ -27,6 +27,7 @@ export function entry(overrides: EntryOverrides = {}): DirectoryEntry {
     record: whole,
     revision,
     circuit,
+    circuitVersion,
     dampedUntil,
     reportedRatio: ratio,
   };

@@ -1,5 +1,5 @@
 export { given } from './given.js';
-export { type TestRegistry, DEFAULT_REGISTRY_OPTIONS } from './test-registry.js';
+export { type TestRegistry, testRegistry, DEFAULT_REGISTRY_OPTIONS } from './test-registry.js';
 export { TwoReplicas } from './two-replicas.js';
 export { testBudgets } from './test-budgets.js';
 export { budgetCrashes, budgetRace } from './budget-storm.js';

@@ -42,7 +42,7 @@ export interface TestRegistry {
   contracts: ContractParts;
   events: TestEvents;
   given: BudgetParts['given'] & { agent(spec?: AgentSpec): Promise<GivenAgent> };
-  /** Settles when accepted heartbeats are committed and the directory has read all changes. */
+  /** Settles when accepted heartbeats and outcomes are committed and the directory has read all changes. */
   idle(): Promise<void>;
 }
 
@@ -62,6 +62,7 @@ export async function testRegistry(db: Database, options: Partial<RegistryOption
   const { heartbeats, sync, ...parts } = partsOf(module);
   const idle = async (): Promise<void> => {
     await heartbeats.idle();
+    await parts.circuits.idle();
     await sync.idle();
   };
   const budgets = budgetsOf(module);

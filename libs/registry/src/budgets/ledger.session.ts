@@ -1,0 +1,158 @@
+import {
+  type Database,
+  type DomainError,
+  type NamespaceAdmission,
+  NamespaceNotFoundError,
+  namespaceOf,
+  type Quota,
+  sqlState,
+} from '#rollcall/platform';
+import { OwnerCounts } from '../owner.counts.js';
+import type { QuotaWatch } from '../quota.watch.js';
+import type { BudgetEvents } from './budget.events.js';
+import { BudgetOwners, needsOwners } from './budget.owners.js';
+import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
+import type { LedgerOutcome } from './ledger.outcome.js';
+import { type BudgetScope, FLEET_SCOPE, type LedgerStore } from './ledger.store.js';
+import type { ReserveRequest } from './reservation.js';
+
+/** What all sessions of a ledger share. */
+export interface LedgerParts {
+  readonly db: Database;
+  readonly store: LedgerStore;
+  readonly events: BudgetEvents;
+  readonly namespaces: NamespaceAdmission;
+  /** How many reservations one owner may hold. */
+  readonly quota: Quota;
+  readonly watch: QuotaWatch;
+  /** Replaces the clock of the database in tests. */
+  readonly clock?: () => number;
+}
+
+/** A reservation with one of the keys exists. The batch must be decided again, with the stored reservations. */
+export class KeyTakenError extends Error {}
+
+/**
+ * The ledger operations of one transaction: `lock` locks the rows that they concern, in one round trip; `apply` decides each
+ * operation in memory; `write` sends the changed rows, together with COMMIT if the caller wants that.
+ *
+ * All writers lock in the same order: reservations by key, namespaces, budgets by id. The caller locks its own rows before.
+ */
+export class LedgerSession {
+  private readonly rejected: ReservationKey[] = [];
+  private batch?: LedgerBatch;
+  private existing: ReadonlySet<string> = new Set();
+  private owners = new BudgetOwners([]);
+
+  /**
+   * `looksUp`: also reads the reservations whose keys are to be opened. The first attempt does not, because such keys are almost
+   * always unused; if one is used, `write` or the commit fails, and `isKeyTaken` recognises the error.
+   */
+  constructor(
+    private readonly parts: LedgerParts,
+    private readonly ops: readonly LedgerOp[],
+    private readonly looksUp: boolean,
+  ) {}
+
+  async lock(): Promise<void> {
+    const { store, namespaces, quota, watch, clock } = this.parts;
+    const { ops } = this;
+    const keys = keysIn(ops, this.looksUp);
+    const counted = { owners: this.ownersToCount(), upTo: quota.limit, withOwners: needsOwners(ops) };
+    // one round trip: the statements are pipelined
+    const [reservations, existing, locked] = await Promise.all([
+      store.lockReservations(keys),
+      namespaces.hold(namespacesIn(ops)),
+      store.lockBudgets({ scopes: scopesIn(requestsIn(ops)), ids: idsIn(ops), reservedFor: keys }, counted),
+    ]);
+    const { budgets, now, held } = locked;
+    for (const owner of counted.owners) watch.noteCount(owner, held[owner] ?? 0);
+    const counts = new OwnerCounts(held, quota, 'held reservations');
+    this.batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, counts);
+    this.owners = new BudgetOwners(locked.owners);
+    this.existing = existing;
+  }
+
+  /** Decides an operation that the session was created with, after those that were applied before it. */
+  apply(op: LedgerOp): LedgerOutcome {
+    const error = namespaceError(op, this.existing) ?? this.owners.errorOf(op);
+    const outcome: LedgerOutcome = error ? { ok: false, error } : this.locked.apply(op);
+    if (op.op === 'reserve' && !outcome.ok) this.rejected.push(op.request);
+    return outcome;
+  }
+
+  /** Sends the rows `now`, or together with the COMMIT of the open transaction, which saves a round trip. */
+  async write(when: 'now' | 'with-commit'): Promise<void> {
+    const { db, store } = this.parts;
+    if (!this.looksUp) await this.checkRejections();
+    const writes = this.locked.writes();
+    const statements = store.statementsOf(writes);
+    if (when === 'now') await Promise.all(statements.map(({ sql, parameters }) => db.query(sql, parameters)));
+    else for (const statement of statements) db.sendWithCommit(statement);
+    if (statements.length > 0) await this.parts.events.append(this.locked, writes.budgets);
+  }
+
+  private get locked(): LedgerBatch {
+    if (!this.batch) throw new Error('a session of the ledger must be locked before it is used');
+    return this.batch;
+  }
+
+  private ownersToCount(): string[] {
+    const added = new Map<string, number>();
+    for (const { owner } of requestsIn(this.ops)) added.set(owner, (added.get(owner) ?? 0) + 1);
+    return [...added].filter(([owner, count]) => this.parts.watch.mustCount(owner, count)).map(([owner]) => owner);
+  }
+
+  /** A rejected request may repeat a reservation that was granted before. Then the batch must be decided again. */
+  private async checkRejections(): Promise<void> {
+    if (this.rejected.length > 0 && (await this.parts.store.isAnyKnown(this.rejected))) throw new KeyTakenError();
+  }
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+/** Whether the session must be repeated with `looksUp`. */
+export function isKeyTaken(error: unknown): boolean {
+  if (error instanceof KeyTakenError) return true;
+  const { constraint } = (error ?? {}) as { constraint?: unknown };
+  return sqlState(error) === UNIQUE_VIOLATION && constraint === 'budget_reservation_pkey';
+}
+
+export function scopesIn(requests: readonly Pick<ReserveRequest, 'owner' | 'scopes'>[]): BudgetScope[] {
+  const found = new Map<string, BudgetScope>();
+  const add = (kind: BudgetScope['kind'], subject: string | null): void => {
+    if (subject !== null) found.set(`${kind}\n${subject}`, { kind, subject });
+  };
+  for (const { owner, scopes } of requests) {
+    const { agentId, callerId, runId } = scopes;
+    add('agent', agentId);
+    add('caller', callerId);
+    add('run', runId);
+    add('namespace', namespaceOf(owner));
+    add(FLEET_SCOPE.kind, FLEET_SCOPE.subject);
+  }
+  return [...found.values()];
+}
+
+function keysIn(ops: readonly LedgerOp[], alsoNew: boolean): ReservationKey[] {
+  return ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' && alsoNew ? [op.request] : []));
+}
+
+function idsIn(ops: readonly LedgerOp[]): number[] {
+  return ops.flatMap((op) => (op.op === 'correct' ? [op.correction.budgetId] : op.op === 'roll' ? [op.budgetId] : []));
+}
+
+/** The namespaces of the new reservations. */
+function namespacesIn(ops: readonly LedgerOp[]): string[] {
+  return [...new Set(requestsIn(ops).map(({ owner }) => namespaceOf(owner)))];
+}
+
+function namespaceError(op: LedgerOp, existing: ReadonlySet<string>): DomainError | undefined {
+  if (op.op !== 'reserve') return undefined;
+  const namespace = namespaceOf(op.request.owner);
+  return existing.has(namespace) ? undefined : new NamespaceNotFoundError(namespace);
+}
+
+function requestsIn(ops: readonly LedgerOp[]): ReserveRequest[] {
+  return ops.flatMap((op) => (op.op === 'reserve' ? [op.request] : []));
+}
