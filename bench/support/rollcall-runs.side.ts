@@ -77,7 +77,7 @@ async function start(definition: string): Promise<string> {
 
 /** Returns the answer of the run. */
 async function ended(id: string): Promise<string> {
-  const { state, result } = await reader.get({ namespace: NAMESPACE, id }, WAIT_MS);
+  const { state, result } = await reader.wait({ namespace: NAMESPACE, id }, { waitMs: WAIT_MS });
   if (state !== 'completed') throw new Error(`the run ${id} is ${state}: ${JSON.stringify(result)}`);
   return textOfParts(result?.parts ?? []);
 }

@@ -38,7 +38,6 @@ import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
 import { DelegatedRuns } from './runs/delegated.runs.js';
 import { RunAdmission } from './runs/run.admission.js';
-import { RunCharges } from './runs/run.charges.js';
 import { RunAgents } from './runs/run.agents.js';
 import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
@@ -188,7 +187,6 @@ const RUNS: Provider[] = [
   RunCandidates,
   RunTargets,
   RunAdmission,
-  RunCharges,
   RunReader,
   RunsService,
 ];

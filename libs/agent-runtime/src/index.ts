@@ -37,9 +37,9 @@ export type {
 } from './runs/run.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
-export { RunReader } from './runs/run.reader.js';
-export type { OpenRuns } from './runs/run.store.js';
-export { isFinal, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
+export { RunReader, type WaitOptions } from './runs/run.reader.js';
+export type { OpenRuns, RunMessages } from './runs/run.store.js';
+export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';

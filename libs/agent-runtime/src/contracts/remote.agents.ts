@@ -12,7 +12,7 @@ import {
 import { RunFinishedError } from '../runs/run.errors.js';
 import type { Run, RunKey } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
-import { isFinal } from '../runs/run.status.js';
+import { isSettled } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { reportedUsage } from './run.cost.js';
@@ -45,32 +45,31 @@ export class RemoteAgents {
   private async *handle(name: string, message: AgentMessage, options: HandleOptions): AsyncGenerator<AgentEvent> {
     const { context, signal } = options;
     if (!context) throw new Error('a call to an agent on another replica needs a context');
-    const key = await this.start(name, message, { ...options, context });
+    const started = await this.start(name, message, { ...options, context });
     let result: AgentResult | undefined;
     try {
-      const run = await this.ended(key, signal);
+      const run = await this.ended(started, signal);
       if (signal?.aborted) throw aborted(`The call to agent ${name}`);
       result = await this.resultOf(run);
       yield { type: 'finished', result };
     } finally {
-      if (!result) await this.cancel(key);
+      if (!result) await this.cancel(started);
     }
   }
 
-  private async start(agent: string, { parts: input }: AgentMessage, { context, budget }: Call): Promise<RunKey> {
+  private async start(agent: string, { parts: input }: AgentMessage, { context, budget }: Call): Promise<Run> {
     const { namespace, runId, parentRunId = null, callerId: by = ACTOR.by, deadline } = context;
     const limit = { tokens: budget?.tokens ?? null, microUsd: budget?.microUsd ?? null };
     await this.spending.openRun({ namespace, runId, parentRunId, limit });
     const request = { namespace, target: { agent }, input, limit, by, paidBy: runId };
-    const { id } = await this.runs.start(deadline === null ? request : { ...request, deadline });
-    return { namespace, id };
+    return await this.runs.start(deadline === null ? request : { ...request, deadline });
   }
 
   /** Resolves when the run is finished or waits for an answer, or when the signal is aborted. */
-  private async ended(key: RunKey, signal: AbortSignal | undefined): Promise<Run> {
-    for (;;) {
-      const run = await this.reader.get(key, WAIT_MS, signal);
-      if (isFinal(run.state) || run.state === 'waiting' || signal?.aborted) return run;
+  private async ended(started: Run, signal: AbortSignal | undefined): Promise<Run> {
+    for (let known = started; ;) {
+      known = await this.reader.wait(started, { waitMs: WAIT_MS, known, ...(signal && { signal }) });
+      if (isSettled(known.state) || signal?.aborted) return known;
     }
   }
 

@@ -57,8 +57,8 @@ describe('the start of a run', () => {
     const roundTrips: number[] = [];
     const runs: Run[] = [];
     for (let count = 0; count < 5; count += 1) {
-      const insert = await one.runs.prepare(request('looker'));
-      roundTrips.push((await proxy.count(async () => runs.push(await insert()))).roundTrips);
+      const prepared = await one.runs.prepare(request('looker'));
+      roundTrips.push((await proxy.count(async () => runs.push(await one.runs.insert(prepared)))).roundTrips);
       await until('the tool works', () => world.executed.length === runs.length);
       await until('the events are in the log', async () => (await typesOf(one)).length === 2 * runs.length);
     }
@@ -98,9 +98,9 @@ describe('the start of a run', () => {
   it('R-1 begins only after the transaction of its caller is committed', async () => {
     const db = await world.database.connectAgain();
     const one = await idleReplica({ maxRunning: 1 }, db);
-    const insert = await one.runs.prepare(request('looker'));
+    const prepared = await one.runs.prepare(request('looker'));
     const run = await db.transaction(async () => {
-      const added = await insert();
+      const added = await one.runs.insert(prepared);
       await db.query('SELECT 1');
       expect(one.workers.held).toEqual([]);
       return added;
@@ -111,18 +111,18 @@ describe('the start of a run', () => {
   it('R-1 gives its slot back if its transaction is rolled back, or is committed without the run', async () => {
     const db = await world.database.connectAgain();
     const one = await idleReplica({ maxRunning: 1 }, db);
-    const insert = await one.runs.prepare(request('looker'));
+    const prepared = await one.runs.prepare(request('looker'));
     const rolledBack = db.transaction(async () => {
-      await insert();
+      await one.runs.insert(prepared);
       throw new Error('not now');
     });
     await expect(rolledBack).rejects.toThrow('not now');
     await addNamespace('brief');
     const orphan = await one.runs.prepare(request('looker', { namespace: 'brief' }));
     await db.query(`UPDATE namespace SET deleted_at = now() WHERE name = 'brief'`);
-    await db.transaction(async () => void (await orphan().catch(() => undefined)));
+    await db.transaction(async () => void (await one.runs.insert(orphan).catch(() => undefined)));
     expect(one.workers.held).toEqual([]);
-    expect(await insert()).toMatchObject({ state: 'running' });
+    expect(await one.runs.insert(prepared)).toMatchObject({ state: 'running' });
     expect(await world.database.db.query('SELECT FROM run')).toHaveLength(1);
   });
 
@@ -151,10 +151,10 @@ describe('the start of a run', () => {
   it('B6 takes no slot of a replica that stops: the run is executed by another one', async () => {
     const db = await world.database.connectAgain();
     const stopping = await idleReplica({}, db);
-    const insert = await stopping.runs.prepare(request('talker'));
+    const prepared = await stopping.runs.prepare(request('talker'));
     const [stored, stopped] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const late = db.transaction(async () => {
-      const run = await insert();
+      const run = await stopping.runs.insert(prepared);
       stored.resolve();
       await stopped.promise;
       return run;
@@ -210,10 +210,10 @@ describe('the start of a run', () => {
     const db = await world.database.connectAgain();
     const one = await idleReplica({}, db);
     const busy = await one.run('looker');
-    const insert = await one.runs.prepare(request('talker'));
+    const prepared = await one.runs.prepare(request('talker'));
     await db
       .transaction(async () => {
-        const { id } = await insert();
+        const { id } = await one.runs.insert(prepared);
         await db.query('COMMIT'); // the response of the COMMIT is lost
         throw new Error(id);
       })
@@ -238,7 +238,7 @@ describe('capacity', () => {
     await until('the slots are taken', () => busy.workers.held.length === 2);
     const last = await idle.runs.start(request('talker', { namespace: 'small' }));
     world.gate.resolve();
-    const done = await busy.reader.get({ namespace: 'small', id: last.id }, 20_000);
+    const done = await busy.reader.wait({ namespace: 'small', id: last.id }, { waitMs: 20_000 });
     expect(done.state).toBe('completed');
     const [before] = await world.database.db.query<{ runs: number }>(
       'SELECT count(*)::integer AS runs FROM run WHERE started_at < $1',

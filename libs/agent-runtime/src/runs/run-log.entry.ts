@@ -7,7 +7,7 @@ import type { RunStep } from './run.step.js';
 /** A step, or the end of an execution. */
 export interface LogEntry {
   readonly fence: RunFence;
-  readonly run: Pick<Run, 'id' | 'namespace' | 'rootId' | 'parentId' | 'agentId' | 'definition'>;
+  readonly run: Run;
   readonly step?: { readonly seq: number; readonly step: RunStep };
   readonly end?: RunEnd & { readonly usage: AgentUsage };
 }

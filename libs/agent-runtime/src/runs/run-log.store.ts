@@ -2,11 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { LogEntry } from './run-log.entry.js';
 import type { RunSubject } from './run.events.js';
-import { definitionOf, type RunRow, timesOf } from './run.row.js';
+import { CHARGED, CHARGES_COLUMNS, type ChargesRow, definitionOf, ownCharge, type RunRow, timesOf } from './run.row.js';
 import type { RunFence } from './run.scope.js';
+import type { SpendingAmount } from '../spending/spending.js';
 
 /** `isLeftOver`: the run was in progress when its root ended. */
-export type EndedRun = RunSubject & { readonly isLeftOver: boolean };
+export type EndedRun = RunSubject & {
+  readonly isLeftOver: boolean;
+  readonly stateAt: string;
+  /** What the budgets were charged for the run itself. */
+  readonly charged: SpendingAmount | undefined;
+};
 
 /** Always locks the rows of the roots in the same order, and before the rows of delegated runs. */
 const LOCK = `SELECT id, lease_token AS token FROM run WHERE id = ANY ($1) AND lease_token = ANY ($2)
@@ -67,11 +73,12 @@ const END = `
   left_over AS (UPDATE run SET state = 'cancelled', state_at = clock_timestamp(), finished_at = clock_timestamp()
     FROM ended WHERE ended.parent_id IS NULL AND run.root_id = ended.id AND run.parent_id IS NOT NULL
       AND run.state = 'running' AND ended.state <> 'waiting' RETURNING run.*)
-  SELECT id, namespace, root_id AS "rootId", parent_id AS "parentId", agent_id AS "agentId", definition, revision, state,
-    created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt", "isLeftOver"
-  FROM (SELECT *, false AS "isLeftOver" FROM ended UNION ALL SELECT *, true FROM left_over) AS finished`;
+  SELECT r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.agent_id AS "agentId", r.definition, r.revision,
+    r.state, r.state_at AS "stateAt", r.created_at AS "createdAt", r.started_at AS "startedAt", r.finished_at AS "finishedAt",
+    "isLeftOver", ${CHARGES_COLUMNS}
+  FROM (SELECT *, false AS "isLeftOver" FROM ended UNION ALL SELECT *, true FROM left_over) AS r ${CHARGED}`;
 
-type EndedRow = Pick<RunRow, keyof RunSubject | 'revision'> & { readonly isLeftOver: boolean };
+type EndedRow = Pick<RunRow, keyof RunSubject | 'revision' | 'stateAt'> & ChargesRow & { readonly isLeftOver: boolean };
 
 function toEndedRun(row: EndedRow): EndedRun {
   const { id, namespace, rootId, parentId, agentId, state, isLeftOver } = row;
@@ -83,6 +90,8 @@ function toEndedRun(row: EndedRow): EndedRun {
     agentId,
     state,
     isLeftOver,
+    stateAt: row.stateAt.toISOString(),
+    charged: ownCharge(row),
     definition: definitionOf(row),
     ...timesOf(row),
   };

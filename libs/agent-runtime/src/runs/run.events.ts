@@ -61,31 +61,33 @@ export class RunEvents {
     this.db.afterCommit(() => runs.forEach(({ id }) => this.watches.changed(id)));
   }
 
-  async ended(ends: readonly { run: RunSubject; end: RunEnd }[]): Promise<void> {
+  /** `known` is the run as a read returns it after this end. Without it, the observers on this replica read the run. */
+  async ended(ends: readonly { run: RunSubject; end: RunEnd; known?: Run }[]): Promise<void> {
     await this.append(ends.map(({ run, end }) => draftOf(run, end)));
-    this.announce(ends.map(({ run }) => run));
+    this.announce(ends.map(({ run, known }) => ({ run, known })));
   }
 
   /** Records that delegated runs were cancelled, because they were in progress when their root ended. */
   async leftOver(runs: readonly RunSubject[]): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, RUNTIME)));
-    this.announce(runs);
+    this.announce(runs.map((run) => ({ run })));
   }
 
   /** Records that all runs of a tree were cancelled. */
   async cancelled(rootId: string, runs: readonly RunSubject[], by: string): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, by)));
-    this.announce(runs);
+    this.announce(runs.map((run) => ({ run })));
     this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
   }
 
-  private announce(runs: readonly RunSubject[]): void {
-    if (runs.length === 0) return;
-    this.db.sendWithCommit(this.channel.announcement(runs.map(({ id }) => id)));
+  /** The replicas learn of the ends with the commit, and the observers on this replica directly after it. */
+  private announce(ends: readonly { run: RunSubject; known?: Run }[]): void {
+    if (ends.length === 0) return;
+    this.db.sendWithCommit(this.channel.announcement(ends.map(({ run }) => run.id)));
     this.db.afterCommit(() => {
-      for (const run of runs) {
+      for (const { run, known } of ends) {
         this.meter.finished(run);
-        this.watches.endedUnread(run.id);
+        this.watches.ended(run.id, known);
       }
     });
   }

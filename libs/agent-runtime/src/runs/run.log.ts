@@ -1,10 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, DatabaseUnavailableError, GroupCommit, StopsIn } from '#rollcall/platform';
 import { RunEvents } from './run.events.js';
-import { RunLogStore } from './run-log.store.js';
+import { type EndedRun, RunLogStore } from './run-log.store.js';
 import type { Run } from './run.js';
+import { currentResult } from './run.row.js';
 import { RunClosedError, type RunFence } from './run.scope.js';
+import { isFinal } from './run.status.js';
 import { type NewRun, RunStore } from './run.store.js';
+import { chargedUsage } from './run.usage.js';
 import type { LogEntry } from './run-log.entry.js';
 
 /** `fenced`: the lease of the tree is lost, and nothing was written. */
@@ -75,17 +78,24 @@ export class RunLog {
     return await this.db.transaction(async () => {
       const held = await this.store.lock(batch.map(({ fence }) => fence));
       const ended = await this.store.end(batch.filter(({ fence }) => held.has(fence.token)));
-      const endOf = new Map(batch.map(({ run, end }) => [run.id, end]));
+      const entryOf = new Map(batch.map((entry) => [entry.run.id, entry]));
       await this.events.ended(
         ended.flatMap((run) => {
-          const end = run.isLeftOver ? undefined : endOf.get(run.id);
-          return end ? [{ run, end }] : [];
+          const { run: executed, end } = (run.isLeftOver ? undefined : entryOf.get(run.id)) ?? {};
+          return executed && end ? [{ run, end, known: endedRun(executed, end, run) }] : [];
         }),
       );
       await this.events.leftOver(ended.filter(({ isLeftOver }) => isLeftOver));
       return held;
     });
   }
+}
+
+/** The run as a read returns it after its end. */
+function endedRun(run: Run, { state, waitingFor, result, usage }: NonNullable<LogEntry['end']>, ended: EndedRun): Run {
+  const { definition, stateAt, startedAt, finishedAt, charged } = ended;
+  const shown = { result: currentResult(state, result), usage: isFinal(state) ? chargedUsage(usage, charged) : usage };
+  return { ...run, definition, state, stateAt, waitingFor, ...shown, startedAt, finishedAt };
 }
 
 export function isOutage(error: unknown): boolean {

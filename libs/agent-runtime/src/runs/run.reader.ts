@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { type Charged, RunCharges, withCharges } from './run.charges.js';
 import { RunNotFoundError } from './run.errors.js';
 import { RunChangesStore } from './run-changes.store.js';
 import type {
@@ -13,13 +12,21 @@ import type {
   RunKey,
   RunTree,
 } from './run.js';
-import { isFinal } from './run.status.js';
+import { isSettled } from './run.status.js';
 import type { StoredStep } from './run.step.js';
-import { type OpenRuns, RunStore } from './run.store.js';
+import { type OpenRuns, type RunMessages, RunStore, type TreeRun } from './run.store.js';
 import { RunWatches } from './run.watches.js';
 
 const STEPS_PER_READ = 500;
-const NOTHING = { tokens: 0, microUsd: 0 };
+
+export interface WaitOptions<Known = Run> {
+  /** The maximum time; `Infinity` is allowed. */
+  readonly waitMs: number;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
+  /** What the caller knows because it has just started or continued the run. It is not read again. */
+  readonly known?: Known;
+}
 
 /** Reads runs. */
 @Injectable()
@@ -27,22 +34,54 @@ export class RunReader {
   constructor(
     private readonly store: RunStore,
     private readonly watches: RunWatches,
-    private readonly charges: RunCharges,
     private readonly changes: RunChangesStore,
   ) {}
 
-  /** With `waitMs`, waits for at most this time until the run is finished, or waits for input or a decision. */
-  async get(key: RunKey, waitMs = 0, signal?: AbortSignal): Promise<Run> {
-    if (waitMs === 0) return await this.complete(await this.read(key));
+  /** Rejects with RUN_NOT_FOUND. */
+  async get(key: RunKey): Promise<Run> {
+    const run = await this.store.find(key);
+    if (!run) throw new RunNotFoundError(key.id);
+    return run;
+  }
+
+  /** Returns the run when it is finished or waits for its caller, or when the time is over. Rejects with RUN_NOT_FOUND. */
+  async wait(key: RunKey, { known, ...options }: WaitOptions): Promise<Run> {
+    const read = async (): Promise<{ run: Run }> => ({ run: await this.get(key) });
+    return (await this.settled(key, { ...options, ...(known && { known: { run: known } }) }, read)).run;
+  }
+
+  /** Like `wait`, with the messages of the callers. */
+  async waitWithMessages(key: RunKey, options: WaitOptions<RunMessages>): Promise<RunMessages> {
+    return await this.settled(key, options, async () => await this.withMessages(key));
+  }
+
+  /** Rejects with RUN_NOT_FOUND. */
+  async withMessages(key: RunKey): Promise<RunMessages> {
+    const reading = await this.store.withMessages(key);
+    if (!reading) throw new RunNotFoundError(key.id);
+    return reading;
+  }
+
+  /**
+   * The watch is opened before the first read, so that no end is missed between the two. If the run ends on this replica, the end is
+   * not read from the database.
+   */
+  private async settled<Reading extends { readonly run: Run }>(
+    { id }: RunKey,
+    { waitMs, signal, known }: WaitOptions<Reading>,
+    read: () => Promise<Reading>,
+  ): Promise<Reading> {
     const until = performance.now() + waitMs;
-    const watch = this.watches.open(key.id, 'states');
+    const watch = this.watches.open(id, 'ends');
     try {
+      let reading = known && !this.watches.mayHaveEnded(id) ? known : await read();
       for (;;) {
-        const run = await this.read(key);
         const leftMs = until - performance.now();
-        const isSettled = isFinal(run.state) || run.state === 'waiting';
-        if (isSettled || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return await this.complete(run);
+        if (isSettled(reading.run.state) || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return reading;
         await watch.next(leftMs, signal);
+        if (signal?.aborted) return reading;
+        const run = watch.takeEnded();
+        reading = run ? { ...reading, run } : await read();
       }
     } finally {
       watch.close();
@@ -51,7 +90,7 @@ export class RunReader {
 
   /** Newest first; `before` is the `seq` of the last run of the previous page. */
   async list(filter: RunFilter, limit: number, before?: number): Promise<ListedRun[]> {
-    return await this.charges.complete(await this.store.page(filter, limit, before));
+    return await this.store.page(filter, limit, before);
   }
 
   /** The run that changed last comes first; `before` is the position of the last run of the previous page. */
@@ -71,17 +110,15 @@ export class RunReader {
 
   /** Returns the steps in order; `after` is the last step of the previous page. */
   async steps(key: RunKey, after: number, limit: number): Promise<StoredStep[]> {
-    await this.read(key);
+    await this.get(key);
     return await this.store.steps(key.id, after, limit);
   }
 
   /** The run and its descendants, each with the usage of its subtree. */
   async tree(key: RunKey): Promise<RunTree> {
-    const run = await this.read(key);
-    const all = await this.store.tree(run.rootId);
-    const charged = await this.charges.of(all);
-    const complete = withCharges(all, charged);
-    return treeOf(same(run, complete), complete, charged);
+    const { rootId } = await this.get(key);
+    const all = await this.store.tree(rootId);
+    return treeOf(oneOf(all, key.id), all);
   }
 
   /** The unfinished runs of all namespaces. */
@@ -91,23 +128,12 @@ export class RunReader {
 
   /** Everything that is stored about the run and its descendants. */
   async export(key: RunKey): Promise<RunExport> {
-    const run = await this.read(key);
-    const all = await this.charges.complete(await this.store.tree(run.rootId));
-    return await this.exportOf(same(run, all), all);
+    const { rootId } = await this.get(key);
+    const all = await this.store.tree(rootId);
+    return await this.exportOf(oneOf(all, key.id), all);
   }
 
-  private async read(key: RunKey): Promise<Run> {
-    const run = await this.store.find(key);
-    if (!run) throw new RunNotFoundError(key.id);
-    return run;
-  }
-
-  private async complete(run: Run): Promise<Run> {
-    const [complete = run] = await this.charges.complete([run]);
-    return complete;
-  }
-
-  private async exportOf(run: Run, all: readonly Run[]): Promise<RunExport> {
+  private async exportOf({ run }: TreeRun, all: readonly TreeRun[]): Promise<RunExport> {
     const children: RunExport[] = [];
     for (const child of childrenOf(run, all)) children.push(await this.exportOf(child, all));
     return { run, steps: await this.allSteps(run.id), children };
@@ -123,16 +149,17 @@ export class RunReader {
   }
 }
 
-function childrenOf({ id }: Run, all: readonly Run[]): Run[] {
-  return all.filter(({ parentId }) => parentId === id);
+function childrenOf({ id }: Run, all: readonly TreeRun[]): TreeRun[] {
+  return all.filter(({ run }) => run.parentId === id);
 }
 
-function treeOf(run: Run, all: readonly Run[], charged: ReadonlyMap<string, Charged>): RunTree {
-  const children = childrenOf(run, all).map((child) => treeOf(child, all, charged));
-  return { run, subtree: charged.get(run.id)?.subtree ?? NOTHING, children };
+function treeOf({ run, subtree }: TreeRun, all: readonly TreeRun[]): RunTree {
+  return { run, subtree, children: childrenOf(run, all).map((child) => treeOf(child, all)) };
 }
 
-/** The same run, as it is in a later reading of its tree. */
-function same(run: Run, all: readonly Run[]): Run {
-  return all.find(({ id }) => id === run.id) ?? run;
+/** Rejects with RUN_NOT_FOUND if the tree was deleted meanwhile. */
+function oneOf(all: readonly TreeRun[], id: string): TreeRun {
+  const found = all.find(({ run }) => run.id === id);
+  if (!found) throw new RunNotFoundError(id);
+  return found;
 }

@@ -41,7 +41,7 @@ export class RunRedactor {
   }
 
   private async redactTree(rootId: string): Promise<void> {
-    const runs = await this.runs.tree(rootId);
+    const runs = (await this.runs.tree(rootId)).map(({ run }) => run);
     for (const run of runs) await this.redactSteps(run);
     await this.due.replaceRuns(
       runs.map(({ id, result }) => ({ id, input: redactedInput(), result: result && redactResult(result) })),

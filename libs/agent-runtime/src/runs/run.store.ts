@@ -1,11 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
+import type { SpendingAmount } from '../spending/spending.js';
 import { RUNTIME_OWNER } from '../spending/ledger.hold.js';
 import type { RunLease } from './run-claim.store.js';
 import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
-import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import {
+  CHARGED,
+  CHARGES_COLUMNS,
+  type ChargesRow,
+  RUN_COLUMNS,
+  type RunRow,
+  subtreeCharge,
+  toChargedRun,
+  toRun,
+} from './run.row.js';
 import type { RunFence } from './run.scope.js';
 import { type RunEnd, type RunResult, statusesBefore } from './run.status.js';
 import type { RunStep, StoredStep } from './run.step.js';
@@ -37,6 +47,20 @@ export interface RunReading {
   readonly run: Run;
   readonly steps: readonly StoredStep[];
 }
+
+export interface RunMessages {
+  readonly run: Run;
+  /** The messages of the callers, in order. */
+  readonly messages: readonly StoredStep[];
+}
+
+/** A run, and what the budgets were charged for it and its descendants. */
+export interface TreeRun {
+  readonly run: Run;
+  readonly subtree: SpendingAmount;
+}
+
+type ChargedRow = RunRow & ChargesRow;
 
 export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
 
@@ -73,10 +97,14 @@ const COUNT_QUEUED = `SELECT
   (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND ${QUEUED} LIMIT $3) AS n) AS namespace,
   (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND created_by = $2 AND ${QUEUED} LIMIT $4) AS c) AS credential`;
 
-const FIND = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1`;
+const RUN = `${RUN_COLUMNS}, ${CHARGES_COLUMNS}`;
+const FIND = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
 
-const WITH_STEPS = `SELECT ${RUN_COLUMNS}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
-  WHERE run_id = r.id AND seq > $3 ORDER BY seq LIMIT $4) AS s) AS steps FROM run AS r WHERE id = $2 AND namespace = $1`;
+const WITH_MESSAGES = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
+  WHERE run_id = r.id AND step ->> 'type' = 'message') AS s) AS messages FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+
+const WITH_STEPS = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
+  WHERE run_id = r.id AND seq > $3 ORDER BY seq LIMIT $4) AS s) AS steps FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
 
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
@@ -103,15 +131,22 @@ export class RunStore {
   }
 
   async find({ namespace, id }: RunKey): Promise<Run | undefined> {
-    const [row] = await this.db.query<RunRow>({ name: 'runs-find', text: FIND }, [namespace, id]);
-    return row && toRun(row);
+    const [row] = await this.db.query<ChargedRow>({ name: 'runs-find', text: FIND }, [namespace, id]);
+    return row && toChargedRun(row);
+  }
+
+  /** A run and the messages of its callers, both as of the same moment. */
+  async withMessages({ namespace, id }: RunKey): Promise<RunMessages | undefined> {
+    const statement = { name: 'runs-with-messages', text: WITH_MESSAGES };
+    const [row] = await this.db.query<ChargedRow & { messages: StepRow[] }>(statement, [namespace, id]);
+    return row && { run: toChargedRun(row), messages: row.messages.map((step) => toStoredStep(id, step)) };
   }
 
   /** A run and its steps after the step `after`, both as of the same moment. */
   async withSteps({ namespace, id }: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
     const statement = { name: 'runs-with-steps', text: WITH_STEPS };
-    const [row] = await this.db.query<RunRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
-    return row && { run: toRun(row), steps: row.steps.map((step) => toStoredStep(id, step)) };
+    const [row] = await this.db.query<ChargedRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
+    return row && { run: toChargedRun(row), steps: row.steps.map((step) => toStoredStep(id, step)) };
   }
 
   /** Locks the run until the transaction ends. */
@@ -130,15 +165,15 @@ export class RunStore {
   /** Newest first; `before` is the position of the last run of the previous page. */
   async page(filter: RunFilter, limit: number, before?: number): Promise<(Run & { seq: number })[]> {
     const { namespace, states, agentId, definition, rootId, from, to } = filter;
-    const rows = await this.db.query<RunRow>(
-      `SELECT ${RUN_COLUMNS} FROM run AS r WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
+    const rows = await this.db.query<ChargedRow>(
+      `SELECT ${RUN} FROM (SELECT * FROM run WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
          AND ($4::text[] IS NULL OR state = ANY ($4)) AND ($5::text IS NULL OR agent_id = $5)
          AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL THEN parent_id IS NULL ELSE root_id = $7 END
          AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
-       ORDER BY seq DESC LIMIT $3`,
+       ORDER BY seq DESC LIMIT $3) AS r ${CHARGED} ORDER BY r.seq DESC`,
       [namespace, before, limit, states, agentId, definition, rootId, from, to].map((value) => value ?? null),
     );
-    return rows.map((row) => Object.assign(toRun(row), { seq: Number(row.seq) }));
+    return rows.map((row) => Object.assign(toChargedRun(row), { seq: Number(row.seq) }));
   }
 
   /** Records the revision with which the run is executed. This has an effect only if the lease is valid. */
@@ -148,9 +183,10 @@ export class RunStore {
   }
 
   /** All runs of a tree, the root first. */
-  async tree(rootId: string): Promise<Run[]> {
-    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE root_id = $1 ORDER BY seq`;
-    return (await this.db.query<RunRow>(sql, [rootId])).map(toRun);
+  async tree(rootId: string): Promise<TreeRun[]> {
+    const sql = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.root_id = $1 ORDER BY r.seq`;
+    const rows = await this.db.query<ChargedRow>(sql, [rootId]);
+    return rows.map((row) => ({ run: toChargedRun(row), subtree: subtreeCharge(row) }));
   }
 
   async steps(runId: string, after: number, limit: number): Promise<StoredStep[]> {

@@ -41,7 +41,8 @@ export function sumOf(reports: readonly ReportedUsage[]): AgentUsage {
 }
 
 /** Adds what the budget of the run was charged beyond the usage that its steps report. */
-export function chargedUsage(usage: AgentUsage, charged: SpendingAmount): RunUsage {
+export function chargedUsage(usage: AgentUsage, charged: SpendingAmount | undefined): RunUsage {
+  if (!charged) return usage;
   const { inputTokens = 0, outputTokens = 0, costMicroUsd = 0 } = usage;
   const estimatedTokens = charged.tokens - inputTokens - outputTokens;
   return {

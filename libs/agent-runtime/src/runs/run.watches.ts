@@ -80,16 +80,15 @@ export class RunWatches implements OnModuleDestroy {
   }
 
   /**
-   * The run is finished or waits for its caller. Call this after the commit with the run as a read would return it: observers on this
-   * replica do not read it again. `RunChannel.announcement` informs the other replicas.
+   * The run is finished or waits for its caller. Call this after the commit, with the run as a read would return it: the observers on
+   * this replica then do not read it. `RunChannel.announcement` informs the other replicas.
    */
-  ended(run: Run): void {
-    this.end(run.id, run);
-  }
-
-  /** Like `ended`, for a run whose observers have to read it. */
-  endedUnread(runId: string): void {
-    this.end(runId);
+  ended(runId: string, run?: Run): void {
+    this.ends.delete(runId); // so that the newest entry is the last in the set
+    this.ends.add(runId);
+    const [oldest] = this.ends;
+    if (this.ends.size > MAX_REMEMBERED && oldest !== undefined) this.ends.delete(oldest);
+    this.local.get(runId)?.watches.forEach((watch) => watch.end(run));
   }
 
   /** The run has a new step. */
@@ -110,9 +109,10 @@ export class RunWatches implements OnModuleDestroy {
     const found = await this.store.versions(checked.map(([runId]) => runId));
     for (const [runId, run] of checked) {
       const { version = 'deleted', state } = found.get(runId) ?? {};
-      if (run.version !== version) run.watches.forEach((watch) => watch.change());
+      if (run.version === version) continue;
       run.version = version;
-      if (state === undefined || isSettled(state)) run.watches.forEach((watch) => watch.end());
+      const isEnd = state === undefined || isSettled(state);
+      run.watches.forEach((watch) => (isEnd ? watch.end() : watch.change()));
     }
   }
 
@@ -140,19 +140,11 @@ export class RunWatches implements OnModuleDestroy {
 
   private receive(message: RunMessage, isOwn: boolean): void {
     if (message.type === 'watched' && !isOwn) this.noteRemote(message.runId);
-    else if (message.type === 'ended') message.runIds.forEach((runId) => this.end(runId));
+    else if (message.type === 'ended') message.runIds.forEach((runId) => this.ended(runId));
     else if (message.type === 'changed' || message.type === 'stepped')
       this.local.get(message.runId)?.watches.forEach((watch) => watch.change());
     else if (message.type === 'live')
       this.local.get(message.runId)?.watches.forEach((watch) => watch.add(message.event));
-  }
-
-  private end(runId: string, run?: Run): void {
-    this.ends.delete(runId); // so that the newest entry is the last in the set
-    this.ends.add(runId);
-    const [oldest] = this.ends;
-    if (this.ends.size > MAX_REMEMBERED && oldest !== undefined) this.ends.delete(oldest);
-    this.local.get(runId)?.watches.forEach((watch) => watch.end(run));
   }
 
   private noteRemote(runId: string): void {

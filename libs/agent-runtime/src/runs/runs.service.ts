@@ -26,12 +26,15 @@ import type { StartSlot } from './run.workers.js';
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
-/** How a run is stored. */
-interface StartTerms {
-  /** Absent if the run is queued. */
-  readonly slot: StartSlot | undefined;
+/** A run that can be stored: its request is valid, and its agent is chosen. */
+export interface PreparedRun {
+  readonly run: NewRun;
+  readonly chosen: ChosenAgent;
   readonly paidBy: string | undefined;
 }
+
+/** A statement of the caller. */
+type Claim = () => Promise<void>;
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
@@ -48,18 +51,14 @@ export class RunsService {
   ) {}
 
   async start(request: StartRun): Promise<Run> {
-    return await (
-      await this.prepare(request)
-    )();
+    return await this.insert(await this.prepare(request));
   }
 
   /**
    * Chooses the agent; nothing is stored. Rejects with RUN_TARGET_UNAVAILABLE if no agent is available, and with AGENT_BUSY if the agent
-   * rejects further runs. The returned function stores the run and its budget, in the transaction of its caller if there is one. It
-   * rejects with SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_QUEUE_FULL if the run must be queued and the queue has
-   * no room for it.
+   * rejects further runs.
    */
-  async prepare(request: StartRun, retryOf: string | null = null): Promise<() => Promise<Run>> {
+  async prepare(request: StartRun, retryOf: string | null = null): Promise<PreparedRun> {
     const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     this.admission.checkDeadline(deadline);
@@ -73,7 +72,28 @@ export class RunsService {
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
     const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
-    return async () => await this.insert(run, chosen, request.paidBy);
+    return { run, chosen, paidBy: request.paidBy };
+  }
+
+  /**
+   * Stores the run and its budget, in the transaction of its caller if there is one. If this replica has a free slot, the run is stored
+   * with its lease and begins after the commit. Otherwise it is queued, and the next replica with a free slot claims it. Rejects with
+   * SPENDING_LIMIT_REACHED if nothing can be reserved, and with RUN_QUEUE_FULL if the queue has no room for the run.
+   *
+   * `claim` is sent in the round trip of the inserts. If it rejects, this method rejects, and the caller must roll back.
+   */
+  async insert(prepared: PreparedRun, claim?: Claim): Promise<Run> {
+    return await this.store.transaction(async () => {
+      const slot = this.admission.takeSlot(prepared.run);
+      try {
+        const added = await this.add(prepared, slot, claim);
+        if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
+        return added;
+      } catch (error) {
+        slot?.release(); // the caller may commit its transaction without the run
+        throw error;
+      }
+    });
   }
 
   /** Cancels the whole tree. A run that is already cancelled is returned unchanged. */
@@ -84,7 +104,7 @@ export class RunsService {
   }
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished run, but without its deadline. */
-  async prepareRetry(key: RunKey, actor: RunActor): Promise<() => Promise<Run>> {
+  async prepareRetry(key: RunKey, actor: RunActor): Promise<PreparedRun> {
     const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
@@ -94,9 +114,7 @@ export class RunsService {
   }
 
   async retry(key: RunKey, actor: RunActor): Promise<Run> {
-    return await (
-      await this.prepareRetry(key, actor)
-    )();
+    return await this.insert(await this.prepareRetry(key, actor));
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
@@ -143,26 +161,8 @@ export class RunsService {
     return run;
   }
 
-  /**
-   * Stores the run and its budget. If this replica has a free slot, the run is stored with its lease and begins after the commit.
-   * Otherwise it is queued, and the next replica with a free slot claims it.
-   */
-  private async insert(run: NewRun, chosen: ChosenAgent, paidBy?: string): Promise<Run> {
-    return await this.store.transaction(async () => {
-      const slot = this.admission.takeSlot(run);
-      try {
-        const added = await this.add(run, chosen, { slot, paidBy });
-        if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
-        return added;
-      } catch (error) {
-        slot?.release(); // the caller may commit its transaction without the run
-        throw error;
-      }
-    });
-  }
-
-  /** Needs three round trips: all reads together with BEGIN, both inserts, and the events with the COMMIT. */
-  private async add(run: NewRun, chosen: ChosenAgent, { slot, paidBy }: StartTerms): Promise<Run> {
+  /** Needs three round trips: all reads together with BEGIN, all inserts, and the events with the COMMIT. */
+  private async add({ run, chosen, paidBy }: PreparedRun, slot: StartSlot | undefined, claim?: Claim): Promise<Run> {
     const { namespace } = run;
     await Promise.all([
       this.admission.holdNamespace(namespace),
@@ -171,7 +171,12 @@ export class RunsService {
       slot ? undefined : this.admission.checkQueue(run),
     ]);
     const stored = slot ? ({ ...run, state: 'running' } as const) : run;
-    const [added] = await Promise.all([this.store.insert(stored, slot?.lease), this.admission.openBudget(run, paidBy)]);
+    const claimed = claim?.(); // sent before the inserts
+    const [added] = await Promise.all([
+      this.store.insert(stored, slot?.lease),
+      this.admission.openBudget(run, paidBy),
+      claimed,
+    ]);
     if (!added) throw new Error(`the run ${run.id} already exists`);
     await (slot ? this.events.startedAtOnce(added, added.createdBy) : this.events.queued(added, added.createdBy));
     return added;

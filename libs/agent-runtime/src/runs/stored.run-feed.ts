@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { RunCharges } from './run.charges.js';
 import { RunNotFoundError } from './run.errors.js';
 import { RunFeed, type RunStreamEvent } from './run.feed.js';
 import type { Run, RunKey } from './run.js';
@@ -18,7 +17,6 @@ export class StoredRunFeed extends RunFeed {
   constructor(
     private readonly store: RunStore,
     private readonly watches: RunWatches,
-    private readonly charges: RunCharges,
   ) {
     super();
   }
@@ -51,8 +49,7 @@ export class StoredRunFeed extends RunFeed {
     return await this.reads.read(`${key.namespace}/${key.id}/${after}`, async () => {
       const reading = await this.store.withSteps(key, after, PAGE);
       if (!reading) throw new RunNotFoundError(key.id);
-      const [run = reading.run] = await this.charges.complete([reading.run]);
-      return { ...reading, run };
+      return reading;
     });
   }
 }

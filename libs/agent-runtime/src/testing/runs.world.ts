@@ -109,7 +109,7 @@ export const keyOf = ({ id }: Pick<Run, 'id'>): { namespace: string; id: string 
 
 /** Returns the run as soon as it is finished or waits. */
 export async function ended(on: TestRuns, run: Run): Promise<Run> {
-  return await on.reader.get(keyOf(run), 20_000);
+  return await on.reader.wait(keyOf(run), { waitMs: 20_000 });
 }
 
 /** The types of the steps, which are numbered without a gap. */
