@@ -1,7 +1,6 @@
-import type { RunActor, RunKey } from '#rollcall/agent-runtime';
+import type { RunKey } from '#rollcall/agent-runtime';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../auth/principal.js';
-import { actorOf } from '../runs/run.request.js';
 import type { A2aAgent } from './a2a.agent.js';
 
 /** One request of an A2A client. */
@@ -16,8 +15,4 @@ export interface A2aCall {
 
 export function keyOf({ caller: { namespace } }: A2aCall, id: string): RunKey {
   return { namespace, id };
-}
-
-export function actorIn({ caller }: A2aCall): RunActor {
-  return actorOf(caller);
 }

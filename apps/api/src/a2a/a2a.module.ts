@@ -16,10 +16,8 @@ import { PublicUrl } from './public.url.js';
 import { RootSkills } from './root.skills.js';
 import { RpcController } from './rpc.controller.js';
 import { SseStreams } from './sse.streams.js';
-import { TaskCanceller } from './task.canceller.js';
 import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
-import { TaskSender } from './task.sender.js';
 import { TaskStream } from './task.stream.js';
 import { TasksController } from './tasks.controller.js';
 
@@ -39,10 +37,8 @@ import { TasksController } from './tasks.controller.js';
     PushStore,
     RootSkills,
     SseStreams,
-    TaskCanceller,
     TaskPush,
     TaskReader,
-    TaskSender,
     TaskStream,
   ],
   exports: [A2aAgents, CardSigner, PublicUrl, PushSinks],

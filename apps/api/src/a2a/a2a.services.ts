@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { RunCommands } from '../runs/run.commands.js';
 import { MessagesService } from './messages.service.js';
-import { TaskCanceller } from './task.canceller.js';
 import { TaskPush } from './task.push.js';
 import { TaskReader } from './task.reader.js';
 import { TaskStream } from './task.stream.js';
@@ -11,7 +11,7 @@ export class A2aServices {
   constructor(
     readonly messages: MessagesService,
     readonly tasks: TaskReader,
-    readonly canceller: TaskCanceller,
+    readonly commands: RunCommands,
     readonly stream: TaskStream,
     readonly push: TaskPush,
   ) {}

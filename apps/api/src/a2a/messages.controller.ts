@@ -32,7 +32,7 @@ export class MessagesController {
   @Post('message::send')
   @HttpCode(200)
   @Permit('agents:read')
-  @Limits({ kind: 'streams' })
+  @Limits({ kind: 'waits' })
   @SelfAudited('run.started')
   async send(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
     permitSending(reply, address);

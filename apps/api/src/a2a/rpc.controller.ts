@@ -22,7 +22,7 @@ import { SseStreams } from './sse.streams.js';
 @ApiExcludeController()
 @Controller(['a2a', 'a2a/agents/:agentId'])
 @Permit('agents:read')
-@Limits({ kind: 'streams' })
+@Limits({ kind: 'waits' })
 @routeConfig({ errorFormat: rpcErrors })
 export class RpcController {
   constructor(

@@ -17,10 +17,10 @@ import type {
 } from '@a2a-js/sdk';
 import { TaskNotCancelableError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
-import { isFinal, type Run } from '#rollcall/agent-runtime';
+import { isFinal } from '#rollcall/agent-runtime';
 import type { A2aCall } from './a2a.call.js';
 import type { A2aServices } from './a2a.services.js';
-import { isMessage } from './messages.service.js';
+import { isMessage, type SentMessage } from './messages.service.js';
 import { isRefusal, rejectedTask } from './task.rejection.js';
 
 /** Performs the operations of A2A for one request. A task is a run, so nothing is stored twice, and every replica can serve it. */
@@ -42,10 +42,12 @@ export class RunHandler implements A2ARequestHandler {
   async sendMessage(params: SendMessageRequest): Promise<Message | Task> {
     const { configuration } = params;
     try {
-      const run = await this.services.messages.send(this.call, params);
-      if (isMessage(run)) return run;
-      const settled = configuration?.returnImmediately ? run : await this.services.tasks.settled(this.call, run);
-      return await this.services.tasks.task(settled, configuration?.historyLength);
+      const { messages, tasks } = this.services;
+      const sent = await messages.send(this.call, params);
+      if (isMessage(sent)) return sent;
+      const { returnImmediately, historyLength } = configuration ?? {};
+      if (returnImmediately) return await tasks.current(this.call, sent, historyLength);
+      return await tasks.settled(this.call, sent, historyLength);
     } catch (error) {
       if (isRefusal(error)) return rejectedTask(error, params);
       throw error;
@@ -53,15 +55,15 @@ export class RunHandler implements A2ARequestHandler {
   }
 
   async *sendMessageStream(params: SendMessageRequest): AsyncGenerator<StreamResponse, void, undefined> {
-    let run: Run | Message;
+    let sent: SentMessage | Message;
     try {
-      run = await this.services.messages.send(this.call, params);
+      sent = await this.services.messages.send(this.call, params);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return yield { payload: { $case: 'task', value: rejectedTask(error, params) } };
     }
-    if (isMessage(run)) yield { payload: { $case: 'message', value: run } };
-    else yield* this.services.stream.of(this.call, run, true);
+    if (isMessage(sent)) yield { payload: { $case: 'message', value: sent } };
+    else yield* this.services.stream.of(this.call, sent, true);
   }
 
   async getTask({ id, historyLength }: GetTaskRequest): Promise<Task> {
@@ -75,11 +77,12 @@ export class RunHandler implements A2ARequestHandler {
 
   /** A task that is cancelled already is returned unchanged. */
   async cancelTask({ id }: CancelTaskRequest): Promise<Task> {
-    const { tasks, canceller } = this.services;
+    const { tasks, commands } = this.services;
     const run = await tasks.get(this.call, id);
     if (isFinal(run.state) && run.state !== 'cancelled')
       throw new TaskNotCancelableError(`The task is finished (${run.state}), so it cannot be cancelled.`);
-    return await tasks.task(await canceller.cancel(this.call, run));
+    const { run: cancelled = run } = await commands.cancel({ caller: this.call.caller, stores: 'id' }, id);
+    return await tasks.task(cancelled);
   }
 
   async *resubscribe({ id }: SubscribeToTaskRequest): AsyncGenerator<StreamResponse, void, undefined> {

@@ -6,6 +6,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
+import { becomeStream } from '../http/request.slots.js';
 import { a2aProblemOf, toA2aError } from './a2a.errors.js';
 import { SseConnection } from './sse.connection.js';
 
@@ -23,6 +24,7 @@ export class SseStreams {
     events: AsyncGenerator<object, void, undefined>,
     errorData: (error: A2AError) => object,
   ): Promise<void> {
+    becomeStream(reply); // before the message takes effect
     const first = await events.next();
     const response = beginSse(reply.request, reply);
     if (!response) return void (await events.return());

@@ -7,6 +7,7 @@ import { isTaskOf } from '../runs/run.visibility.js';
 import { type A2aCall, keyOf } from './a2a.call.js';
 import { checkHistoryLength } from './history.length.js';
 import { readPageToken, toPageToken } from './page.token.js';
+import type { SentMessage } from './messages.service.js';
 import { toTask } from './task.mapper.js';
 import { runsIn, TASK_STATES } from './task.state.js';
 
@@ -25,24 +26,34 @@ export class TaskReader {
 
   /** Rejects with RUN_NOT_FOUND if the run does not exist or the caller may not see it. */
   async get(call: A2aCall, id: string): Promise<Run> {
-    const run = await this.getUnchecked(call, id);
+    const run = await this.reader.get(keyOf(call, id));
     if (!isTaskOf(run, call.caller, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);
     return run;
   }
 
-  /** For a run that the caller has just started or changed. */
-  async getUnchecked(call: A2aCall, id: string): Promise<Run> {
-    return await this.reader.get(keyOf(call, id));
+  /** The task of a run that the caller has just started or continued. Waits until it is finished or waits for its caller. */
+  async settled(call: A2aCall, { id, known }: SentMessage, historyLength?: number): Promise<Task> {
+    return await this.after(call, { id, known }, { waitMs: Infinity, historyLength });
   }
 
-  /** Waits until the run is finished or waits for its caller. */
-  async settled(call: A2aCall, { id }: Run): Promise<Run> {
-    return await this.reader.get(keyOf(call, id), Infinity, call.signal);
+  /** The task of a run that the caller has just started or continued, as it is now. */
+  async current(call: A2aCall, sent: SentMessage, historyLength?: number): Promise<Task> {
+    return await this.after(call, sent, { waitMs: 0, historyLength });
   }
 
   async task(run: Run, historyLength?: number): Promise<Task> {
     checkHistoryLength(historyLength);
     return toTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
+  }
+
+  private async after(
+    call: A2aCall,
+    { id, known }: SentMessage,
+    { waitMs, historyLength }: { waitMs: number; historyLength?: number },
+  ): Promise<Task> {
+    const options = { waitMs, signal: call.signal, ...(known && { known }) };
+    const { run, messages } = await this.reader.waitWithMessages(keyOf(call, id), options);
+    return toTask(run, messages, { historyLength });
   }
 
   async list(call: A2aCall, params: ListTasksRequest): Promise<ListTasksResponse> {

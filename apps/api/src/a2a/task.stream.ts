@@ -17,7 +17,11 @@ export class TaskStream {
   constructor(private readonly feed: RunFeed) {}
 
   /** The stream ends with the task. With `untilInput`, it also ends when the run asks its caller a question. */
-  async *of(call: A2aCall, { id }: Run, untilInput: boolean): AsyncGenerator<StreamResponse, void, undefined> {
+  async *of(
+    call: A2aCall,
+    { id }: Pick<Run, 'id'>,
+    untilInput: boolean,
+  ): AsyncGenerator<StreamResponse, void, undefined> {
     const messages: StoredStep[] = [];
     let updates: TaskUpdates | undefined;
     for await (const event of this.feed.watch(keyOf(call, id), 0, call.signal)) {

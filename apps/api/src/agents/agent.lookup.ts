@@ -17,10 +17,11 @@ export class AgentLookup {
     private readonly definitions: DefinitionsService,
   ) {}
 
-  /** Rejects with AGENT_NOT_FOUND. */
+  /** The definition of a registered agent is read only if it describes the agent. Rejects with AGENT_NOT_FOUND. */
   async get(namespace: string, agentId: string): Promise<KnownAgent> {
     await this.follower.refresh();
     const record = this.directory.find(qualifiedId(namespace, agentId))?.record;
+    if (record && hasOwnDescription(record)) return { record, definition: undefined };
     const name = record?.definition ? definitionName(record.definition) : agentId;
     const definition = await this.definitions.find({ namespace, name });
     if (record) return { record, definition };
@@ -35,8 +36,17 @@ export function definitionName(definition: string): string {
 }
 
 /** The description in the card of the owner, `defined` in the definition of the agent, or a description made from the name. */
-export function descriptionOf({ name, agentCard }: AgentRecord, defined?: string): string {
+export function descriptionOf(record: AgentRecord, defined?: string): string {
+  return declaredDescription(record) ?? defined ?? `The agent ${record.name}, registered at Rollcall.`;
+}
+
+/** A definition describes only agents that Rollcall runs and that do not describe themselves. */
+function hasOwnDescription(record: AgentRecord): boolean {
+  const isExternal = record.definition === null && record.endpoint !== null;
+  return isExternal || declaredDescription(record) !== undefined;
+}
+
+function declaredDescription({ agentCard }: AgentRecord): string | undefined {
   const declared = agentCard?.['description'];
-  if (typeof declared === 'string' && declared.trim() !== '') return declared;
-  return defined ?? `The agent ${name}, registered at Rollcall.`;
+  return typeof declared === 'string' && declared.trim() !== '' ? declared : undefined;
 }

@@ -58,5 +58,6 @@ import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 export class AuthModule {}
 
 function limiterOf({ http }: Config): ConcurrencyLimiter {
-  return new ConcurrencyLimiter({ requests: http.concurrentRequests, streams: http.concurrentStreams });
+  const { concurrentRequests: requests, concurrentStreams: streams, concurrentWaits: waits } = http;
+  return new ConcurrencyLimiter({ requests, streams, waits });
 }

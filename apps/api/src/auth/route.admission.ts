@@ -6,7 +6,7 @@ import { ApiError } from '../http/api.error.js';
 import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
 import { replyProblem } from '../http/problem.reply.js';
 import { holdSlot } from '../http/request.slots.js';
-import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RequestKind } from '../http/route.limits.js';
+import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/route.limits.js';
 import { AuthGuard } from './auth.guard.js';
 import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
@@ -19,7 +19,7 @@ const DRAINED_BYTES = 1_024 * 1_024;
 interface RouteLimits {
   access: Permission;
   scope: NamespaceScope;
-  kind: RequestKind;
+  kind: RouteKind;
   bodyLimit: number;
 }
 
@@ -92,7 +92,7 @@ export class RouteAdmission {
     checkScope(scope, principal);
     if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
     else checkLength(request, bodyLimit, false);
-    holdSlot(reply, this.limiter, principal, kind);
+    holdSlot(reply, this.limiter, principal, typeof kind === 'function' ? kind(request) : kind);
     request.principal = principal;
   }
 }

@@ -16,7 +16,7 @@ export class UnauthenticatedLimiter {
   private readonly concurrency: ConcurrencyLimiter;
 
   constructor(limit: number) {
-    this.concurrency = new ConcurrencyLimiter({ requests: limit, streams: limit });
+    this.concurrency = new ConcurrencyLimiter({ requests: limit, streams: limit, waits: limit });
   }
 
   async lookUp<Result>(address: string, find: () => Promise<Result>): Promise<Result> {

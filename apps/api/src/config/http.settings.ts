@@ -65,6 +65,12 @@ export const http = z.strictObject({
       'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
+  concurrentWaits: setting(integer(0, 1_000_000, 1_000), {
+    env: 'ROLLCALL_CONCURRENT_WAITS',
+    about:
+      'Requests of one credential that wait for runs on a replica at the same time, in the REST API, A2A and MCP. `0` disables the limit.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
   concurrentUnauthenticated: setting(integer(0, 1_000_000, 250), {
     env: 'ROLLCALL_CONCURRENT_UNAUTHENTICATED',
     about:

@@ -33,14 +33,14 @@ export class ConcurrencyLimiter {
     const known = this.callers.get(id);
     if (known) return known;
     if (this.callers.size >= MAX_CALLERS) this.removeIdle();
-    const slots = { requests: 0, streams: 0 };
+    const slots = { requests: 0, streams: 0, waits: 0 };
     this.callers.set(id, slots);
     return slots;
   }
 
   private removeIdle(): void {
-    for (const [id, { requests, streams }] of this.callers) {
-      if (requests === 0 && streams === 0) this.callers.delete(id);
+    for (const [id, { requests, streams, waits }] of this.callers) {
+      if (requests === 0 && streams === 0 && waits === 0) this.callers.delete(id);
     }
   }
 }
@@ -50,6 +50,10 @@ const KIND_TEXT: Record<RequestKind, { limited: string; advice: string }> = {
   streams: {
     limited: 'streams, WebSockets, long polls and large reads',
     advice: 'Close one of them before you open another, or share one stream.',
+  },
+  waits: {
+    limited: 'requests that wait for runs',
+    advice: 'Wait for a response before you send more, or start runs without waiting and follow one event stream.',
   },
 };
 

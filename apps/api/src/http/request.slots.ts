@@ -5,11 +5,19 @@ import type { RequestKind } from './route.limits.js';
 
 const HELD = Symbol('held');
 
-type Holder = ServerResponse & { [HELD]?: { slots: Slots; kind: RequestKind } };
+interface Held {
+  limiter: ConcurrencyLimiter;
+  caller: ConcurrentCaller;
+  slots: Slots;
+  kind: RequestKind;
+}
+
+type Holder = ServerResponse & { [HELD]?: Held };
 
 /**
  * A request holds a slot of its caller until its response is sent: a client that closes the connection early does not free a slot
- * while the server still processes the request. A stream also holds its slot until its connection is closed.
+ * while the server still processes the request. A stream also holds its slot until its connection is closed, and so does a wait,
+ * which may report its progress as a stream.
  */
 export function holdSlot(
   reply: FastifyReply,
@@ -18,8 +26,17 @@ export function holdSlot(
   kind: RequestKind,
 ): void {
   const response: Holder = reply.raw;
-  response[HELD] = { slots: limiter.acquire(caller, kind), kind };
-  if (kind === 'streams') response.on('close', onClose);
+  response[HELD] = { limiter, caller, slots: limiter.acquire(caller, kind), kind };
+  if (kind !== 'requests') response.on('close', onClose);
+}
+
+/** Counts a wait as a stream from now on. Rejects if the caller has too many streams; the request then still counts as a wait. */
+export function becomeStream(reply: FastifyReply): void {
+  const held = (reply.raw as Holder)[HELD];
+  if (held?.kind !== 'waits') return;
+  held.limiter.acquire(held.caller, 'streams');
+  held.slots.waits -= 1;
+  held.kind = 'streams';
 }
 
 /** Call this when the response to a request is sent, even if the client has closed the connection. */

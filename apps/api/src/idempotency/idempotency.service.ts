@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Database, DatabaseBusyError, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
 import { ApiError } from '../http/api.error.js';
-import { IdempotencyStore, type KeySlot } from './idempotency.store.js';
+import { IdempotencyStore, type KeySlot, type StoredResponse } from './idempotency.store.js';
 import { type Seal, seal, unseal } from './sealed-response.js';
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
@@ -50,14 +51,30 @@ export class IdempotencyService {
   }
 
   async onceFor(request: KeyedRequest, act: () => Promise<unknown>): Promise<OnceResult> {
-    const { slot, seals, fingerprint } = this.describe(request);
+    const described = this.describe(request);
+    const { slot, fingerprint } = described;
     return await this.db.transaction(async () => {
-      if (!(await this.claim(slot, fingerprint)))
-        return { response: await this.replay(slot, seals, fingerprint), replayed: true };
+      if (!(await this.tryToClaim(slot, fingerprint)))
+        return { response: replay(await this.store.find(slot), described), replayed: true };
       const response = await act();
-      this.store.save(slot, seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]));
+      this.save(request, response);
       return { response, replayed: false };
     });
+  }
+
+  /**
+   * Claims the key in the open transaction, for a caller that sends the claim together with its first writes. Rejects if the key was used
+   * before: the caller then rolls back and returns the stored response (`storedFor`). Otherwise the caller calls `save`.
+   */
+  async claim(request: KeyedRequest): Promise<void> {
+    const { slot, fingerprint } = this.describe(request);
+    if (!(await this.tryToClaim(slot, fingerprint))) throw inProgress(new Error('the key was used before'));
+  }
+
+  /** Stores the response together with the COMMIT of the open transaction. */
+  save(request: KeyedRequest, response: unknown): void {
+    const { slot, seals } = this.describe(request);
+    this.store.save(slot, seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]));
   }
 
   /** The stored response of an earlier request with this key; undefined if there is none. */
@@ -66,9 +83,9 @@ export class IdempotencyService {
   }
 
   async storedFor(request: KeyedRequest): Promise<OnceResult | undefined> {
-    const { slot, seals, fingerprint } = this.describe(request);
-    if (!(await this.store.hasAnswer(slot))) return undefined;
-    return { response: await this.replay(slot, seals, fingerprint), replayed: true };
+    const described = this.describe(request);
+    const stored = await this.store.find(described.slot);
+    return stored && { response: replay(stored, described), replayed: true };
   }
 
   private describe({ callerId, key, content, secret }: KeyedRequest): DescribedRequest {
@@ -82,17 +99,11 @@ export class IdempotencyService {
     };
   }
 
-  private async claim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
+  private async tryToClaim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
     try {
       return await this.store.claim(slot, fingerprint, this.config.idempotency.keep);
     } catch (error) {
-      if (!(error instanceof DatabaseBusyError)) throw error;
-      throw new ApiError(
-        'IDEMPOTENCY_IN_PROGRESS',
-        'Wait for the first request to end, then repeat this one.',
-        { retryAfterMs: 1_000 },
-        { cause: error },
-      );
+      throw error instanceof DatabaseBusyError ? inProgress(error) : error;
     }
   }
 
@@ -105,23 +116,34 @@ export class IdempotencyService {
     const [first, ...older] = this.config.auth.sealingKey.map((key) => ({ idempotencyKey, secret: key }));
     return first ? [first, ...older, credential] : [credential];
   }
-
-  private async replay(slot: KeySlot, seals: readonly Seal[], fingerprint: Buffer): Promise<unknown> {
-    const stored = await this.store.find(slot);
-    if (!stored?.fingerprint.equals(fingerprint)) {
-      throw new ApiError(
-        'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key was sent with another method, URL, namespace or body. Use a new one for a new request.',
-      );
-    }
-    const text = unseal(stored.answer, seals);
-    if (text === undefined) throw notDecrypted();
-    return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
-  }
 }
 
-function keyed(callerId: string, key: string, request: FastifyRequest): KeyedRequest {
-  const { method, url, body } = request;
+/** The response to an earlier request with the same key, which must have the same content. */
+function replay(stored: StoredResponse | undefined, { seals, fingerprint }: DescribedRequest): unknown {
+  if (!stored?.fingerprint.equals(fingerprint)) {
+    throw new ApiError(
+      'IDEMPOTENCY_KEY_REUSED',
+      'This Idempotency-Key was sent with another method, URL, namespace or body. Use a new one for a new request.',
+    );
+  }
+  const text = unseal(stored.answer, seals);
+  if (text === undefined) throw notDecrypted();
+  return text === UNDEFINED ? undefined : (JSON.parse(text) as unknown);
+}
+
+function inProgress(cause: Error): ApiError {
+  const detail = 'Wait for the first request to end, then repeat this one.';
+  return new ApiError('IDEMPOTENCY_IN_PROGRESS', detail, { retryAfterMs: 1_000 }, { cause });
+}
+
+/** A request of the REST API with an Idempotency-Key; undefined without one. `url` is the part of the URL that a repetition shares. */
+export function keyedHttpRequest(request: FastifyRequest, url: string): KeyedRequest | undefined {
+  const key = request.headers['idempotency-key'];
+  return key === undefined ? undefined : keyed(callerOf(request).id, String(key), request, url);
+}
+
+function keyed(callerId: string, key: string, request: FastifyRequest, url = request.url): KeyedRequest {
+  const { method, body } = request;
   const content = `${method} ${url}\n${namespaceLine(request)}${JSON.stringify(body) ?? ''}`;
   return { callerId, key, content, secret: secretOf(request) };
 }

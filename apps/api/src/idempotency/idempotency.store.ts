@@ -6,6 +6,11 @@ export interface KeySlot {
   keyHash: Buffer;
 }
 
+export interface StoredResponse {
+  fingerprint: Buffer;
+  answer: Buffer;
+}
+
 @Injectable()
 export class IdempotencyStore {
   constructor(private readonly db: Database) {}
@@ -35,21 +40,14 @@ export class IdempotencyStore {
     });
   }
 
-  async find({ callerId, keyHash }: KeySlot): Promise<{ fingerprint: Buffer; answer: Buffer } | undefined> {
-    const rows = await this.db.query<{ fingerprint: Buffer; answer: Buffer }>(
-      'SELECT fingerprint, answer FROM idempotency_key WHERE caller_id = $1 AND key_hash = $2',
-      [callerId, keyHash],
-    );
-    return rows[0];
-  }
-
-  async hasAnswer({ callerId, keyHash }: KeySlot): Promise<boolean> {
-    const rows = await this.db.query(
-      `SELECT 1 FROM idempotency_key
+  /** The response to an earlier request, if it is still valid. */
+  async find({ callerId, keyHash }: KeySlot): Promise<StoredResponse | undefined> {
+    const rows = await this.db.query<StoredResponse>(
+      `SELECT fingerprint, answer FROM idempotency_key
        WHERE caller_id = $1 AND key_hash = $2 AND answer IS NOT NULL AND expires_at > clock_timestamp()`,
       [callerId, keyHash],
     );
-    return rows.length > 0;
+    return rows[0];
   }
 
   /** Returns the number of deleted rows, so that a large backlog is pruned in several short steps. */

@@ -3,6 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { closeSignal } from '../http/close.signal.js';
+import { keyedRequest } from '../idempotency/idempotency.service.js';
+import type { RunCommand } from '../runs/run.commands.js';
 import type { McpAgent } from './mcp.agents.js';
 
 /** One request of an MCP client. */
@@ -22,4 +24,12 @@ export function callOf(reply: FastifyReply, agent?: McpAgent): McpCall {
 
 export function keyOf({ caller: { namespace } }: McpCall, id: string): RunKey {
   return { namespace, id };
+}
+
+/** `key` is the idempotency key of the client. A repetition has the same key and the same content. */
+export function commandOf(call: McpCall, { key, content }: { key?: string; content?: unknown } = {}): RunCommand {
+  const { caller, request, agent } = call;
+  if (key === undefined) return { caller, stores: 'id' };
+  const given = [caller.namespace, agent?.agentId ?? null, content];
+  return { caller, stores: 'id', once: keyedRequest({ protocol: 'mcp', caller, request, key, content: given }) };
 }

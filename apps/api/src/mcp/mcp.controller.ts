@@ -19,7 +19,7 @@ import { METADATA_PATH } from './protected.resource.js';
 @ApiExcludeController()
 @Controller(['mcp', 'mcp/agents/:agentId'])
 @Permit('agents:read')
-@Limits({ kind: 'streams' })
+@Limits({ kind: 'waits' })
 @routeConfig({ errorFormat: mcpErrors, resourceMetadata: METADATA_PATH })
 @UseGuards(HostGuard)
 export class McpController {

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
+import { becomeStream } from '../http/request.slots.js';
 import type { McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
 import { McpStream } from './mcp.stream.js';
@@ -36,6 +37,7 @@ export class McpExchange {
   }
 
   private async serve(reply: FastifyReply, call: McpCall, subscription?: Subscription): Promise<void> {
+    if (subscription) becomeStream(reply);
     const release = subscription && this.subscriptions.reserve();
     try {
       await this.execute(reply, call, { subscription, isFull: subscription !== undefined && !release });

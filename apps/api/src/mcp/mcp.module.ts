@@ -16,7 +16,6 @@ import { McpTools } from './mcp.tools.js';
 import { MetadataController } from './metadata.controller.js';
 import { ProtectedResource } from './protected.resource.js';
 import { RunActions } from './run.actions.js';
-import { RunCommands } from './run.commands.js';
 import { RunTools } from './run.tools.js';
 import { RunWaiter } from './run.waiter.js';
 import { TaskSubscriptions } from './task.subscriptions.js';
@@ -39,7 +38,6 @@ import { TaskSubscriptions } from './task.subscriptions.js';
     ProtectedResource,
     PublicUrl,
     RunActions,
-    RunCommands,
     RunTools,
     RunWaiter,
     TaskSubscriptions,

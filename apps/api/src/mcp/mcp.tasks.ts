@@ -5,12 +5,12 @@ import { isFinal, type Run, type RunDecision, RunNotFoundError, RunReader } from
 import { textPart } from '#rollcall/providers';
 import { permit } from '../auth/auth.guard.js';
 import type { Permission } from '../auth/permissions.js';
+import { RunCommands } from '../runs/run.commands.js';
 import { isTaskOf } from '../runs/run.visibility.js';
 import { supportsTasks, TASKS } from './client.capabilities.js';
 import { followUpsOf } from './follow.ups.js';
-import { keyOf, type McpCall } from './mcp.call.js';
+import { commandOf, keyOf, type McpCall } from './mcp.call.js';
 import { toProtocolError } from './protocol.errors.js';
-import { RunCommands } from './run.commands.js';
 import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
 
 const PARAMS = { params: z.looseObject({ taskId: z.string().min(1).max(128) }) };
@@ -85,15 +85,15 @@ export class McpTasks {
   /** Responses to questions other than the current ones are ignored, as the specification requires. */
   private async update(call: McpCall, run: Run, { mcpReq }: ServerContext): Promise<Record<string, unknown>> {
     const replies = RepliesSchema.safeParse(mcpReq.inputResponses ?? {}).data ?? {};
-    const once = { content: null };
+    const command = commandOf(call);
     const answer = run.waitingFor === 'input' ? answerIn(replies[questionKey(run)]) : undefined;
-    if (answer !== undefined) await this.commands.continue(call, run.id, [textPart(answer)], once);
-    for (const decision of decisionsIn(run, replies)) await this.commands.decide(call, run.id, decision, once);
+    if (answer !== undefined) await this.commands.continue(command, run.id, { parts: [textPart(answer)] });
+    for (const decision of decisionsIn(run, replies)) await this.commands.decide(command, run.id, decision);
     return EMPTY;
   }
 
   private async cancel(call: McpCall, run: Run): Promise<Record<string, unknown>> {
-    if (!isFinal(run.state)) await this.commands.cancel(call, run.id);
+    if (!isFinal(run.state)) await this.commands.cancel(commandOf(call), run.id);
     return EMPTY;
   }
 }

@@ -6,12 +6,12 @@ import { type Run, RunNotFoundError, RunReader, type StartRun } from '#rollcall/
 import { message } from '#rollcall/providers';
 import { validationFailed } from '../http/validation.error.js';
 import { validated } from '../http/validation.pipe.js';
+import { RunCommands } from '../runs/run.commands.js';
 import { toStartRun } from '../runs/run.request.js';
 import { StartRunBody } from '../runs/runs.dto.js';
 import { toFileParts } from './content.mapper.js';
 import { McpAgents } from './mcp.agents.js';
-import { keyOf, type McpCall } from './mcp.call.js';
-import { RunCommands } from './run.commands.js';
+import { commandOf, keyOf, type McpCall } from './mcp.call.js';
 import { CONVERSATION, DECISION, KEY, LIMITS, MESSAGE, RUN_ID, TARGET, TEXT, WAIT } from './run.input.js';
 import { RunWaiter } from './run.waiter.js';
 
@@ -50,29 +50,32 @@ export class RunActions {
     const { idempotencyKey: key, waitMs, ...content } = given;
     const messageId = key === undefined ? {} : { messageId: key };
     const request = async (): Promise<StartRun> => ({ ...(await this.requestOf(call, content)), ...messageId });
-    const run = await this.commands.start(call, request, { key, content });
-    return await this.waiter.wait(call, run, context, waitMs);
+    const started = await this.commands.start(commandOf(call, { key, content }), request);
+    return await this.waiter.wait(call, started, context, waitMs);
   }
 
   async reply(call: McpCall, given: ReplyInput, context: ServerContext): Promise<Run> {
     const { idempotencyKey: key, waitMs, ...content } = given;
     const { runId, input, data, files = [], decision } = content;
-    const once = { key, content };
+    const command = commandOf(call, { key, content });
     await this.runAt(call, runId);
     if ((input === undefined) === (decision === undefined))
       throw validationFailed([{ field: 'input', message: 'send either input or decision' }]);
-    const run = decision
-      ? await this.commands.decide(call, runId, decision, once)
-      : await this.commands.continue(call, runId, [...message(input ?? '', data).parts, ...toFileParts(files)], once);
-    return await this.waiter.wait(call, run, context, waitMs);
+    const parts = [...message(input ?? '', data).parts, ...toFileParts(files)];
+    const changed = decision
+      ? await this.commands.decide(command, runId, decision)
+      : await this.commands.continue(command, runId, { parts });
+    return await this.waiter.wait(call, changed, context, waitMs);
   }
 
   async get(call: McpCall, id: string, context: ServerContext, waitMs = 0): Promise<Run> {
-    return await this.waiter.wait(call, await this.runAt(call, id), context, waitMs);
+    const run = await this.runAt(call, id);
+    return await this.waiter.wait(call, { id, run }, context, waitMs);
   }
 
   async cancel(call: McpCall, id: string): Promise<Run> {
-    return await this.commands.cancel(call, id);
+    const { run } = await this.commands.cancel(commandOf(call), id);
+    return run ?? (await this.reader.get(keyOf(call, id)));
   }
 
   /** Rejects with RUN_NOT_FOUND. At the address of one agent, the runs of other agents do not exist. */

@@ -1,9 +1,15 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { Inject, Injectable } from '@nestjs/common';
-import { isFinal, type Run, RunFeed, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
+import { isSettled, type Run, RunFeed, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { keyOf, type McpCall } from './mcp.call.js';
+
+/** A run, and what is known about it without a read. */
+interface WaitedRun {
+  readonly id: string;
+  readonly run?: Run;
+}
 
 /** Waits for runs, and reports their progress if the client asked for it. */
 @Injectable()
@@ -18,11 +24,12 @@ export class RunWaiter {
    * Returns when the run is finished, when the run waits for its caller, or when the time is over. If the client closes the connection,
    * only the wait ends: the run continues.
    */
-  async wait(call: McpCall, { id }: Pick<Run, 'id'>, context: ServerContext, waitMs?: number): Promise<Run> {
+  async wait(call: McpCall, { id, run: known }: WaitedRun, context: ServerContext, waitMs?: number): Promise<Run> {
     const limitMs = Math.min(waitMs ?? Infinity, this.config.mcp.wait);
     const key = keyOf(call, id);
     const token = context.mcpReq._meta?.progressToken;
-    if (token === undefined || limitMs === 0) return await this.reader.get(key, limitMs, call.signal);
+    if (token === undefined || limitMs === 0)
+      return await this.reader.wait(key, { waitMs: limitMs, signal: call.signal, ...(known && { known }) });
     const signal = AbortSignal.any([call.signal, AbortSignal.timeout(limitMs)]);
     let progress = 0;
     for await (const event of this.feed.watch(key, 0, signal)) {
@@ -30,14 +37,10 @@ export class RunWaiter {
       progress += 1;
       const params = { progressToken: token, progress, message };
       if (message !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params });
-      if (event.type === 'state' && isSettled(event.run)) break;
+      if (event.type === 'state' && isSettled(event.run.state)) return event.run;
     }
     return await this.reader.get(key);
   }
-}
-
-function isSettled({ state }: Run): boolean {
-  return isFinal(state) || state === 'waiting';
 }
 
 /** Pieces of the answer are not reported: the client gets the whole answer as the result. */

@@ -9,9 +9,12 @@ import { MutationInterceptor } from './mutation.interceptor.js';
  * with the same Idempotency-Key returns the first response without a second effect.
  */
 export function Mutation(options: MutationOptions): MethodDecorator {
+  return applyDecorators(SetMetadata(MUTATION, options), UseInterceptors(MutationInterceptor), IdempotencyHeader());
+}
+
+/** Documents the Idempotency-Key of a route, and the errors that it may cause. */
+export function IdempotencyHeader(): MethodDecorator {
   return applyDecorators(
-    SetMetadata(MUTATION, options),
-    UseInterceptors(MutationInterceptor),
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,

@@ -2,8 +2,8 @@ import { SetMetadata } from '@nestjs/common';
 import { MUTATION, type MutationOptions } from './mutation.options.js';
 
 /**
- * For a route of another protocol, whose service commits the change together with its audit record, and recognises repetitions by
- * its own key. `audit` names the action for the census of routes.
+ * For a route whose service commits the change together with its audit record, and recognises repetitions itself. `audit` names the
+ * action for the census of routes.
  */
 export function SelfAudited(audit: string): MethodDecorator {
   const options: MutationOptions = { audit };

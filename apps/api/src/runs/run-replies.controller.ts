@@ -1,30 +1,36 @@
-import { Body, Controller, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { RunsService } from '#rollcall/agent-runtime';
+import { Body, Controller, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
+import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { message } from '#rollcall/providers';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { NoInput } from '../http/no-input.guard.js';
 import { Problems } from '../http/problems.js';
-import { Effect } from '../mutation/effect.js';
-import { Mutation } from '../mutation/mutation.js';
+import { Limits } from '../http/route.limits.js';
+import { IdempotencyHeader } from '../mutation/mutation.js';
+import { SelfAudited } from '../mutation/self-audited.js';
 import { DecisionBody } from './run-replies.dto.js';
-import { actorOf } from './run.request.js';
-import { RunView, toRunView } from './run.view.js';
-import { MessageBody } from './runs.dto.js';
+import { RunCommands } from './run.commands.js';
+import { RunView } from './run.view.js';
+import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
+import { MessageBody, RunQuery } from './runs.dto.js';
 import { DECISION_EXAMPLES, RUN_ID } from './runs.examples.js';
 
 /** Continues runs that wait, and repeats runs that are finished. */
 @ApiTags('runs')
 @Controller('runs')
 export class RunRepliesController {
-  constructor(private readonly runs: RunsService) {}
+  constructor(
+    private readonly commands: RunCommands,
+    private readonly waits: RunWaits,
+  ) {}
 
   @Post(':id/messages')
   @HttpCode(202)
   @Permit('runs:start')
-  @Mutation({ audit: 'run.continued' })
+  @Limits({ kind: waitsOrRequests })
+  @SelfAudited('run.continued')
+  @IdempotencyHeader()
+  @PreferHeader()
   @ApiOperation({
     operationId: 'runs.sendMessage',
     summary: 'Answer a question of a run',
@@ -34,21 +40,30 @@ export class RunRepliesController {
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: MessageBody })
+  @ApiOkResponse({
+    type: RunView,
+    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+  })
   @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued again.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DELEGATED', 'RUN_FOREIGN')
   async message(
     @Param('id') id: string,
     @Body() { input, data }: MessageBody,
-    @Caller() caller: Principal,
+    @Query() query: RunQuery,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
     const { parts } = message(input, data);
-    return toRunView(await this.runs.continue({ namespace: caller.namespace, id }, parts, actorOf(caller)));
+    const continued = await this.commands.continue(commandOf(reply.request), id, { parts });
+    return await this.waits.answer(reply, query, continued, 200);
   }
 
   @Post(':id/approvals')
   @HttpCode(202)
   @Permit('runs:start')
-  @Mutation({ audit: 'run.decided', record: ['callId', 'inputHash', 'approved', 'reason'] })
+  @Limits({ kind: waitsOrRequests })
+  @SelfAudited('run.decided')
+  @IdempotencyHeader()
+  @PreferHeader()
   @ApiOperation({
     operationId: 'runs.decide',
     summary: 'Approve or reject a call',
@@ -59,17 +74,28 @@ export class RunRepliesController {
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })
+  @ApiOkResponse({
+    type: RunView,
+    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+  })
   @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued again.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DECISION_MISMATCH', 'RUN_DELEGATED', 'RUN_FOREIGN')
-  async decide(@Param('id') id: string, @Body() body: DecisionBody, @Caller() caller: Principal): Promise<RunView> {
-    return toRunView(await this.runs.approve({ namespace: caller.namespace, id }, body, actorOf(caller)));
+  async decide(
+    @Param('id') id: string,
+    @Body() body: DecisionBody,
+    @Query() query: RunQuery,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RunView> {
+    const decided = await this.commands.decide(commandOf(reply.request), id, body);
+    return await this.waits.answer(reply, query, decided, 200);
   }
 
   @Post(':id/retry')
   @NoInput()
   @HttpCode(202)
   @Permit('runs:start')
-  @Mutation({ audit: 'run.retried', prepares: true, recordResult: { id: 'newRunId', agentId: 'agentId' } })
+  @SelfAudited('run.retried')
+  @IdempotencyHeader()
   @ApiOperation({
     operationId: 'runs.retry',
     summary: 'Repeat a finished run',
@@ -85,8 +111,7 @@ export class RunRepliesController {
   @Problems('RUN_NOT_FOUND', 'RUN_NOT_FINISHED', 'RUN_DELEGATED', 'RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN')
   @Problems('RUN_REDACTED', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY')
   @Problems('RUN_QUEUE_FULL')
-  async retry(@Param('id') id: string, @Caller() caller: Principal): Promise<Effect<RunView>> {
-    const insert = await this.runs.prepareRetry({ namespace: caller.namespace, id }, actorOf(caller));
-    return new Effect(async () => toRunView(await insert()));
+  async retry(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.retry(commandOf(reply.request), id), 201);
   }
 }

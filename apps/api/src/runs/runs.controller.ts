@@ -1,20 +1,28 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiBody,
+  ApiCreatedResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { RunReader, RunsService } from '#rollcall/agent-runtime';
+import { RunReader } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { closeSignal } from '../http/close.signal.js';
-import { InFlight } from '../http/in-flight.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { NoInput } from '../http/no-input.guard.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
-import { Effect } from '../mutation/effect.js';
-import { Mutation } from '../mutation/mutation.js';
-import { actorOf, toStartRun } from './run.request.js';
+import { IdempotencyHeader } from '../mutation/mutation.js';
+import { SelfAudited } from '../mutation/self-audited.js';
+import { RunCommands } from './run.commands.js';
+import { toStartRun } from './run.request.js';
 import { RunPage, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
+import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
 import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
 
@@ -25,30 +33,43 @@ const STEPS = new PagedList('run-steps', /^\d{1,9}$/);
 @Controller('runs')
 export class RunsController {
   constructor(
-    private readonly runs: RunsService,
+    private readonly commands: RunCommands,
     private readonly reader: RunReader,
-    private readonly inFlight: InFlight,
+    private readonly waits: RunWaits,
   ) {}
 
   @Post()
   @HttpCode(202)
   @Permit('runs:start')
-  @Mutation({ audit: 'run.started', prepares: true, recordResult: { agentId: 'agentId', budget: 'budget' } })
+  @Limits({ kind: waitsOrRequests })
+  @SelfAudited('run.started')
+  @IdempotencyHeader()
+  @PreferHeader()
   @ApiOperation({
     operationId: 'runs.start',
     summary: 'Start a run',
     description:
       'Stores the run and returns it; the next replica with free capacity executes it. Name an agent, a definition or ' +
-      'capabilities; without them, the default agent is used.',
+      'capabilities; without them, the default agent is used. With `waitMs` or `Prefer: wait`, the response is the run when it is ' +
+      'finished or waits for its caller; if this takes longer, the response is the run as it is then.',
   })
   @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
+  @ApiCreatedResponse({
+    type: RunView,
+    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+  })
   @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued, or running if this replica has room.' })
   @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
   @Problems('AGENT_BUSY', 'RUN_QUEUE_FULL')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
-  async start(@Body() body: StartRunBody, @Caller() caller: Principal): Promise<Effect<RunView>> {
-    const insert = await this.runs.prepare(toStartRun(body, caller));
-    return new Effect(async () => toRunView(await insert()));
+  async start(
+    @Body() body: StartRunBody,
+    @Query() query: RunQuery,
+    @Caller() caller: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<RunView> {
+    const started = await this.commands.start(commandOf(reply.request), () => toStartRun(body, caller));
+    return await this.waits.answer(reply, query, started, 201);
   }
 
   @Get()
@@ -66,23 +87,23 @@ export class RunsController {
 
   @Get(':id')
   @Permit('runs:read')
-  @Limits({ kind: 'streams' })
+  @Limits({ kind: waitsOrRequests })
+  @PreferHeader()
   @ApiOperation({
     operationId: 'runs.get',
     summary: 'Get a run',
-    description: 'With `waitMs`, the request waits until the run is finished or waits for its caller.',
+    description:
+      'With `waitMs` or `Prefer: wait`, the request waits until the run is finished or waits for its caller.',
   })
   @ApiParam(RUN_ID)
   @ApiOkResponse({ type: RunView, description: 'The run.' })
   @Problems('RUN_NOT_FOUND')
   async get(
     @Param('id') id: string,
-    @Query() { waitMs }: RunQuery,
-    @Caller() { namespace }: Principal,
+    @Query() query: RunQuery,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
-    if (waitMs > 0) this.inFlight.exempt(reply);
-    return toRunView(await this.reader.get({ namespace, id }, waitMs, closeSignal(reply)));
+    return await this.waits.read(reply, query, id);
   }
 
   @Get(':id/steps')
@@ -109,7 +130,8 @@ export class RunsController {
   @NoInput()
   @HttpCode(200)
   @Permit('runs:start')
-  @Mutation({ audit: 'run.cancelled' })
+  @SelfAudited('run.cancelled')
+  @IdempotencyHeader()
   @ApiOperation({
     operationId: 'runs.cancel',
     summary: 'Cancel a run',
@@ -120,7 +142,7 @@ export class RunsController {
   @ApiParam(RUN_ID)
   @ApiOkResponse({ type: RunView, description: 'The cancelled run.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_DELEGATED', 'RUN_FOREIGN')
-  async cancel(@Param('id') id: string, @Caller() caller: Principal): Promise<RunView> {
-    return toRunView(await this.runs.cancel({ namespace: caller.namespace, id }, actorOf(caller)));
+  async cancel(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.cancel(commandOf(reply.request), id), 200);
   }
 }

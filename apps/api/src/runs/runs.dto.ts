@@ -142,16 +142,17 @@ export class RunQuery {
     type: 'integer',
     minimum: 0,
     maximum: MAX_WAIT_MS,
-    default: 0,
     example: 0,
-    description: 'Wait up to this many milliseconds until the run is finished or waits for its caller.',
+    description:
+      'Wait up to this many milliseconds until the run is finished or waits for its caller. Takes precedence over `Prefer: wait`. ' +
+      'Without both, the request does not wait.',
   })
   @IsOptional()
   @QueryNumber()
   @IsInt()
   @Min(0)
   @Max(MAX_WAIT_MS)
-  waitMs: number = 0;
+  waitMs?: number;
 }
 
 export class RunsQuery extends PageQuery {
