@@ -37,7 +37,7 @@ export type {
 } from './runs/run.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
-export { RunReader, type WaitOptions } from './runs/run.reader.js';
+export { RunReader } from './runs/run.reader.js';
 export type { OpenRuns, RunMessages } from './runs/run.store.js';
 export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';

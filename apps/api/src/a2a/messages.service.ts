@@ -13,14 +13,7 @@ import { permissionToSend, skillIn } from './message.skill.js';
 import { startOf } from './message.target.js';
 import { RootSkills } from './root.skills.js';
 import { TaskPush } from './task.push.js';
-import { TaskReader } from './task.reader.js';
-
-/** The run that a message has started or continued. */
-export interface SentMessage {
-  readonly id: string;
-  /** What is known without a read: a run that has just begun, and its only message. */
-  readonly known?: RunMessages;
-}
+import { type SentMessage, TaskReader } from './task.reader.js';
 
 /**
  * Accepts messages. Rollcall itself answers a message that names one of its skills. Any other message starts a run, or continues the

@@ -20,7 +20,8 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { isFinal } from '#rollcall/agent-runtime';
 import type { A2aCall } from './a2a.call.js';
 import type { A2aServices } from './a2a.services.js';
-import { isMessage, type SentMessage } from './messages.service.js';
+import { isMessage } from './messages.service.js';
+import type { SentMessage } from './task.reader.js';
 import { isRefusal, rejectedTask } from './task.rejection.js';
 
 /** Performs the operations of A2A for one request. A task is a run, so nothing is stored twice, and every replica can serve it. */

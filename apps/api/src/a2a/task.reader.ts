@@ -2,12 +2,18 @@ import type { ListTasksRequest, ListTasksResponse, Task } from '@a2a-js/sdk';
 import { TaskState } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
-import { type ChangeFilter, type Run, RunNotFoundError, RunReader, type StoredStep } from '#rollcall/agent-runtime';
+import {
+  type ChangeFilter,
+  type Run,
+  type RunMessages,
+  RunNotFoundError,
+  RunReader,
+  type StoredStep,
+} from '#rollcall/agent-runtime';
 import { isTaskOf } from '../runs/run.visibility.js';
 import { type A2aCall, keyOf } from './a2a.call.js';
 import { checkHistoryLength } from './history.length.js';
 import { readPageToken, toPageToken } from './page.token.js';
-import type { SentMessage } from './messages.service.js';
 import { toTask } from './task.mapper.js';
 import { runsIn, TASK_STATES } from './task.state.js';
 
@@ -15,6 +21,13 @@ const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
 /** The tasks of a list are counted only up to this number. */
 const MAX_COUNTED = 10_000;
+
+/** The run that a message has started or continued. */
+export interface SentMessage {
+  readonly id: string;
+  /** What is known without a read: a run that has just begun, and its only message. */
+  readonly known?: RunMessages;
+}
 
 /**
  * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, also those

@@ -1,5 +1,5 @@
 import { Body, Controller, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { message } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
@@ -40,11 +40,10 @@ export class RunRepliesController {
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: MessageBody })
-  @ApiOkResponse({
+  @ApiAcceptedResponse({
     type: RunView,
-    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+    description: 'The run, which is queued again. If the request waits, the run as it is at the end of the wait.',
   })
-  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued again.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DELEGATED', 'RUN_FOREIGN')
   async message(
     @Param('id') id: string,
@@ -54,7 +53,7 @@ export class RunRepliesController {
   ): Promise<RunView> {
     const { parts } = message(input, data);
     const continued = await this.commands.continue(commandOf(reply.request), id, { parts });
-    return await this.waits.answer(reply, query, continued, 200);
+    return await this.waits.answer(reply, query, continued);
   }
 
   @Post(':id/approvals')
@@ -74,11 +73,10 @@ export class RunRepliesController {
   })
   @ApiParam(RUN_ID)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })
-  @ApiOkResponse({
+  @ApiAcceptedResponse({
     type: RunView,
-    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+    description: 'The run, which is queued again. If the request waits, the run as it is at the end of the wait.',
   })
-  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued again.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DECISION_MISMATCH', 'RUN_DELEGATED', 'RUN_FOREIGN')
   async decide(
     @Param('id') id: string,
@@ -87,7 +85,7 @@ export class RunRepliesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
     const decided = await this.commands.decide(commandOf(reply.request), id, body);
-    return await this.waits.answer(reply, query, decided, 200);
+    return await this.waits.answer(reply, query, decided);
   }
 
   @Post(':id/retry')
@@ -112,6 +110,6 @@ export class RunRepliesController {
   @Problems('RUN_REDACTED', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY')
   @Problems('RUN_QUEUE_FULL')
   async retry(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
-    return await this.waits.answer(reply, NO_WAIT, await this.commands.retry(commandOf(reply.request), id), 201);
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.retry(commandOf(reply.request), id));
   }
 }

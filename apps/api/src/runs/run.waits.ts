@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isSettled, type Run, type RunKey, RunReader } from '#rollcall/agent-runtime';
+import { type Run, type RunKey, RunReader } from '#rollcall/agent-runtime';
 import { callerOf } from '../auth/caller.js';
 import { closeSignal } from '../http/close.signal.js';
 import { InFlight } from '../http/in-flight.js';
@@ -35,22 +35,14 @@ export class RunWaits {
   }
 
   /**
-   * Answers a command. If the client asks to wait and the run is settled in time, the status is `settledStatus`; otherwise the status
-   * of the route applies. A repetition that does not wait gets the stored response.
+   * Answers a command with the run, after the wait if the client asks for one. A repetition that does not wait gets the stored response.
    */
-  async answer(
-    reply: FastifyReply,
-    query: RunQuery,
-    { id, run, earlier }: CommandResult,
-    settledStatus: 200 | 201,
-  ): Promise<RunView> {
+  async answer(reply: FastifyReply, query: RunQuery, { id, run, earlier }: CommandResult): Promise<RunView> {
     if (earlier) void reply.header('idempotency-replayed', 'true');
     const key = { namespace: callerOf(reply.request).namespace, id };
     const waitMs = acceptedWait(reply, query);
     if (waitMs === 0) return earlier?.view ?? toRunView(run ?? (await this.reader.get(key)));
-    const settled = await this.settled(reply, { key, waitMs, known: run });
-    if (isSettled(settled.state)) void reply.code(settledStatus);
-    return toRunView(settled);
+    return toRunView(await this.settled(reply, { key, waitMs, known: run }));
   }
 
   private async settled(

@@ -1,13 +1,5 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
-import {
-  ApiAcceptedResponse,
-  ApiBody,
-  ApiCreatedResponse,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RunReader } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
@@ -54,11 +46,11 @@ export class RunsController {
       'finished or waits for its caller; if this takes longer, the response is the run as it is then.',
   })
   @ApiBody({ type: StartRunBody, examples: START_EXAMPLES })
-  @ApiCreatedResponse({
+  @ApiAcceptedResponse({
     type: RunView,
-    description: 'Only if the request waits: the run, which is finished or waits for its caller.',
+    description:
+      'The run, which is queued, or running if this replica has room. If the request waits, the run as it is at the end of the wait.',
   })
-  @ApiAcceptedResponse({ type: RunView, description: 'The run, which is queued, or running if this replica has room.' })
   @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
   @Problems('AGENT_BUSY', 'RUN_QUEUE_FULL')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
@@ -69,7 +61,7 @@ export class RunsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
     const started = await this.commands.start(commandOf(reply.request), () => toStartRun(body, caller));
-    return await this.waits.answer(reply, query, started, 201);
+    return await this.waits.answer(reply, query, started);
   }
 
   @Get()
@@ -143,6 +135,6 @@ export class RunsController {
   @ApiOkResponse({ type: RunView, description: 'The cancelled run.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_DELEGATED', 'RUN_FOREIGN')
   async cancel(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
-    return await this.waits.answer(reply, NO_WAIT, await this.commands.cancel(commandOf(reply.request), id), 200);
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.cancel(commandOf(reply.request), id));
   }
 }
