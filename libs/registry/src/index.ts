@@ -60,6 +60,9 @@ export {
 export { BudgetExhaustedError, BudgetNotFoundError } from './budgets/budget.errors.js';
 export { BudgetStatus } from './budgets/budget.status.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
+export { LedgerBatch, type LedgerOp, type ReservationKey } from './budgets/ledger.batch.js';
+export type { LedgerOutcome } from './budgets/ledger.outcome.js';
+export { type LedgerSession, repeatIfTaken } from './budgets/ledger.session.js';
 export type { BudgetReading } from './budgets/budget.store.js';
 export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
 export { BudgetsService } from './budgets/budgets.service.js';
