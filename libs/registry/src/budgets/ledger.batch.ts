@@ -76,6 +76,11 @@ export type LedgerOp =
   /** Begins a new window if the old one has ended. */
   | { op: 'roll'; budgetId: number };
 
+/** Whether the operations after this one are not applied, because they need the reservation that was rejected. */
+export function isRejectedReservation({ op }: LedgerOp, { ok }: LedgerOutcome): boolean {
+  return !ok && (op === 'reserve' || op === 'raise');
+}
+
 /** A stored reservation, and whether it has expired by the database's clock. */
 export interface LockedReservation extends Reservation {
   isOver: boolean;

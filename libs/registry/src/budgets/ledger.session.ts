@@ -13,7 +13,7 @@ import type { QuotaWatch } from '../quota.watch.js';
 import type { BudgetEvents } from './budget.events.js';
 import { BudgetOwners, needsOwners } from './budget.owners.js';
 import { type AppliedOp, countOutcomes } from './ledger.counts.js';
-import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
+import { isRejectedReservation, LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
 import { type BudgetScope, FLEET_SCOPE, type LedgerStore } from './ledger.store.js';
 import type { ReserveRequest } from './reservation.js';
@@ -86,7 +86,7 @@ export class LedgerSession {
       const outcome = this.decide(op);
       this.applied.push({ op, outcome });
       outcomes.push(outcome);
-      if (!outcome.ok && (op.op === 'reserve' || op.op === 'raise')) break;
+      if (isRejectedReservation(op, outcome)) break;
     }
     return outcomes;
   }
