@@ -43,16 +43,16 @@ import { RunCandidates } from './runs/run.candidates.js';
 import { RunChannel } from './runs/run.channel.js';
 import { RunContents } from './runs/run.contents.js';
 import { RunClaimStore } from './runs/run-claim.store.js';
-import { RunLogStore } from './runs/run-log.store.js';
+import { RunCommitStore } from './runs/run-commit.store.js';
+import { RunCommits } from './runs/run.commits.js';
 import { RunEvents } from './runs/run.events.js';
 import { RunExecution } from './runs/run.execution.js';
 import { RunFeed } from './runs/run.feed.js';
-import { RunLog } from './runs/run.log.js';
+import { RunJournals } from './runs/run.journal.js';
 import { RunMeter } from './runs/run.meter.js';
 import { RunRedactionStore } from './runs/run-redaction.store.js';
 import { RunChangesStore } from './runs/run-changes.store.js';
 import { RunReader } from './runs/run.reader.js';
-import { RunRecords } from './runs/run.records.js';
 import { RunRedactor } from './runs/run.redactor.js';
 import { RunStore } from './runs/run.store.js';
 import { RunSettlement } from './runs/run.settlement.js';
@@ -64,8 +64,8 @@ import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/run
 import { RunsService } from './runs/runs.service.js';
 import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
-import { HoldRecovery } from './spending/hold.recovery.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
+import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
 import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
@@ -87,7 +87,7 @@ export class AgentRuntimeModule {
       imports: [DiscoveryModule],
       providers: [
         GuardedAgents,
-        HoldRecovery,
+        ReservationRecovery,
         LedgerSpending,
         library,
         ...toolProviders(tools),
@@ -193,9 +193,9 @@ const RUNS: Provider[] = [
 const RUN_EXECUTION: Provider[] = [
   RunAgents,
   RunClaimStore,
-  RunLogStore,
-  RunLog,
-  RunRecords,
+  RunCommitStore,
+  RunCommits,
+  RunJournals,
   RunExecution,
   DelegatedRuns,
   RunWorkers,

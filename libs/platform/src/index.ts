@@ -19,7 +19,7 @@ export {
 export { DatabaseStatus } from './postgres/database.status.js';
 export { EventStatus } from './events/event.status.js';
 export type { Counts } from './lifecycle/counts.js';
-export { DatabaseBusyError, DatabaseUnavailableError, sqlState } from './postgres/database.errors.js';
+export { DatabaseBusyError, DatabaseUnavailableError, isOutage, sqlState } from './postgres/database.errors.js';
 export { DatabaseRefusedError, migrate } from './postgres/migrator.js';
 export { PgListener } from './postgres/pg.listener.js';
 export { waitForPostgres } from './postgres/reachability.js';

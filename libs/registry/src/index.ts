@@ -57,9 +57,18 @@ export {
   namespaceOfBudget,
   DEFAULT_LOW_BUDGET,
 } from './budgets/budget.js';
-export { BudgetExhaustedError, BudgetNotFoundError } from './budgets/budget.errors.js';
+export { BudgetExhaustedError, BudgetNotFoundError, PriceUnknownError } from './budgets/budget.errors.js';
 export { BudgetStatus } from './budgets/budget.status.js';
 export { BudgetLedger } from './budgets/budget.ledger.js';
+export {
+  isRejectedReservation,
+  LedgerBatch,
+  type LedgerOp,
+  type LockedReservation,
+  type ReservationKey,
+} from './budgets/ledger.batch.js';
+export type { LedgerOutcome } from './budgets/ledger.outcome.js';
+export { type LedgerSession, repeatIfTaken } from './budgets/ledger.session.js';
 export type { BudgetReading } from './budgets/budget.store.js';
 export { BUDGET_WINDOWS, type BudgetWindow } from './budgets/budget.window.js';
 export { BudgetsService } from './budgets/budgets.service.js';
@@ -72,6 +81,7 @@ export {
   type Reservation,
   type ReservationState,
   type Scopes,
+  type ReserveRequest,
   type Usage,
   DEFAULT_TTL_MS,
 } from './budgets/reservation.js';

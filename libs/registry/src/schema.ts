@@ -28,6 +28,7 @@ import { BudgetNamespaces1763300020000 } from './migrations/1763300020000-budget
 import { Contracts1763900000000 } from './migrations/1763900000000-contracts.js';
 import { ContractLimits1764000000000 } from './migrations/1764000000000-contract-limits.js';
 import { AgentCircuits1764010000000 } from './migrations/1764010000000-agent-circuits.js';
+import { ReservedAhead1764020000000 } from './migrations/1764020000000-reserved-ahead.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -63,5 +64,6 @@ export const REGISTRY_SCHEMA: Schema = {
     Contracts1763900000000,
     ContractLimits1764000000000,
     AgentCircuits1764010000000,
+    ReservedAhead1764020000000,
   ],
 };

@@ -68,6 +68,7 @@ export const PROBLEMS = {
   LAST_ADMIN_KEY: { status: 409, title: 'The last admin key cannot be removed' },
   BUDGET_EXISTS: { status: 409, title: 'The budget already exists' },
   BUDGET_UNLIMITED: { status: 409, title: 'The budget has no limit to raise' },
+  PRICE_UNKNOWN: { status: 409, title: 'A budget limits money, but the price of the call is unknown' },
   RESERVATION_CLOSED: { status: 409, title: 'The reservation has ended' },
   RESERVATION_KEY_REUSED: { status: 409, title: 'The key belongs to another reservation' },
   CONTRACT_CLOSED: { status: 409, title: 'The state of the contract does not allow this' },

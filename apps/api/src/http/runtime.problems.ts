@@ -40,6 +40,7 @@ export const RUNTIME_PROBLEMS = {
   RUN_TARGET_UNAVAILABLE: { status: 409, title: 'No agent can execute the run now' },
   AGENT_FAILED_INTERNALLY: { status: 500, title: 'The agent failed because of an internal error' },
   MODEL_PRICE_UNKNOWN: { status: 500, title: 'The model has no prices, so its cost cannot be limited' },
+  AGENT_PRICE_UNKNOWN: { status: 409, title: 'The agent declares no price, so its cost cannot be limited' },
   TOOLBOX_NAME_TAKEN: { status: 500, title: 'Two toolboxes have the same name' },
   TOOLBOX_UNKNOWN: { status: 500, title: 'The toolbox does not exist' },
   TOOL_INVALID: { status: 500, title: 'The definition of a tool is invalid' },

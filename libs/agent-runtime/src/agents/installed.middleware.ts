@@ -1,5 +1,4 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { ModelProvider } from '#rollcall/providers';
 import { defaultMiddleware, type Middleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import type { RetryOptions } from '../middleware/retry.middleware.js';
@@ -27,8 +26,8 @@ export class InstalledMiddleware {
   ) {}
 
   /** `limit` applies to each run of the agent. */
-  create(model: ModelProvider, limit: SpendingLimit | undefined): Middleware {
+  create(limit: SpendingLimit | undefined): Middleware {
     const { log, circuit, spending } = this;
-    return defaultMiddleware({ ...this.options, log, circuit, budget: { spending, model, limit } });
+    return defaultMiddleware({ ...this.options, log, circuit, budget: { spending, limit } });
   }
 }

@@ -86,7 +86,7 @@ export class NativeAgentProvider implements AgentProvider {
     const { delegation } = this.tools;
     const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
     const model = this.modelOf(wanted, config);
-    const { run, model: modelMiddleware } = this.middleware.create(model, limit);
+    const { run, model: modelMiddleware } = this.middleware.create(limit);
     const agent = new ReactAgent({
       name: config.name,
       description,

@@ -7,7 +7,7 @@ import {
   type HandleOptions,
   ProviderError,
 } from '#rollcall/providers';
-import { GracePeriod } from './grace.period.js';
+import { GracePeriod } from '../calls/grace.period.js';
 
 /** How long an aborted agent may take to end. After this time, it is abandoned. */
 const GRACE_MS = 500;

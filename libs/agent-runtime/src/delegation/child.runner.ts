@@ -1,12 +1,12 @@
 import { Logger, type LoggerService } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
 import { message, ProviderError } from '#rollcall/providers';
+import { paidAgent, type PaymentOptions, toBudget } from '../calls/paid.call.js';
 import type { RunContext } from '../loop/run.context.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { ToolContext } from '../tools/tool.js';
 import { callChild } from './child.call.js';
 import { childContext, withDeadline } from './child.context.js';
-import { type PaymentOptions, toBudget } from './child.payment.js';
 import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './child.result.js';
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
@@ -18,7 +18,6 @@ import type {
   DelegationTargets,
   WantedAgent,
 } from './delegation.targets.js';
-import { paidAgent } from './paid.agent.js';
 import type { RunRecorder } from './run.recorder.js';
 
 export interface DelegatedTask {
@@ -129,8 +128,7 @@ export class ChildRunner {
   private async call({ target, context, scope }: Started, child: Child, parent: ToolContext): Promise<ChildResult> {
     const { name } = target;
     const { payment, recorder } = this.options;
-    const paid = { ...target, agent: paidAgent(target, payment) };
-    const agent = recorder?.recorded(paid) ?? paid.agent;
+    const agent = recorder?.recorded(target, payment) ?? paidAgent(target, payment);
     const budget = toBudget(payment?.childLimit);
     const artifacts = new Set<string>();
     try {

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
-import type { PaymentOptions } from './child.payment.js';
+import type { PaymentOptions } from '../calls/paid.call.js';
 import type { DelegationTargets } from './delegation.targets.js';
 import type { RunRecorder } from './run.recorder.js';
 import type { TreeCounter } from './tree.counter.js';

@@ -1,9 +1,10 @@
 import { type ModelReply, ProviderError } from '#rollcall/providers';
 import type { ModelCall } from '../middleware/middleware.js';
 
-/** Calls the model once. It is the innermost part of the model middleware. */
-export function attemptModel(call: ModelCall): Promise<ModelReply> {
-  return call.onDelta ? streamed(call) : call.model.complete(call.request, { signal: call.signal });
+/** Calls the model once. It is the innermost part of the model middleware. All steps before the call are stored first. */
+export async function attemptModel(call: ModelCall): Promise<ModelReply> {
+  await call.writer?.commit();
+  return await (call.onDelta ? streamed(call) : call.model.complete(call.request, { signal: call.signal }));
 }
 
 async function streamed({ model, request, signal, onDelta }: ModelCall): Promise<ModelReply> {

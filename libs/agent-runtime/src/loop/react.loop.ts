@@ -27,14 +27,17 @@ export function reactLoop(parts: LoopParts): RunNext {
 }
 
 /**
- * One run. `nextMove` decides from the state what happens next, and this class executes it. Each step is yielded before the run
- * continues, so that its reader can store it first. The reader cancels the run with the signal, or when it stops reading.
+ * One run. `nextMove` decides from the state what happens next, and this class executes it. Its reader gets each step and adds it to
+ * what the writer of the run stores. Nothing outside happens before the steps that lead to it are stored: the model is called, and
+ * tools are executed, after a commit. The reader cancels the run with the signal, or when it stops reading.
  */
 class ReactRun {
   private state: RunState;
   private readonly tools: ToolSet;
   private activity: RunActivity;
   private memory?: ReturnType<LoopParts['memory']>;
+  /** Whether steps were yielded that nobody stores yet. */
+  private hasUnstored = false;
   /** Set if the budget does not cover even the final call. */
   private spendingError?: SpendingLimitError;
 
@@ -59,11 +62,12 @@ class ReactRun {
         const move = next instanceof Promise ? await next : next; // the result is rarely a promise, and an await costs time
         if (move.type === 'end') return move.outcome;
         if (move.type === 'record') for (const step of move.steps) yield this.recorded(step);
-        else this.start(move);
+        else await this.start(move);
         for (;;) {
           const event = this.activity.take();
           if (event) yield event.type === 'step' ? this.recorded(event.step) : event;
           else if (this.activity.isIdle) break;
+          else if (this.hasUnstored) await this.store();
           else await this.activity.change();
         }
       }
@@ -85,10 +89,18 @@ class ReactRun {
 
   private recorded(step: Step): LoopEvent {
     this.state = applyStep(this.state, step);
+    this.hasUnstored = true;
     return { type: 'step', step };
   }
 
-  private start(move: Work): void {
+  private async store(): Promise<void> {
+    this.hasUnstored = false;
+    await this.call.writer?.commit();
+  }
+
+  private async start(move: Work): Promise<void> {
+    if (move.type === 'execute') await this.store();
+    this.hasUnstored = false; // a model call stores the steps before it, together with its reservation
     this.activity.throwIfOver();
     if (move.type === 'execute') for (const call of move.calls) void this.execute(call);
     else if (move.type === 'summarise') void this.summarise(move.count);
@@ -150,8 +162,9 @@ class ReactRun {
   }
 
   private modelCall(request: ModelRequest, isFinal: boolean): ModelCall {
-    const { context, streams } = this.call;
-    const call = { context, model: this.parts.model, request, turn: this.state.turn + 1, attempt: 1, isFinal };
+    const { context, streams, writer } = this.call;
+    const turn = this.state.turn + 1;
+    const call = { context, model: this.parts.model, request, turn, attempt: 1, isFinal, ...(writer && { writer }) };
     const { signal } = this.activity;
     return streams
       ? { ...call, signal, onDelta: (delta: ModelDelta) => this.activity.emit(delta) }

@@ -34,8 +34,8 @@ export class Attempts {
 
   /** The call with this model and this attempt number. */
   with(model: ModelProvider, attempt: number): ModelCall {
-    const { context, request, turn, isFinal, signal } = this.call;
-    const call = { context, model, request, turn, attempt, isFinal, signal };
+    const { context, request, turn, isFinal, signal, writer } = this.call;
+    const call = { context, model, request, turn, attempt, isFinal, signal, ...(writer && { writer }) };
     return this.onDelta ? { ...call, onDelta: this.onDelta } : call;
   }
 

@@ -3,6 +3,7 @@ import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
+import type { RunWriter } from '../spending/run.writer.js';
 import type { RunUsage, SpendingLimit } from '../spending/spending.js';
 import type { RunObserver } from './run.observer.js';
 
@@ -18,6 +19,8 @@ export interface RunCall {
   readonly limit?: SpendingLimit;
   /** The usage of the run, if its budget is open and the caller knows its usage. It is not read again then. */
   readonly usage?: RunUsage;
+  /** Stores the steps of the run. Absent if they are not stored. */
+  readonly writer?: RunWriter;
 }
 
 export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
@@ -54,6 +57,8 @@ export interface ModelCall {
    */
   readonly isFinal: boolean;
   readonly signal: AbortSignal;
+  /** Stores the steps before the call; absent if they are not stored. */
+  readonly writer?: RunWriter;
   /** Receives the pieces of the reply; absent if the reader does not want them. */
   readonly onDelta?: (delta: ModelDelta) => void;
 }

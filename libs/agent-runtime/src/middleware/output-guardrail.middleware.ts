@@ -14,6 +14,7 @@ export function outputGuardrail(check: OutputCheck): RunMiddleware {
 async function* checked(call: RunCall, next: RunNext, check: OutputCheck): RunEvents {
   const outcome = yield* next(call.streams ? { ...call, streams: false } : call);
   if (outcome.type === 'waiting') return outcome;
+  await call.writer?.commit(); // the check may take long, and a crash must not lose the reply
   const verdict = await check(textOfParts(outcome.parts), call.context, outcome);
   const approved = verdict ? applied(outcome, verdict) : outcome;
   const text = textOfParts(approved.parts);

@@ -9,18 +9,17 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
+import { paidAgent, type PaymentOptions } from '../calls/paid.call.js';
 import { WrappedAgent } from '../calls/wrapped.agent.js';
 import { isDeadline } from '../delegation/child.scope.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { RunRecorder } from '../delegation/run.recorder.js';
 import type { RunContext } from '../loop/run.context.js';
-import { recordedCall } from './agent.call.js';
-import { Progress, type RecordedCall } from './recorded.call.js';
-import type { RunJournal } from './run.journal.js';
-import { type RecordedRun, RunRecords } from './run.records.js';
+import { Progress, recordedCall, type RecordedCall } from './recorded.call.js';
+import { type RunJournal, RunJournals } from './run.journal.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from './run.status.js';
-import type { NewRun } from './run.store.js';
+import { type NewRun, RunStore } from './run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
 
 const CREATED_BY = 'system:runtime';
@@ -46,7 +45,8 @@ export class DelegatedRuns extends RunRecorder {
   private readonly resumed = new WeakSet<RunScope>();
 
   constructor(
-    private readonly records: RunRecords,
+    private readonly journals: RunJournals,
+    private readonly store: RunStore,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now'>,
   ) {
     super();
@@ -66,33 +66,34 @@ export class DelegatedRuns extends RunRecorder {
   async revisionOf({ namespace, rootRunId, runId: id }: RunContext): Promise<number | undefined> {
     const scope = this.scopes.get(rootRunId);
     if (!scope || !this.resumed.has(scope)) return undefined;
-    return (await this.records.find({ namespace, id }))?.definition?.revision;
+    return (await this.store.find({ namespace, id }))?.definition?.revision;
   }
 
-  recorded(target: DelegationTarget): Agent {
-    return new RecordedAgent(target.agent, (message, options) => this.handle(target, message, options));
+  recorded(target: DelegationTarget, payment?: PaymentOptions): Agent {
+    return new RecordedAgent(target.agent, (message, options) => this.handle(target, message, options, payment));
   }
 
   private async *handle(
-    { agent, definition }: DelegationTarget,
+    target: DelegationTarget,
     message: AgentMessage,
     options: HandleOptions = {},
+    payment?: PaymentOptions,
   ): AsyncGenerator<AgentEvent> {
     const { context } = options;
     const scope = context && this.scopes.get(context.rootRunId);
-    if (!context || !scope) return yield* agent.handle(message, options);
-    const draft = { ...draftOf(message, context, options), definition: definition ?? null };
-    const recorded = await this.records.beginDelegated(draft, scope);
-    if (isFinal(recorded.run.state)) return yield recordedResult(recorded);
+    if (!context || !scope) return yield* paidAgent(target, payment).handle(message, options);
+    const draft = { ...draftOf(message, context, options), definition: target.definition ?? null };
+    const journal = await this.journals.openDelegated(draft, scope);
+    if (isFinal(journal.run.state)) return yield recordedResult(journal);
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
-    const journal = this.records.journal(recorded, scope);
     const given = { ...options, signal, context };
     const { now } = this.options;
-    yield* this.execute({ agent, steps: recorded.steps, options: given, journal, isIdempotent: false, now });
+    const call = { target, options: given, journal, isIdempotent: false, now };
+    yield* this.execute(payment ? { ...call, payment } : call);
   }
 
   private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
-    const { agent, journal, options } = call;
+    const { target, journal, options } = call;
     const progress = new Progress();
     const ended = journal.scope.beginDelegated();
     let end: RunEnd | undefined; // undefined if the parent stops reading
@@ -100,7 +101,7 @@ export class DelegatedRuns extends RunRecorder {
       for await (const event of recordedCall(call, progress)) {
         if (event.type === 'finished') {
           if (isReviewNeeded(event.result)) await waitForReview(journal, progress);
-          if (agent instanceof ReactAgent) await journal.append({ type: 'finished', result: event.result });
+          if (target.agent instanceof ReactAgent) journal.add({ type: 'finished', result: event.result });
           end = endOfDelegated(event.result);
           await finish(journal, end, progress);
         }
@@ -111,6 +112,7 @@ export class DelegatedRuns extends RunRecorder {
       throw error;
     } finally {
       await finish(journal, end ?? (isDeadline(options.signal) ? LATE : CANCELLED), progress).finally(ended);
+      await journal.abandon();
     }
   }
 }
@@ -126,7 +128,7 @@ async function waitForReview({ scope, run }: RunJournal, { pending }: Progress):
 async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Promise<void> {
   if (journal.isEnded || journal.scope.isClosed) return;
   try {
-    await journal.end(end, usage);
+    await journal.finish(end, usage);
   } catch (error) {
     if (!(error instanceof RunClosedError)) throw error;
   }
@@ -154,7 +156,7 @@ function draftOf({ parts }: AgentMessage, context: CallContext, { budget }: Hand
   };
 }
 
-function recordedResult({ run, steps }: RecordedRun): AgentEvent {
+function recordedResult({ run, steps }: RunJournal): AgentEvent {
   const last = steps.findLast((step) => step.type === 'finished');
   if (last) return last;
   throw new ProviderError('AGENT_CRASHED', run.result?.error?.message ?? 'The delegated run was interrupted.');

@@ -1,29 +1,28 @@
 import type { AgentEvent } from '#rollcall/providers';
 import { toAgentEvent, toAgentResult } from '../agents/event.mapper.js';
 import type { ReactAgent } from '../agents/react.agent.js';
-import type { LoopEvent } from '../loop/loop.event.js';
 import { ABANDONED } from '../loop/run.outcome.js';
 import { resume } from '../loop/run.state.js';
 import { interruptedCalls, toLoopSteps } from './interrupted.calls.js';
 import type { Progress, RecordedCall } from './recorded.call.js';
-import type { RunJournal } from './run.journal.js';
 
 /** A call of an agent that Rollcall runs itself. It continues from its stored steps, so no reply of the model is requested twice. */
 export async function* loopCall(
-  { agent, steps, options, journal, usage: known }: RecordedCall & { readonly agent: ReactAgent },
+  agent: ReactAgent,
+  { options, journal, usage: known }: RecordedCall,
   progress: Progress,
 ): AsyncGenerator<AgentEvent> {
   const { context: from, signal, budget } = options;
   const context = agent.contextOf(from);
   const usage = agent.newUsage();
-  const before = toLoopSteps(steps);
+  const before = toLoopSteps(journal.steps);
   const state = resume(before);
   for (const step of before) usage.add(step);
   progress.usage = usage.total;
   progress.pending = interruptedCalls(state);
   const limit = budget && { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null };
   const given = { ...(limit && { limit }), ...(known && { usage: known }) };
-  const events = agent.run({ context, state, signal, streams: true, ...given });
+  const events = agent.run({ context, state, signal, streams: true, writer: journal, ...given });
   try {
     for (;;) {
       const next = await events.next();
@@ -34,17 +33,12 @@ export async function* loopCall(
       if (next.value.type === 'step') {
         usage.add(next.value.step);
         progress.usage = usage.total;
-      }
-      await record(next.value, journal);
+        journal.add(next.value.step);
+      } else journal.live(next.value.type, next.value.text);
       const event = toAgentEvent(next.value);
       if (event) yield event;
     }
   } finally {
     await events.return(ABANDONED);
   }
-}
-
-async function record(event: LoopEvent, journal: RunJournal): Promise<void> {
-  if (event.type === 'step') await journal.append(event.step);
-  else journal.live(event.type, event.text);
 }

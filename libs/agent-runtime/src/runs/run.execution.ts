@@ -1,23 +1,20 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { DomainError } from '#rollcall/platform';
+import { DomainError, isOutage } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError } from '#rollcall/providers';
-import { paidAgent } from '../delegation/paid.agent.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { RunUsage } from '../spending/spending.js';
 import { DelegatedRuns } from './delegated.runs.js';
-import { Progress } from './recorded.call.js';
+import { Progress, recordedCall } from './recorded.call.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
 import type { Run } from './run.js';
-import type { RunJournal } from './run.journal.js';
+import { type RunJournal, RunJournals } from './run.journal.js';
 import { RunCrashedError } from './run.errors.js';
-import { isOutage } from './run.log.js';
-import { type RecordedRun, RunRecords } from './run.records.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, reviewOf, type RunEnd } from './run.status.js';
 import { crashReviewOf, decidedEnd } from './crash.review.js';
 import { reportsIn, sumOf } from './run.usage.js';
+import { RunStore } from './run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from './runs.options.js';
-import { timedCall } from './timed.call.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';
@@ -35,7 +32,8 @@ export class RunExecution {
 
   constructor(
     private readonly agents: RunAgents,
-    private readonly records: RunRecords,
+    private readonly journals: RunJournals,
+    private readonly store: RunStore,
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
@@ -49,18 +47,12 @@ export class RunExecution {
     const release = this.delegated.follow(scope, run.attempts > 1);
     const progress = new Progress();
     try {
-      const recorded = { run, steps: await this.records.stepsOf(run) };
-      progress.usage = sumOf(reportsIn(recorded.steps));
-      const journal = this.records.journal(recorded, scope);
-      const end = await this.attempt(recorded, journal, progress).catch(async (error: unknown) => {
-        const isWaiting =
-          scope.reviews.length > 0 && (await journal.endClosed(reviewOf(scope.reviews), progress.usage));
-        if (!isWaiting) throw error;
-      });
-      if (!end) return 'ended';
-      await scope.delegatedEnded();
-      await journal.end(end, progress.usage);
-      return 'ended';
+      const journal = await this.journals.open(run, scope);
+      try {
+        return await this.executeRecorded(journal, progress);
+      } finally {
+        await journal.abandon();
+      }
     } catch (error) {
       if (isInterruption(error, scope)) return 'interrupted';
       throw error;
@@ -69,52 +61,64 @@ export class RunExecution {
     }
   }
 
-  private async attempt(recorded: RecordedRun, journal: RunJournal, progress: Progress): Promise<RunEnd> {
-    const { crashes, crashesInStep } = recorded.run;
+  private async executeRecorded(journal: RunJournal, progress: Progress): Promise<ExecutionEnd> {
+    const { scope, steps } = journal;
+    progress.usage = sumOf(reportsIn(steps));
+    const end = await this.attempt(journal, progress).catch(async (error: unknown) => {
+      const isWaiting =
+        scope.reviews.length > 0 && (await journal.finishClosed(reviewOf(scope.reviews), progress.usage));
+      if (!isWaiting) throw error;
+    });
+    if (!end) return 'ended';
+    await scope.delegatedEnded();
+    await journal.finish(end, progress.usage);
+    return 'ended';
+  }
+
+  private async attempt(journal: RunJournal, progress: Progress): Promise<RunEnd> {
+    const { run, steps } = journal;
+    const { crashes, crashesInStep } = run;
     try {
       if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
       const isCrashLoop = crashesInStep >= this.options.maxCrashesInStep;
-      const known = isCrashLoop
-        ? crashReviewOf(recorded.run, recorded.steps)
-        : decidedEnd(recorded.run, recorded.steps);
+      const known = isCrashLoop ? crashReviewOf(run, steps) : decidedEnd(run, steps);
       if (known) {
-        await journal.endHolds(recorded.steps);
+        await journal.endReservations();
         return known;
       }
-      return endOf(await this.open(recorded, journal, progress), progress.pending);
+      return endOf(await this.open(journal, progress), progress.pending);
     } catch (error) {
       if (isInterruption(error, journal.scope)) throw error;
-      const { id: runId, agentId, attempts } = recorded.run;
+      const { id: runId, agentId, attempts } = run;
       if (!(error instanceof ProviderError || error instanceof DomainError))
         this.log.error({ event: 'run.internal_error', runId, agentId, err: error });
-      if (attempts > 1) await journal.endHolds(recorded.steps);
+      if (attempts > 1) await journal.endReservations();
       return failureOf(error);
     }
   }
 
-  private async open({ run, steps }: RecordedRun, journal: RunJournal, progress: Progress): Promise<AgentResult> {
-    const context = contextOf(run);
+  private async open(journal: RunJournal, progress: Progress): Promise<AgentResult> {
+    const { run } = journal;
     const opened = await this.agents.open(run);
     const { target, isIdempotent } = opened;
-    const signal = signalOf(opened, journal.scope);
-    const agent = paidAgent(target, { spending: this.spending, isOpen: true });
     try {
-      await this.records.recordRevision(run, opened.revision, journal.scope);
-      const given = { context, signal };
+      await this.recordRevision(journal, opened.revision);
+      const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
-      const call = {
-        agent,
-        steps,
-        options: given,
-        journal,
-        isIdempotent,
-        now: this.options.now,
-        ...(usage && { usage }),
-      };
-      return await resultOf(timedCall(call, progress));
+      const payment = { spending: this.spending };
+      const call = { target, options, journal, isIdempotent, payment, now: this.options.now };
+      return await resultOf(recordedCall(usage ? { ...call, usage } : call, progress));
     } finally {
       await target.close();
     }
+  }
+
+  /** The definition may have received a new revision between the creation of the run and its first execution. */
+  private async recordRevision(journal: RunJournal, revision: number | null): Promise<void> {
+    const { definition } = journal.run;
+    if (!definition || revision === null || revision === definition.revision) return;
+    await this.store.setRevision(journal.scope.fence, revision);
+    journal.useRevision(definition, revision);
   }
 }
 

@@ -25,11 +25,24 @@ export class RunScope {
   /** The calls of delegated runs that need a decision before the run can continue. */
   readonly reviews: PendingCall[] = [];
   private readonly controller = new AbortController();
+  /** Whether the tree has delegated runs of this execution. */
+  hadDelegated = false;
   private unsafeCalls = 0;
+  private executions = 0;
   private readonly delegated = new Set<Promise<void>>();
 
-  constructor(readonly fence: RunFence) {
+  /** `attempt` is the number of this execution of the root. */
+  constructor(
+    readonly fence: RunFence,
+    private readonly attempt: number,
+  ) {
     this.signal = this.controller.signal;
+  }
+
+  /** A name for the next execution of a run of this tree. No other execution of the run has the same name. */
+  nextExecution(): string {
+    this.executions += 1;
+    return this.executions === 1 ? `${this.attempt}` : `${this.attempt}-${this.executions}`;
   }
 
   get isClosed(): boolean {
@@ -48,6 +61,7 @@ export class RunScope {
   /** Called when a delegated run begins. The returned function must be called after the delegated run has recorded its end. */
   beginDelegated(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
+    this.hadDelegated = true;
     this.delegated.add(promise);
     return () => {
       this.delegated.delete(promise);

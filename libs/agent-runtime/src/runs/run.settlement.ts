@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Periodic } from '#rollcall/platform';
-import { HoldRecovery } from '../spending/hold.recovery.js';
+import { isOutage, Periodic } from '#rollcall/platform';
+import { ReservationRecovery } from '../spending/reservation.recovery.js';
 import { isCallingModel } from './interrupted.calls.js';
 import type { Run } from './run.js';
-import { isOutage } from './run.log.js';
 import { type OwnUsage, RunStore } from './run.store.js';
 import { chargesIn, sumOf } from './run.usage.js';
 
-/** A live replica ends the holds of a finished run itself, within this time. */
+/** A live replica ends the reservations of a finished run itself, within this time. */
 const LIVE_MS = 5_000;
 const BATCH = 100;
 
@@ -18,7 +17,7 @@ type Payer = Pick<Run, 'namespace' | 'id'>;
 export class RunSettlement {
   constructor(
     private readonly store: RunStore,
-    private readonly holds: HoldRecovery,
+    private readonly recovery: ReservationRecovery,
   ) {}
 
   /** Stores the usage that the steps report, because no replica reports the usage of a cancelled run. */
@@ -29,12 +28,12 @@ export class RunSettlement {
     return cancelled.map((run) => ({ ...run, usage: usages.get(run.id) ?? run.usage }));
   }
 
-  /** Charges the recorded replies of cancelled runs. If the database is unavailable, `endHolds` makes the charges later. */
+  /** Charges the recorded replies of cancelled runs. If the database is unavailable, `endReservations` makes the charges later. */
   async charge(cancelled: readonly Payer[]): Promise<void> {
     try {
       const reports = await this.reportsOf(cancelled);
       const charged = cancelled.map(async ({ namespace, id: runId }) => {
-        await this.holds.charge({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+        await this.recovery.charge({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
       });
       await Promise.all(charged);
     } catch (error) {
@@ -42,14 +41,14 @@ export class RunSettlement {
     }
   }
 
-  /** Ends the holds that dead replicas left for finished runs. Returns the number of these runs. */
-  @Periodic('runs.end_holds', 3_000)
-  async endHolds(): Promise<number> {
-    const ended = await this.store.finishedWithHolds(LIVE_MS, BATCH);
+  /** Ends the reservations that dead replicas left for finished runs. Returns the number of these runs. */
+  @Periodic('runs.end_reservations', 3_000)
+  async endReservations(): Promise<number> {
+    const ended = await this.store.finishedWithReservations(LIVE_MS, BATCH);
     const reports = await this.reportsOf(ended);
     for (const { namespace, id: runId } of ended) {
       const isCalling = isCallingModel(await this.store.lastTurn(runId));
-      await this.holds.end({ namespace, runId }, chargesIn(reports.get(runId) ?? []), isCalling);
+      await this.recovery.end({ namespace, runId }, chargesIn(reports.get(runId) ?? []), isCalling);
     }
     return ended.length;
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
 import type { SpendingAmount } from '../spending/spending.js';
-import { RUNTIME_OWNER } from '../spending/ledger.hold.js';
+import { RUNTIME_OWNER } from '../spending/run.reservations.js';
 import type { RunLease } from './run-claim.store.js';
 import type { DecidedStep } from './run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from './run.js';
@@ -263,8 +263,8 @@ export class RunStore {
     );
   }
 
-  /** Finished runs for which the runtime still holds amounts. */
-  async finishedWithHolds(sinceMs: number, limit: number): Promise<RunKey[]> {
+  /** Finished runs that still have reservations. */
+  async finishedWithReservations(sinceMs: number, limit: number): Promise<RunKey[]> {
     return await this.db.query<RunKey>(
       `SELECT DISTINCT r.namespace, r.id FROM budget_reservation AS held JOIN run AS r ON r.id = substring(held.run_id FROM '[^/]*$')
        WHERE held.state = 'held' AND r.finished_at < clock_timestamp() - $1 * interval '1 millisecond'

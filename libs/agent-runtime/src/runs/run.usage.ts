@@ -54,7 +54,7 @@ export function chargedUsage(usage: AgentUsage, charged: SpendingAmount | undefi
 
 function costOf({ usage, charges }: ReportedUsage): number | undefined {
   if (!charges) return usage.costMicroUsd;
-  const known = charges.filter(({ microUsd }) => microUsd !== null);
+  const known = charges.filter(({ microUsd, estimated }) => microUsd !== null && !estimated);
   return known.length === 0 ? undefined : known.reduce((sum, { microUsd }) => sum + (microUsd ?? 0), 0);
 }
 

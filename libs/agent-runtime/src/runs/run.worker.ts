@@ -17,7 +17,7 @@ export class RunWorker implements Worker<RunClaim> {
     readonly claim: RunClaim,
     private readonly execute: (claim: RunClaim, scope: RunScope) => Promise<ExecutionEnd>,
   ) {
-    this.scope = new RunScope({ rootId: claim.id, token: claim.token });
+    this.scope = new RunScope({ rootId: claim.id, token: claim.token }, claim.run.attempts);
   }
 
   run(): Promise<WorkEnd> {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
-import { lowerLimit, NO_LIMIT } from '../spending/spending.limit.js';
+import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
 import { RunAdmission } from './run.admission.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {

@@ -1,170 +1,217 @@
-import type { ModelRequest } from '#rollcall/providers';
+import type { ModelRequest, ModelUsage } from '#rollcall/providers';
+import { PriceUnknownError } from '#rollcall/registry';
 import type { ModelCall } from '../middleware/middleware.js';
-import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf } from './call.terms.js';
-import { releaseAll } from './charges.js';
+import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf, priced } from './call.terms.js';
 import { ConversationSize } from './conversation.size.js';
-import { FINAL_PREFIX, FinalFund } from './final.fund.js';
+import { type RunReservation, type RunReservations, type WantedReservation } from './run.reservations.js';
 import { shortened } from './shortened.request.js';
-import { SpendingLimitError } from './spending.errors.js';
-import type { Awaitable, Hold, RunUsage, Spending, SpendingAmount } from './spending.js';
+import { ModelPriceUnknownError, SpendingLimitError } from './spending.errors.js';
+import type { Charge, SpendingAmount } from './spending.js';
 
 export interface AccountRules {
   /** The output limit of a call if neither its request nor its preset has one. */
   readonly defaultOutputTokens: number;
   /** The fewest output tokens of a call. If the budget allows fewer, the call is not made. */
   readonly minOutputTokens: number;
-  /** The output tokens that are held for the final call. */
+  /** The output tokens that are reserved for the final call. */
   readonly finalOutputTokens: number;
 }
 
-/** The holds for a call, and the request with its output limit. */
+/** What pays for a call, and the request with its output limit. */
 export interface Payment {
-  readonly holds: readonly Hold[];
+  readonly reservation: RunReservation;
+  /** The most that the call may use. */
+  readonly amount: SpendingAmount;
   readonly request: ModelRequest;
 }
 
-/** A small run holds at most this share of its budget for the answer of its final call. */
+/** A small run reserves at most this share of its budget for the answer of its final call. */
 const FINAL_SHARE = 0.2;
-
-/** The run that is charged. */
-export interface Payer {
-  readonly spending: Spending;
-  readonly namespace: string;
-  readonly runId: string;
-  readonly agentId: string | null;
-  readonly callerId: string | null;
-}
+/** The number of further calls for which an amount is reserved in advance. */
+const CALLS_AHEAD = 3;
 
 /**
- * Pays for the model calls of one run. The final call is charged to a fund that is held from the start and grows with the
- * conversation.
+ * Pays for the model calls of one run. One reservation, the allowance, pays consecutive calls as long as it covers them. Another one is
+ * held for the final call, and grows with the conversation.
  */
 export class RunAccount {
   readonly size = new ConversationSize();
-  private readonly fund = new FinalFund();
+  private allowance?: RunReservation;
+  private final?: RunReservation;
   private readonly finalOutput: number;
-  private fundHolds = 0;
 
   constructor(
-    private readonly payer: Payer,
+    private readonly reservations: RunReservations,
     private readonly rules: AccountRules,
-    { limit, subtree }: RunUsage,
   ) {
-    const left = limit.tokens === null ? Infinity : limit.tokens - subtree.tokens;
+    const { limit, used } = reservations;
+    const left = limit.tokens === null ? Infinity : limit.tokens - used.tokens;
     const share = Math.min(rules.finalOutputTokens, Math.floor(left * FINAL_SHARE));
     this.finalOutput = Math.max(rules.minOutputTokens, share);
   }
 
-  /** Makes sure that the fund covers the final call of a conversation with this many tokens. */
-  async prepareFinal(input: number, terms: ModelTerms): Promise<void> {
-    if (!this.isPrepared(input, terms)) await this.growFund({ input, output: this.finalOutput }, terms);
-  }
-
-  pay(call: ModelCall, input: number, terms: ModelTerms): Awaitable<Payment> {
-    if (this.isPrepared(input, terms)) return this.payPrepared(call, input, terms);
-    return this.prepareFinal(input, terms).then(() => this.payPrepared(call, input, terms));
-  }
-
-  private payPrepared(call: ModelCall, input: number, terms: ModelTerms): Awaitable<Payment> {
-    const output = outputLimitOf(call.request, terms, this.rules.defaultOutputTokens);
-    const key = `${call.turn}/${call.attempt}`;
-    const wanted = amountOf({ input, output }, terms);
-    const least = amountOf(this.least({ input, output }), terms);
-    const payWith = (hold: Hold): Payment => {
-      const request = limited(call.request, affordable(hold.amount, { input, output }, terms).output);
-      return { holds: [hold], request };
-    };
-    const hold = this.holdBetween(key, wanted, least, { isFinal: false });
-    return hold instanceof Promise ? hold.then(payWith) : payWith(hold);
+  /** Reserves what the call can cost, unless it is reserved already. When it resolves, all steps before the call are stored. */
+  async pay(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+    const size = { input, output: outputLimitOf(call.request, terms, this.rules.defaultOutputTokens) };
+    const amount = amountOf(size, terms);
+    const isCovered = this.allowance?.covers(amount) === true && suits(this.allowance, terms);
+    const isPrepared = this.canPayFinally({ input, output: this.rules.minOutputTokens }, terms);
+    const wanted = [
+      ...(isPrepared ? [] : [this.wantedFinal({ input, output: this.finalOutput }, terms)]),
+      ...(isCovered ? [] : [this.wantedCall(size, terms)]),
+    ];
+    await this.change(call, isCovered ? [] : this.takeAllowance(), wanted);
+    if (!this.allowance) throw new Error('a call was not reserved');
+    return this.lend(this.allowance, call.request, size, terms);
   }
 
   /**
-   * If the fund is too small for the answer, adds to it from the rest of the budget. If the conversation is still too long, because a
-   * tool has returned more than the budget covers, the longest results of tools are cut.
+   * If the amount for the final call does not suffice, adds to it from the rest of the budget. If the conversation is still too long,
+   * because a tool has returned more than the budget covers, the longest results of tools are cut.
    */
-  async payFinal(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
+  async payFinally(call: ModelCall, input: number, terms: ModelTerms): Promise<Payment> {
     const output = outputLimitOf(call.request, terms, this.rules.finalOutputTokens);
-    const wanted = { input, output: Math.min(output, this.finalOutput) };
-    const error = await this.tryToHold(wanted, terms);
-    if (!error) return this.payFromFund(call.request, wanted, terms);
-    const least = this.least(wanted);
-    const room = affordable(this.fund.amount, least, terms).input;
+    const size = { input, output: Math.min(output, this.finalOutput) };
+    const error = await this.tryToPrepare(call, size, terms);
+    if (!this.final) throw error ?? new Error('the final call was not reserved');
+    if (!error) return this.lend(this.final, call.request, size, terms);
+    const room = affordable(this.final.amount, this.least(size), terms).input;
     const request = shortened(call.request, room);
     if (!request) throw error;
-    return this.payFromFund(request, { ...wanted, input: room }, terms);
+    return this.lend(this.final, request, { ...size, input: room }, terms);
   }
 
-  async close(): Promise<void> {
-    const { spending, namespace, runId } = this.payer;
-    await Promise.all([spending.closeRun({ namespace, runId }), releaseAll(this.fund.take())]);
+  /** The charge of a call that has ended. A count that is unknown is charged as reserved. */
+  charge({ reservation, amount }: Payment, usage: ModelUsage, terms: ModelTerms): Charge {
+    const { tokens, microUsd, isEstimated } = chargeOf(priced(usage, terms), amount);
+    reservation.use({ tokens, microUsd: microUsd ?? 0 }, isEstimated);
+    return { key: reservation.name, tokens, microUsd, ...(isEstimated && { estimated: true }) };
   }
 
-  private payFromFund(request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
-    const { output } = affordable(this.fund.amount, size, terms);
-    return { holds: this.fund.take(), request: limited(request, output) };
+  /** The call was not made. */
+  cancel({ reservation }: Payment): void {
+    reservation.lent = undefined;
   }
 
-  /** Returns the error if the fund does not cover even the shortest answer. */
-  private async tryToHold(wanted: CallSize, terms: ModelTerms): Promise<SpendingLimitError | undefined> {
-    if (this.canPay(wanted, terms)) return undefined;
+  /** Ends the reservation of a call that no step records, so that a crash does not lose its charge. */
+  async endNow({ reservation }: Payment): Promise<void> {
+    if (this.allowance === reservation) this.allowance = undefined;
+    if (this.final === reservation) this.final = undefined;
+    await this.reservations.change([reservation], []);
+  }
+
+  private async change(
+    { model }: ModelCall,
+    ended: readonly RunReservation[],
+    wanted: readonly WantedReservation[],
+  ): Promise<void> {
     try {
-      await this.growFund(wanted, terms);
+      await this.reservations.change(ended, wanted);
+    } catch (error) {
+      if (!(error instanceof PriceUnknownError)) throw error;
+      throw new ModelPriceUnknownError(`${model.vendor} ${model.model}`, error);
+    }
+  }
+
+  private lend(reservation: RunReservation, request: ModelRequest, size: CallSize, terms: ModelTerms): Payment {
+    const left = reservation.left;
+    const wanted = amountOf(size, terms);
+    const amount = {
+      tokens: Math.min(left.tokens, wanted.tokens),
+      microUsd: Math.min(left.microUsd, wanted.microUsd),
+    };
+    reservation.lent = amount;
+    const { output: maxOutputTokens } = affordable(left, size, terms);
+    return { reservation, amount, request: { ...request, settings: { ...request.settings, maxOutputTokens } } };
+  }
+
+  private takeAllowance(): RunReservation[] {
+    const { allowance } = this;
+    this.allowance = undefined;
+    return allowance ? [allowance] : [];
+  }
+
+  /** Returns the error if the reserved amount does not cover even the shortest answer. */
+  private async tryToPrepare(
+    call: ModelCall,
+    size: CallSize,
+    terms: ModelTerms,
+  ): Promise<SpendingLimitError | undefined> {
+    if (this.canPayFinally(size, terms)) {
+      await this.reservations.change([], []);
+      return undefined;
+    }
+    try {
+      await this.change(call, this.takeAllowance(), [this.wantedFinal(size, terms)]);
     } catch (error) {
       if (!(error instanceof SpendingLimitError)) throw error;
-      return this.canPay(this.least(wanted), terms) ? undefined : error;
+      return this.canPayFinally(this.least(size), terms) ? undefined : error;
     }
     return undefined;
   }
 
-  private isPrepared(input: number, terms: ModelTerms): boolean {
-    return this.canPay({ input, output: this.rules.minOutputTokens }, terms);
+  private canPayFinally(size: CallSize, terms: ModelTerms): boolean {
+    return this.final?.covers(amountOf(size, terms)) === true && suits(this.final, terms);
   }
 
-  private canPay(size: CallSize, terms: ModelTerms): boolean {
-    const held = this.fund.amount;
-    const needed = amountOf(size, terms);
-    return held.tokens >= needed.tokens && held.microUsd >= needed.microUsd;
-  }
-
-  private async growFund(size: CallSize, terms: ModelTerms): Promise<void> {
-    const held = this.fund.amount;
-    const missing = (part: CallSize): SpendingAmount => {
-      const { tokens, microUsd } = amountOf(part, terms);
-      return { tokens: Math.max(0, tokens - held.tokens), microUsd: Math.max(0, microUsd - held.microUsd) };
+  private wantedCall(size: CallSize, terms: ModelTerms): WantedReservation {
+    const opened = (reservation: RunReservation): void => void (this.allowance = reservation);
+    const [amount, least] = [amountOf(size, terms), amountOf(this.least(size), terms)];
+    const isUnpriced = !terms.prices;
+    const ahead = { tokens: amount.tokens * CALLS_AHEAD, microUsd: amount.microUsd * CALLS_AHEAD };
+    const wanted = { amount, atLeastTokens: least.tokens, ahead, isUnpriced };
+    return {
+      ...this.reservations.wanted('calls', wanted, opened),
+      instead: ({ budget: { unit } }) =>
+        unit === 'microUsd' && !isSame(amount, least)
+          ? this.reservations.wanted('calls', { amount: least, isUnpriced }, opened)
+          : undefined,
     };
-    const key = `${FINAL_PREFIX}${(this.fundHolds += 1)}`;
-    this.fund.add(await this.holdBetween(key, missing(size), missing(this.least(size)), { isFinal: true }));
+  }
+
+  /** Reserves the amount for the final call, or adds to it. */
+  private wantedFinal(size: CallSize, terms: ModelTerms): WantedReservation {
+    const least = this.least(size);
+    const instead = isSame(amountOf(size, terms), amountOf(least, terms))
+      ? undefined
+      : (): WantedReservation => this.wantedFinal(least, terms);
+    return { ...this.opensFinal(amountOf(size, terms), terms), ...(instead && { instead }) };
+  }
+
+  private opensFinal(amount: SpendingAmount, terms: ModelTerms): WantedReservation {
+    const { final } = this;
+    if (final && suits(final, terms))
+      return { op: { op: 'raise', of: final.of, to: amount }, accept: ({ held }) => void (final.amount = held) };
+    return this.reservations.wanted('final', { amount, isUnpriced: !terms.prices }, (opened) => {
+      this.final = opened; // one that does not suit the model ends together with the run
+    });
   }
 
   private least({ input, output }: CallSize): CallSize {
     return { input, output: Math.min(output, this.rules.minOutputTokens) };
   }
-
-  /** Holds the wanted amount. If less is left, holds all that is left; for the final call, holds only the least amount. */
-  private holdBetween(
-    key: string,
-    wanted: SpendingAmount,
-    least: SpendingAmount,
-    { isFinal }: { isFinal: boolean },
-  ): Awaitable<Hold> {
-    const { spending, namespace, runId, agentId, callerId } = this.payer;
-    const request = { namespace, runId, agentId, callerId, key, amount: wanted };
-    const holdLeast = (error: unknown): Awaitable<Hold> => {
-      if (!(error instanceof SpendingLimitError) || isSame(wanted, least)) throw error;
-      if (!isFinal && error.budget.unit === 'tokens') throw error;
-      return spending.hold({ ...request, amount: least });
-    };
-    try {
-      const hold = spending.hold(isFinal ? request : { ...request, atLeastTokens: least.tokens, isRepeated: true });
-      return hold instanceof Promise ? hold.catch(holdLeast) : hold;
-    } catch (error) {
-      return holdLeast(error);
-    }
-  }
 }
 
-function limited(request: ModelRequest, maxOutputTokens: number): ModelRequest {
-  return { ...request, settings: { ...request.settings, maxOutputTokens } };
+/** Whether a call on these terms may be charged to the reservation. Its budgets may limit money if it was made for a model with prices. */
+function suits({ isUnpriced }: RunReservation, { prices }: ModelTerms): boolean {
+  return isUnpriced || prices !== undefined;
+}
+
+function chargeOf(
+  { inputTokens, outputTokens, costMicroUsd }: ModelUsage & { costMicroUsd?: number },
+  amount: SpendingAmount,
+): { tokens: number; microUsd: number | null; isEstimated: boolean } {
+  const areTokensKnown = isCount(inputTokens) && isCount(outputTokens);
+  const isCostKnown = isCount(costMicroUsd);
+  return {
+    tokens: areTokensKnown ? inputTokens + outputTokens : amount.tokens,
+    microUsd: isCostKnown ? costMicroUsd : amount.microUsd === 0 ? null : amount.microUsd,
+    isEstimated: !areTokensKnown || (!isCostKnown && amount.microUsd > 0),
+  };
+}
+
+function isCount(count: number | undefined): count is number {
+  return count !== undefined && Number.isFinite(count) && count >= 0;
 }
 
 function isSame(one: SpendingAmount, other: SpendingAmount): boolean {

@@ -1,3 +1,4 @@
+import { BudgetExhaustedError } from '#rollcall/registry';
 import { RuntimeError } from '../errors.js';
 import type { SpendingAmount } from './spending.js';
 
@@ -26,14 +27,35 @@ export class SpendingLimitError extends RuntimeError {
   }
 }
 
-/** The run has a limit of money, which cannot be applied to a model without prices. */
+/** A budget that the call concerns limits money, so a model without prices cannot be called. */
 export class ModelPriceUnknownError extends RuntimeError {
   readonly code = 'MODEL_PRICE_UNKNOWN';
 
-  constructor(label: string) {
+  constructor(label: string, cause: Error) {
     super(
-      `The run has a limit of money, but the model ${label} has no prices. Add usdPerMillionTokens to its preset, ` +
-        'or limit the run by tokens.',
+      `${cause.message} The model ${label} has no prices. Add usdPerMillionTokens to its preset, or limit the budget by tokens.`,
+      { cause },
     );
   }
+}
+
+/** A budget that the call concerns limits money, so an agent without prices cannot be called. */
+export class AgentPriceUnknownError extends RuntimeError {
+  readonly code = 'AGENT_PRICE_UNKNOWN';
+
+  constructor(name: string, cause: Error) {
+    super(
+      `${cause.message} The agent ${name} declares no price. Register it with a costModel (usdPerTask or usdPer1kTokens), or limit ` +
+        'the budget by tokens.',
+      { cause },
+    );
+  }
+}
+
+/** The error of the runtime for a rejected reservation. */
+export function limitError(error: unknown): unknown {
+  if (!(error instanceof BudgetExhaustedError)) return error;
+  const { kind, subject, unit } = error.details['budget'] as ShortBudget;
+  const budget = kind === 'fleet' ? { kind, unit } : { kind, subject, unit };
+  return new SpendingLimitError(error.message, budget, error.retryAfterMs);
 }

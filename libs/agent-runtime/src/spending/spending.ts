@@ -1,4 +1,5 @@
-import type { ModelUsage } from '#rollcall/providers';
+import type { LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
+import type { OpenAccounts } from './open.accounts.js';
 
 export interface SpendingAmount {
   readonly tokens: number;
@@ -11,81 +12,71 @@ export interface SpendingLimit {
   readonly microUsd: number | null;
 }
 
-export interface HoldRequest {
+export const NO_LIMIT: SpendingLimit = { tokens: null, microUsd: null };
+
+/** The lower of both limits. */
+export function lowerLimit(one: SpendingLimit, other: SpendingLimit): SpendingLimit {
+  return { tokens: lower(one.tokens, other.tokens), microUsd: lower(one.microUsd, other.microUsd) };
+}
+
+function lower(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+/** Identifies the run that pays. */
+export interface PayingRun {
   readonly namespace: string;
   readonly runId: string;
-  /** The agent that is also charged, if it has a budget; null if no agent is charged. */
-  readonly agentId: string | null;
-  /** The principal that is also charged, if it has a budget; null if no principal started the run. */
-  readonly callerId: string | null;
-  /** The name of the hold within its run. A repeated request with the same key returns the same hold, even after a crash. */
-  readonly key: string;
-  readonly amount: SpendingAmount;
-  /** If the budget has less left than the amount, hold less, but at least this many tokens. */
-  readonly atLeastTokens?: number;
-  /** Further calls of about this size follow. If the budgets have enough left, the amount for several calls is held at once. */
-  readonly isRepeated?: boolean;
 }
 
-/** A value, or a promise of it. Budgets in memory return the value at once, because each unnecessary `await` costs time. */
-export type Awaitable<Value> = Value | Promise<Value>;
-
-/** When a charge is made. `later` is possible if a step contains the charge, so that a crash does not lose it. */
-export type ChargeTime = 'now' | 'later';
-
-/** An amount that is set aside for one call. It ends with `settle` or `release`; after a crash, it expires. */
-export interface Hold {
-  /** The name of the hold within its run. It differs from the requested key if that name is already used. */
-  readonly key: string;
-  readonly amount: SpendingAmount;
-  /**
-   * Charges what was used. If a count is unknown, the held amount is charged. A charge that is stored with a step may be made later,
-   * together with the charges of other calls.
-   */
-  settle(usage: ModelUsage & { costMicroUsd?: number }, when?: ChargeTime): Awaitable<void>;
-  release(): Awaitable<void>;
-}
-
-/** What one hold is charged for a reply. Null means unknown: the held amount is charged. The step of the reply contains the charge. */
+/** What a reply costs. The step of the reply contains it, so that a crash does not lose it. */
 export interface Charge {
-  /** The key of the hold. */
+  /** The name of the reservation within its run. */
   readonly key: string;
-  readonly tokens: number | null;
+  readonly tokens: number;
+  /** Null if the price is unknown. */
   readonly microUsd: number | null;
+  /** The vendor did not report the usage, so the reserved amount is charged. */
+  readonly estimated?: true;
 }
 
 /** The usage of a run itself (`own`), and with all its descendants (`subtree`). */
 export interface RunUsage {
   readonly own: SpendingAmount;
   readonly subtree: SpendingAmount;
-  /** What is held for calls in progress of the run and its descendants. */
+  /** What is reserved for calls in progress of the run and its descendants. */
   readonly held: SpendingAmount;
   readonly limit: SpendingLimit;
 }
 
 /** The budget of a run. */
-export interface NewBudget {
-  readonly namespace: string;
-  readonly runId: string;
+export interface NewBudget extends PayingRun {
   readonly parentRunId: string | null;
   readonly limit: SpendingLimit;
 }
 
 /** Pays for runs. Production uses the budget ledger; tests and the benchmark use an implementation in memory. */
 export interface Spending {
+  /** The runs of this process that have reservations. */
+  readonly accounts: OpenAccounts;
   /**
    * Opens the budget of a run. The limit applies to the run and all its descendants. If the run already has a budget, its parent and
    * its limit are not changed. Returns the usage of the run.
    */
   openRun(run: NewBudget): Promise<RunUsage>;
-  /** Rejects with `SpendingLimitError` if a budget does not have enough left. */
-  hold(request: HoldRequest): Awaitable<Hold>;
-  usageOf(namespace: string, runId: string): Awaitable<RunUsage>;
-  /** Makes the charges that were postponed, and releases what is held for further calls of the run. */
-  closeRun(run: { namespace: string; runId: string }): Awaitable<void>;
+  usageOf(run: PayingRun): Promise<RunUsage>;
   /**
-   * Ends the holds that an interrupted execution of the run left open. The charges of recorded replies are made, unless they have
-   * already been made, and all other holds are released.
+   * Applies operations on reservations in order, and commits them together. If a reservation is rejected, the operations after it are
+   * not applied and have no outcome.
    */
-  recover(run: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void>;
+  apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]>;
+  /** Settles a reservation with a usage that somebody outside reports, up to a limit (S-6). */
+  settlement(of: ReservationKey, usage: Usage): LedgerOp;
+  /** Ends reservations. If the database is unavailable, this is repeated until it succeeds; until then, the amounts stay reserved. */
+  close(ops: readonly LedgerOp[]): Promise<void>;
+  /**
+   * Ends the reservations that an interrupted execution of the run left open. The charges of recorded replies are made, unless they
+   * have already been made, and all other reservations are released.
+   */
+  recover(run: PayingRun, charges: readonly Charge[]): Promise<void>;
 }

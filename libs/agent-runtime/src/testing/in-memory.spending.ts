@@ -1,182 +1,148 @@
-import { SpendingLimitError } from '../spending/spending.errors.js';
-import { tokensOf, usageIn } from '../spending/charges.js';
+import { qualifiedId } from '#rollcall/platform';
+import {
+  type Budget,
+  type BudgetKind,
+  isRejectedReservation,
+  LedgerBatch,
+  type LedgerOp,
+  type LedgerOutcome,
+  type LockedReservation,
+  type ReservationKey,
+  type Usage,
+} from '#rollcall/registry';
+import { OpenAccounts } from '../spending/open.accounts.js';
+import { recoveryOf, throwUnlessEnded } from '../spending/reservation.recovery.js';
 import type {
-  Awaitable,
   Charge,
-  Hold,
-  HoldRequest,
   NewBudget,
+  PayingRun,
   RunUsage,
   Spending,
   SpendingAmount,
   SpendingLimit,
 } from '../spending/spending.js';
 
-interface Account {
-  readonly kind: 'run' | 'agent' | 'caller';
-  readonly subject: string;
-  readonly parent?: Account;
-  readonly limit: SpendingLimit;
-  readonly used: Record<Unit, number>;
-  readonly own: Record<Unit, number>;
-  readonly held: Record<Unit, number>;
-  /** The open holds of the run itself. */
-  readonly holds: MemoryHold[];
-}
-
-type Unit = keyof SpendingAmount;
-const UNITS: readonly Unit[] = ['tokens', 'microUsd'];
+const NOTHING = { tokens: 0, microUsd: 0 };
+const SETTLE_MULTIPLE = 10;
 
 /** Pays from budgets in memory, with the rules of the ledger. For tests and benchmarks of one process. */
 export class InMemorySpending implements Spending {
-  private readonly runs = new Accounts('run');
-  private readonly others = { agent: new Accounts('agent'), caller: new Accounts('caller') };
-  private holdCount = 0;
+  readonly accounts = new OpenAccounts();
+  private readonly budgets = new Map<number, Budget>();
+  private readonly ids = new Map<string, number>();
+  private readonly held = new Map<string, LockedReservation>();
 
   /** Gives an agent or a caller a budget. */
   limit(kind: 'agent' | 'caller', namespace: string, subject: string, limit: SpendingLimit): void {
-    this.others[kind].open(namespace, subject, limit);
+    this.open(kind, qualifiedId(namespace, subject), limit, []);
   }
 
-  /** The sum of all amounts that are held on the budget of a run. */
+  /** The sum of all amounts that are reserved on the budget of a run. */
   heldBy(namespace: string, runId: string): SpendingAmount {
-    return { ...this.runs.get(namespace, runId).held };
+    return this.budgetOf({ namespace, runId }).reserved;
   }
 
-  async openRun(run: NewBudget): Promise<RunUsage> {
-    const { namespace, runId, parentRunId, limit } = run;
-    const parent = parentRunId === null ? undefined : this.runs.get(namespace, parentRunId);
-    if (!this.runs.has(namespace, runId)) this.runs.open(namespace, runId, limit, parent);
-    return await this.usageOf(namespace, runId);
+  async openRun({ namespace, runId, parentRunId, limit }: NewBudget): Promise<RunUsage> {
+    const subject = qualifiedId(namespace, runId);
+    const parent = parentRunId === null ? undefined : this.budgetOf({ namespace, runId: parentRunId });
+    if (!this.ids.has(keyOf('run', subject)))
+      this.open('run', subject, limit, parent ? [...parent.path, parent.id] : []);
+    return await this.usageOf({ namespace, runId });
   }
 
-  hold(request: HoldRequest): Awaitable<Hold> {
-    const { namespace, runId, agentId, callerId, key } = request;
-    const run = this.runs.get(namespace, runId);
-    const known = run.holds.find((hold) => hold.requested === key);
-    if (known) return known;
-    const charged = chainOf(run);
-    const { agent, caller } = this.others;
-    if (agentId !== null && agent.has(namespace, agentId)) charged.push(agent.get(namespace, agentId));
-    if (callerId !== null && caller.has(namespace, callerId)) charged.push(caller.get(namespace, callerId));
-    const amount = fitting(request, charged);
-    return new MemoryHold(key, (this.holdCount += 1), charged, amount);
+  async usageOf(run: PayingRun): Promise<RunUsage> {
+    const { own, used: subtree, reserved: held, limit } = this.budgetOf(run);
+    return { own, subtree, held, limit };
   }
 
-  usageOf(namespace: string, runId: string): Awaitable<RunUsage> {
-    const { own, used, held, limit } = this.runs.get(namespace, runId);
-    return { own: { ...own }, subtree: { ...used }, held: { ...held }, limit };
-  }
-
-  closeRun(): void {
-    // nothing to do: every charge is made at once
-  }
-
-  async recover({ namespace, runId }: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
-    const open = this.runs.get(namespace, runId).holds.slice(); // a hold that ends is removed from the list
-    for (const hold of open) {
-      const charge = charges.find(({ key }) => key === hold.key);
-      if (charge) hold.settle(usageIn(charge));
-      else hold.release();
+  async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    const batch = new LedgerBatch(this.concernedBy(ops), this.reservationsIn(ops), 0);
+    const outcomes: LedgerOutcome[] = [];
+    for (const op of ops) {
+      const outcome = batch.apply(op);
+      outcomes.push(outcome);
+      if (isRejectedReservation(op, outcome)) break;
     }
-  }
-}
-
-/** The accounts of all subjects of one kind. */
-class Accounts {
-  private readonly namespaces = new Map<string, Map<string, Account>>();
-
-  constructor(private readonly kind: Account['kind']) {}
-
-  has(namespace: string, subject: string): boolean {
-    return this.namespaces.get(namespace)?.has(subject) ?? false;
+    const { budgets, opened, charged, closed } = batch.writes();
+    for (const budget of budgets) this.budgets.set(budget.id, budget);
+    for (const one of [...opened, ...charged])
+      if (one.state === 'held') this.held.set(nameOf(one), { ...one, isOver: false });
+    for (const one of closed) this.held.delete(nameOf(one));
+    this.accounts.note(outcomes);
+    return outcomes;
   }
 
-  get(namespace: string, subject: string): Account {
-    const found = this.namespaces.get(namespace)?.get(subject);
-    if (!found) throw new Error(`The ${this.kind} ${subject} has no budget.`);
-    return found;
+  settlement(of: ReservationKey, usage: Usage): LedgerOp {
+    return { op: 'settle', of, usage, atMostTimes: SETTLE_MULTIPLE, isCapped: true };
   }
 
-  open(namespace: string, subject: string, limit: SpendingLimit, parent?: Account): void {
-    const accounts = this.namespaces.get(namespace) ?? new Map<string, Account>();
-    accounts.set(subject, account({ kind: this.kind, subject, limit, parent }));
-    this.namespaces.set(namespace, accounts);
-  }
-}
-
-class MemoryHold implements Hold {
-  /** Differs for each hold: the key of a hold that has ended is not used again. */
-  readonly key: string;
-
-  /** The first account is that of the run itself. */
-  constructor(
-    readonly requested: string,
-    number: number,
-    private readonly accounts: readonly [Account, ...Account[]],
-    readonly amount: SpendingAmount,
-  ) {
-    this.key = `${requested}~${number}`;
-    accounts[0].holds.push(this);
-    for (const { held } of accounts) for (const unit of UNITS) held[unit] += amount[unit];
+  async close(ops: readonly LedgerOp[]): Promise<void> {
+    throwUnlessEnded(await this.apply(ops));
   }
 
-  settle(usage: Parameters<Hold['settle']>[0]): void {
-    if (!this.end()) return;
-    const tokens = tokensOf(usage) ?? this.amount.tokens;
-    const used = { tokens, microUsd: usage.costMicroUsd ?? this.amount.microUsd };
-    for (const unit of UNITS) {
-      for (const one of this.accounts) one.used[unit] += used[unit];
-      this.accounts[0].own[unit] += used[unit];
+  async recover(run: PayingRun, charges: readonly Charge[]): Promise<void> {
+    const runId = qualifiedId(run.namespace, run.runId);
+    const held = [...this.held.values()].filter(({ scopes }) => scopes.runId === runId);
+    await this.close(recoveryOf(run, held, charges, (of, usage) => this.settlement(of, usage)));
+  }
+
+  private open(kind: BudgetKind, subject: string, limit: SpendingLimit, path: readonly number[]): void {
+    const id = this.budgets.size + 1;
+    this.ids.set(keyOf(kind, subject), id);
+    this.budgets.set(id, {
+      id,
+      kind,
+      subject,
+      window: 'lifetime',
+      timeZone: 'UTC',
+      path,
+      limit,
+      low: { tokens: null, microUsd: null },
+      used: NOTHING,
+      own: NOTHING,
+      reserved: NOTHING,
+      reports: { charged: 0, offset: 0 },
+      windowStart: 0,
+      windowEnd: null,
+      source: 'test',
+      declared: false,
+      version: 1,
+    });
+  }
+
+  private budgetOf({ namespace, runId }: PayingRun): Budget {
+    const budget = this.budgets.get(this.ids.get(keyOf('run', qualifiedId(namespace, runId))) ?? 0);
+    if (!budget) throw new Error(`The run ${runId} has no budget.`);
+    return budget;
+  }
+
+  private reservationsIn(ops: readonly LedgerOp[]): LockedReservation[] {
+    const keys = ops.flatMap((op) => ('of' in op ? [op.of] : op.op === 'reserve' ? [op.request] : []));
+    return keys.map((key) => this.held.get(nameOf(key))).filter((one) => one !== undefined);
+  }
+
+  private concernedBy(ops: readonly LedgerOp[]): Budget[] {
+    const ids = new Set(this.reservationsIn(ops).flatMap(({ budgetIds }) => budgetIds));
+    for (const op of ops) {
+      if (op.op !== 'reserve') continue;
+      const { agentId, callerId, runId } = op.request.scopes;
+      for (const [kind, subject] of [
+        ['agent', agentId],
+        ['caller', callerId],
+        ['run', runId],
+      ] as const) {
+        const id = subject === null ? undefined : this.ids.get(keyOf(kind, subject));
+        for (const one of id === undefined ? [] : [id, ...(this.budgets.get(id)?.path ?? [])]) ids.add(one);
+      }
     }
-  }
-
-  release(): void {
-    this.end();
-  }
-
-  /** Returns false if the hold has already ended. */
-  private end(): boolean {
-    const { holds } = this.accounts[0];
-    const at = holds.indexOf(this);
-    if (at === -1) return false;
-    holds.splice(at, 1);
-    for (const { held } of this.accounts) for (const unit of UNITS) held[unit] -= this.amount[unit];
-    return true;
+    return [...ids].map((id) => this.budgets.get(id)).filter((budget) => budget !== undefined);
   }
 }
 
-function account(facts: Pick<Account, 'kind' | 'subject' | 'parent' | 'limit'>): Account {
-  const zero = (): Record<Unit, number> => ({ tokens: 0, microUsd: 0 });
-  return { ...facts, used: zero(), own: zero(), held: zero(), holds: [] };
+function keyOf(kind: string, subject: string): string {
+  return `${kind}\n${subject}`;
 }
 
-/** The account of the run, and those of its ancestors. */
-function chainOf(run: Account): [Account, ...Account[]] {
-  const chain: [Account, ...Account[]] = [run];
-  for (let at = run.parent; at; at = at.parent) chain.push(at);
-  return chain;
-}
-
-/** Returns the amount that all budgets can pay, or throws. */
-function fitting({ amount, atLeastTokens }: HoldRequest, accounts: readonly Account[]): SpendingAmount {
-  let { tokens } = amount;
-  for (const one of accounts) tokens = Math.min(tokens, leftOf(one, 'tokens'));
-  const held = atLeastTokens !== undefined && tokens >= atLeastTokens ? { ...amount, tokens } : amount;
-  for (const one of accounts) {
-    const unit = UNITS.find((each) => held[each] > leftOf(one, each) || leftOf(one, each) === 0);
-    if (unit) throw shortage(one, unit, amount[unit]);
-  }
-  return held;
-}
-
-function leftOf({ limit, used, held }: Account, unit: Unit): number {
-  const most = limit[unit];
-  return most === null ? Infinity : Math.max(0, most - used[unit] - held[unit]);
-}
-
-function shortage(one: Account, unit: Unit, asked: number): SpendingLimitError {
-  const { kind, subject } = one;
-  const message = `The budget of the ${kind} "${subject}" has ${leftOf(one, unit)} ${unit} left; ${asked} are requested.`;
-  return new SpendingLimitError(message, { kind, subject, unit });
+function nameOf({ owner, key }: ReservationKey): string {
+  return `${owner}\n${key}`;
 }

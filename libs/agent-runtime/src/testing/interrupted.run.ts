@@ -1,4 +1,5 @@
 import { type ModelProvider, type ModelReply, ProviderError, userMessage } from '#rollcall/providers';
+import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { resume, type RunState } from '../loop/run.state.js';
@@ -6,6 +7,7 @@ import type { Step } from '../loop/step.js';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
+import type { RunWriter } from '../spending/run.writer.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
 import { defineTool } from '../tools/define.tool.js';
 import { toolBox } from '../tools/tool.box.js';
@@ -34,12 +36,18 @@ const COUNT = defineTool({
   },
 });
 
+interface MortalWriter extends RunWriter {
+  add(step: Step): void;
+  finish(): Promise<void>;
+}
+
 /**
  * A paid run whose replicas die. Each replica continues from the stored steps, as the owner of a durable run does. The model
  * returns the same replies and failures on each replica.
  */
 export class InterruptedRun {
   readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
+  private executions = 0;
   private readonly failed: { tokens: number; replica: MortalReplica; at: number }[] = [];
 
   constructor(
@@ -70,7 +78,9 @@ export class InterruptedRun {
 
   private async live(replica: MortalReplica): Promise<RunOutcome | 'died'> {
     const { runId = 'run-1', limit, contextWindow } = this.options;
-    const budget = new BudgetMiddleware({ spending: new MortalSpending(this.spending, replica), limit });
+    const spending = new MortalSpending(this.spending, replica);
+    const writer = this.writerOn(replica);
+    const budget = new BudgetMiddleware({ spending, limit });
     const agent = new ReactAgent({
       name: 'ada',
       description: '',
@@ -81,19 +91,41 @@ export class InterruptedRun {
       modelMiddleware: [retry({ random: () => 0 }), budget.model],
     });
     agent.addToolBoxes(toolBox('test', [COUNT]));
-    const call = given.runCall({ context: given.context({ runId }), state: this.state });
-    return await Promise.race([this.read(agent, call, replica), replica.died]);
+    const call = given.runCall({ context: given.context({ runId }), state: this.state, writer });
+    return await Promise.race([this.read(agent, call, writer), replica.died]);
   }
 
-  private async read(agent: ReactAgent, call: RunCall, replica: MortalReplica): Promise<RunOutcome> {
+  private async read(agent: ReactAgent, call: RunCall, writer: MortalWriter): Promise<RunOutcome> {
     const events = agent.run(call);
     for (;;) {
       const next = await events.next();
-      if (next.done) return next.value;
-      if (next.value.type !== 'step') continue;
-      const stored = JSON.parse(JSON.stringify(next.value.step)) as Step;
-      await replica.perform(async () => void this.steps.push(stored));
+      if (next.done) {
+        await writer.finish();
+        return next.value;
+      }
+      if (next.value.type === 'step') writer.add(next.value.step);
     }
+  }
+
+  /** Stores steps and applies operations together, as the journal of a durable run does. */
+  private writerOn(replica: MortalReplica): MortalWriter {
+    let [added, closing]: [Step[], readonly LedgerOp[]] = [[], []];
+    const write = async (ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> => {
+      const steps = added;
+      added = [];
+      if (steps.length === 0 && ops.length === 0) return [];
+      return await replica.perform(async () => {
+        this.steps.push(...steps);
+        return await this.spending.apply(ops);
+      });
+    };
+    return {
+      execution: `${(this.executions += 1)}`,
+      add: (step) => void added.push(JSON.parse(JSON.stringify(step)) as Step),
+      commit: async (ops = []) => await write(ops),
+      close: async (ops) => void (closing = ops),
+      finish: async () => void (await write(closing)),
+    };
   }
 
   private modelOn(replica: MortalReplica): ModelProvider {

@@ -1,4 +1,6 @@
-import type { Charge, Hold, HoldRequest, NewBudget, RunUsage, Spending } from '../spending/spending.js';
+import type { LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
+import { OpenAccounts } from '../spending/open.accounts.js';
+import type { Charge, NewBudget, PayingRun, RunUsage, Spending } from '../spending/spending.js';
 
 /** A replica that dies at a given point. Each operation has a point before it and a point after it. */
 export class MortalReplica {
@@ -35,6 +37,8 @@ export class MortalReplica {
 
 /** The spending of a replica that can die. The effects of its earlier operations remain. */
 export class MortalSpending implements Spending {
+  readonly accounts = new OpenAccounts();
+
   constructor(
     private readonly spending: Spending,
     private readonly replica: MortalReplica,
@@ -44,25 +48,23 @@ export class MortalSpending implements Spending {
     return await this.replica.perform(async () => await this.spending.openRun(run));
   }
 
-  async hold(request: HoldRequest): Promise<Hold> {
-    const hold = await this.replica.perform(async () => await this.spending.hold(request));
-    return {
-      key: hold.key,
-      amount: hold.amount,
-      settle: async (usage, when) => await this.replica.perform(async () => await hold.settle(usage, when)),
-      release: async () => await this.replica.perform(async () => await hold.release()),
-    };
+  async usageOf(run: PayingRun): Promise<RunUsage> {
+    return await this.replica.perform(async () => await this.spending.usageOf(run));
   }
 
-  async usageOf(namespace: string, runId: string): Promise<RunUsage> {
-    return await this.replica.perform(async () => await this.spending.usageOf(namespace, runId));
+  async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    return await this.replica.perform(async () => await this.spending.apply(ops));
   }
 
-  async closeRun(run: { namespace: string; runId: string }): Promise<void> {
-    await this.replica.perform(async () => await this.spending.closeRun(run));
+  settlement(of: ReservationKey, usage: Usage): LedgerOp {
+    return this.spending.settlement(of, usage);
   }
 
-  async recover(run: { namespace: string; runId: string }, charges: readonly Charge[]): Promise<void> {
+  async close(ops: readonly LedgerOp[]): Promise<void> {
+    await this.replica.perform(async () => await this.spending.close(ops));
+  }
+
+  async recover(run: PayingRun, charges: readonly Charge[]): Promise<void> {
     await this.replica.perform(async () => await this.spending.recover(run, charges));
   }
 }

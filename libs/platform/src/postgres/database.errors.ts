@@ -81,3 +81,8 @@ function codeAndMessage(error: unknown): { code: string; message: string } {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return { code: typeof code === 'string' ? code : '', message: String(message ?? error) };
 }
+
+/** Whether the database was unavailable or busy, so that the same work may succeed later. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof DatabaseUnavailableError || error instanceof DatabaseBusyError;
+}

@@ -77,6 +77,16 @@ export class BudgetExhaustedError extends RegistryError {
   }
 }
 
+/** A budget limits money, so a call without a known price cannot be reserved. */
+export class PriceUnknownError extends RegistryError {
+  readonly code = 'PRICE_UNKNOWN';
+
+  constructor({ kind, subject }: Budget) {
+    const whose = kind === 'fleet' ? 'all namespaces' : `the ${kind} "${localIdOf(subject)}"`;
+    super(`The budget of ${whose} limits money, but the price of the call is unknown.`);
+  }
+}
+
 function shortageOf(budget: Budget, unit: Unit): string {
   const { id, kind, subject, window, limit, reserved } = budget;
   if (kind === 'fleet') return `The ${window} budget of all namespaces has too few ${unit} left`;

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import {
   Database,
-  DatabaseBusyError,
   DatabaseUnavailableError,
   DomainError,
   GroupCommit,
@@ -11,20 +10,20 @@ import {
   StopsIn,
 } from '#rollcall/platform';
 import { QuotaWatch } from '../quota.watch.js';
-import { type Budget, MAX_AMOUNT } from './budget.js';
+import type { Budget } from './budget.js';
 import { ReservationNotFoundError } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
 import type { Correction } from './correction.js';
-import { countOutcomes } from './ledger.counts.js';
 import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
-import { isKeyTaken, type LedgerParts, LedgerSession, scopesIn } from './ledger.session.js';
-import { type CountedOwners, type HeldAmount, LedgerStore, type LockedBudgets } from './ledger.store.js';
+import { type LedgerParts, LedgerSession, repeatIfTaken, scopesIn } from './ledger.session.js';
+import { type CountedOwners, LedgerStore, type LockedBudgets } from './ledger.store.js';
 import {
   checkAmount,
   checkRequest,
   checkKey,
   checkTtl,
+  countable,
   type Reservation,
   type ReserveRequest,
   type Usage,
@@ -42,8 +41,10 @@ export interface LedgerRules {
 /** The part of a request that names its budgets. */
 type ScopedRequest = Pick<ReserveRequest, 'owner' | 'scopes'>;
 
+/** The outcomes of a list of operations, or the error if its batch could not be committed. */
+type GroupResult = readonly LedgerOutcome[] | { readonly error: Error };
+
 const MAX_BATCH = 500;
-const MAX_ATTEMPTS = 5;
 const NO_OWNERS: CountedOwners = { owners: [], upTo: 0, withOwners: false };
 
 /**
@@ -57,7 +58,7 @@ const NO_OWNERS: CountedOwners = { owners: [], upTo: 0, withOwners: false };
  */
 @Injectable()
 export class BudgetLedger {
-  private readonly group: GroupCommit<LedgerOp, LedgerOutcome>;
+  private readonly group: GroupCommit<readonly LedgerOp[], GroupResult>;
   private readonly parts: LedgerParts;
 
   constructor(
@@ -69,10 +70,10 @@ export class BudgetLedger {
   ) {
     const { quota, clock } = rules;
     this.parts = { db, store, events, namespaces, quota, clock, watch: new QuotaWatch(quota) };
-    this.group = new GroupCommit<LedgerOp, LedgerOutcome>(db, {
+    this.group = new GroupCommit<readonly LedgerOp[], GroupResult>(db, {
       name: 'ledger',
       maxBatch: MAX_BATCH,
-      commit: async (ops) => await this.applyAll(ops),
+      commit: async (lists) => await this.commit(lists),
       failure: failureOf,
       failsAll: (error) => error instanceof DatabaseUnavailableError,
     });
@@ -104,11 +105,15 @@ export class BudgetLedger {
    * Settles with a usage that somebody outside reports, such as an agent or a vendor. It charges at most the multiple of the reservation
    * that limits callers, so one wrong number cannot exhaust a budget (S-6). The ledger line states a usage that exceeds this limit.
    */
-  async settleReported(of: ReservationKey, { tokens, microUsd, ...rest }: Usage): Promise<Reservation> {
+  async settleReported(of: ReservationKey, usage: Usage): Promise<Reservation> {
     checkKey(of);
-    const usage = { ...rest, tokens: countable(tokens), microUsd: countable(microUsd) };
+    return reservationOf(await this.run(this.reported(of, usage)));
+  }
+
+  /** The operation of `settleReported`. */
+  reported(of: ReservationKey, usage: Usage): LedgerOp {
     const { settleMultiple: atMostTimes } = this.rules.limits;
-    return reservationOf(await this.run({ op: 'settle', of, usage, atMostTimes, isCapped: true }));
+    return { op: 'settle', of, usage: countable(usage), atMostTimes, isCapped: true };
   }
 
   /**
@@ -141,7 +146,7 @@ export class BudgetLedger {
   }
 
   /** The reservations that the owner holds for a run. */
-  async heldFor(owner: string, runId: string): Promise<HeldAmount[]> {
+  async heldFor(owner: string, runId: string): Promise<Reservation[]> {
     return await this.store.heldFor(owner, runId);
   }
 
@@ -151,26 +156,45 @@ export class BudgetLedger {
     return outcome.budget;
   }
 
-  /** Applies all operations in one transaction. Returns one outcome for each operation. */
+  /**
+   * Applies the operations in order and commits them together, in the open transaction if there is one. If a reservation is rejected,
+   * the operations after it are not applied and have no outcome.
+   */
+  async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    for (const op of ops) checkOp(op);
+    if (ops.length === 0) return [];
+    const result = this.db.inTransaction ? (await this.commit([ops]))[0] : await this.group.run(ops);
+    if (!Array.isArray(result)) throw (result as { error: unknown }).error;
+    return result as readonly LedgerOutcome[];
+  }
+
+  /** Applies all operations in one transaction of their own. Returns one outcome for each operation. */
   async applyAll(ops: readonly LedgerOp[]): Promise<LedgerOutcome[]> {
+    return (await this.commit(ops.map((op) => [op]))).flat();
+  }
+
+  /** A session for operations that are a part of the open transaction of the caller. */
+  session(ops: readonly LedgerOp[], looksUp: boolean): LedgerSession {
+    for (const op of ops) checkOp(op);
+    return new LedgerSession(this.parts, ops, looksUp);
+  }
+
+  private async commit(lists: readonly (readonly LedgerOp[])[]): Promise<LedgerOutcome[][]> {
     const joined = this.db.inTransaction;
-    for (let attempt = 1; ops.length > 0; attempt++) {
-      try {
-        const session = new LedgerSession(this.parts, ops, joined || attempt > 1);
-        const outcomes = await this.db.transaction(async () => {
+    const ops = lists.flat();
+    if (ops.length === 0) return lists.map(() => []);
+    return await repeatIfTaken(
+      async (isRepeated) => {
+        const session = new LedgerSession(this.parts, ops, joined || isRepeated);
+        return await this.db.transaction(async () => {
           await session.lock();
-          const decided = ops.map((op) => session.apply(op));
+          const outcomes = lists.map((list) => session.apply(list));
           await session.write(joined ? 'now' : 'with-commit');
-          return decided;
+          return outcomes;
         });
-        this.db.afterCommit(() => countOutcomes(this.db.counts, ops, outcomes));
-        return outcomes;
-      } catch (error) {
-        if (!isKeyTaken(error)) throw error;
-        if (joined || attempt === MAX_ATTEMPTS) throw new DatabaseBusyError(error);
-      }
-    }
-    return [];
+      },
+      joined ? 1 : undefined,
+    );
   }
 
   /** Throws unless the namespace exists. It cannot be deleted until the open transaction ends. */
@@ -209,11 +233,18 @@ export class BudgetLedger {
   }
 
   private async run(op: LedgerOp): Promise<LedgerOutcome> {
-    if (!this.db.inTransaction) return await this.group.run(op);
-    const [outcome] = await this.applyAll([op]);
+    const [outcome] = await this.apply([op]);
     if (!outcome) throw errorOf(outcome);
     return outcome;
   }
+}
+
+/** Validates an operation before it joins a batch, because one invalid operation would make the whole batch fail. */
+function checkOp(op: LedgerOp): void {
+  if (op.op === 'reserve') checkRequest(op.request);
+  else if (op.op === 'raise') checkAmount(op.to);
+  else if (op.op === 'settle' || op.op === 'charge')
+    checkAmount({ tokens: op.usage.tokens ?? 0, microUsd: op.usage.microUsd ?? 0 });
 }
 
 function reservationOf(outcome: LedgerOutcome): Reservation {
@@ -221,15 +252,10 @@ function reservationOf(outcome: LedgerOutcome): Reservation {
   return outcome.reservation;
 }
 
-/** A number that is not a count is unknown. */
-function countable(count: number | null): number | null {
-  return count !== null && count >= 0 ? Math.min(Math.ceil(count), MAX_AMOUNT) : null;
-}
-
 function errorOf(outcome: LedgerOutcome | undefined): Error {
   return outcome && !outcome.ok ? outcome.error : new Error('a ledger operation returned no result');
 }
 
-function failureOf(error: unknown): LedgerOutcome {
-  return { ok: false, error: error instanceof DomainError ? error : new DatabaseUnavailableError(error) };
+function failureOf(error: unknown): GroupResult {
+  return { error: error instanceof DomainError ? error : new DatabaseUnavailableError(error) };
 }

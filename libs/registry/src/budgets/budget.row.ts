@@ -72,6 +72,8 @@ export interface ReservationRow {
   budgetIds: string[];
   heldTokens: string;
   heldMicroUsd: string;
+  aheadTokens: string;
+  aheadMicroUsd: string;
   reportedBefore: string;
   state: ReservationState;
   usedTokens: string | null;
@@ -84,7 +86,8 @@ export interface ReservationRow {
 
 export const RESERVATION_COLUMNS = `
   r.owner, r.key, r.agent_id AS "agentId", r.caller_id AS "callerId", r.run_id AS "runId", r.budget_ids AS "budgetIds",
-  r.held_tokens AS "heldTokens", r.held_micro_usd AS "heldMicroUsd", r.reported_before AS "reportedBefore", r.state,
+  r.held_tokens AS "heldTokens", r.held_micro_usd AS "heldMicroUsd", r.ahead_tokens AS "aheadTokens",
+  r.ahead_micro_usd AS "aheadMicroUsd", r.reported_before AS "reportedBefore", r.state,
   r.used_tokens AS "usedTokens", r.used_micro_usd AS "usedMicroUsd", r.overdraft, r.estimated, r.expires_at AS "expiresAt",
   r.expires_at <= clock_timestamp() AS "isOver"`;
 
@@ -96,6 +99,7 @@ export function toReservation(row: ReservationRow): LockedReservation {
     scopes: { agentId, callerId, runId },
     budgetIds: row.budgetIds.map(Number),
     held: { tokens: Number(row.heldTokens), microUsd: Number(row.heldMicroUsd) },
+    ahead: { tokens: Number(row.aheadTokens), microUsd: Number(row.aheadMicroUsd) },
     reportedBefore: Number(row.reportedBefore),
     state,
     used: row.usedTokens === null ? null : { tokens: Number(row.usedTokens), microUsd: Number(row.usedMicroUsd) },

@@ -128,7 +128,7 @@ describe('budget windows', () => {
 
 describe('an amount that is reserved ahead', () => {
   const request = given.reservation(20, { ahead: spent(60) });
-  const fitting = (budget: Partial<Budget>): number => fittingAmount(request, [given.budgetState(budget)]).tokens;
+  const fitting = (budget: Partial<Budget>): number => fittingAmount(request, [given.budgetState(budget)]).held.tokens;
 
   it('B2 an amount for later calls is added while all reserved amounts are at most a tenth of what is left of the budget', () => {
     expect(fitting({ limit: limit(null) })).toBe(80);
@@ -140,8 +140,8 @@ describe('an amount that is reserved ahead', () => {
 
   it('B2 an amount for later calls is added only if all budgets of the call have plenty left', () => {
     const budgets = [given.budgetState({ limit: limit(null) }), given.budgetState({ limit: limit(100) })];
-    expect(fittingAmount(request, budgets).tokens).toBe(20);
-    expect(fittingAmount({ ...request, amount: spent(200), atLeastTokens: 50 }, budgets).tokens).toBe(100);
+    expect(fittingAmount(request, budgets).held.tokens).toBe(20);
+    expect(fittingAmount({ ...request, amount: spent(200), atLeastTokens: 50 }, budgets).held.tokens).toBe(100);
   });
 });
 

@@ -154,6 +154,11 @@ export function minus(one: Amount, other: Amount): Amount {
   return { tokens: one.tokens - other.tokens, microUsd: one.microUsd - other.microUsd };
 }
 
+/** The larger count of each unit. */
+export function atLeast(one: Amount, other: Amount): Amount {
+  return { tokens: Math.max(one.tokens, other.tokens), microUsd: Math.max(one.microUsd, other.microUsd) };
+}
+
 export function isZero({ tokens, microUsd }: Amount): boolean {
   return tokens === 0 && microUsd === 0;
 }

@@ -1,10 +1,12 @@
 import { localIdOf, namespaceOf, NO_QUOTA } from '#rollcall/platform';
 import {
+  atLeast,
   charge,
   conditionOf,
   FLEET,
   hold,
   isZero,
+  minus,
   nextVersion,
   insufficientUnit,
   plus,
@@ -21,6 +23,7 @@ import {
 import {
   BudgetExhaustedError,
   BudgetNotFoundError,
+  PriceUnknownError,
   ReservationClosedError,
   ReservationKeyReusedError,
   ReservationNotFoundError,
@@ -32,7 +35,7 @@ import type { ChargeMark, LedgerLine } from './ledger.entry.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
 import { coveredByReports, reportedBefore } from './reported.usage.js';
 import type { Reservation, ReserveRequest, Usage } from './reservation.js';
-import { fittingAmount, isSameRequest } from './reservation.request.js';
+import { type FittingAmount, fittingAmount, isSameRequest } from './reservation.request.js';
 import {
   cappedNote,
   cappedUsage,
@@ -55,6 +58,8 @@ export interface ReservationKey {
 
 export type LedgerOp =
   | { op: 'reserve'; request: ReserveRequest }
+  /** Makes a reservation larger. Has no effect if it already holds this amount. */
+  | { op: 'raise'; of: ReservationKey; to: Amount }
   /**
    * With `atMostTimes`, a settlement of more than this multiple of the reserved amount is rejected, or with `isCapped` charged only up
    * to it. The ledger line then states the whole usage.
@@ -70,6 +75,11 @@ export type LedgerOp =
   | { op: 'correct'; correction: Correction }
   /** Begins a new window if the old one has ended. */
   | { op: 'roll'; budgetId: number };
+
+/** Whether the operations after this one are not applied, because they need the reservation that was rejected. */
+export function isRejectedReservation({ op }: LedgerOp, { ok }: LedgerOutcome): boolean {
+  return !ok && (op === 'reserve' || op === 'raise');
+}
 
 /** A stored reservation, and whether it has expired by the database's clock. */
 export interface LockedReservation extends Reservation {
@@ -88,6 +98,7 @@ export interface LedgerWrites {
   budgets: Budget[];
   opened: (Reservation & { ttlMs: number })[];
   renewed: (ReservationKey & { ttlMs: number })[];
+  /** Reservations whose amounts changed and that stay open. */
   charged: Reservation[];
   closed: Reservation[];
   lines: LedgerLine[];
@@ -130,9 +141,17 @@ export class LedgerBatch {
   }
 
   apply(op: LedgerOp): LedgerOutcome {
+    const outcome = this.decide(op);
+    if (!outcome.ok || !outcome.reservation) return outcome;
+    return { ...outcome, runs: this.affectedBy(outcome.reservation).filter(({ kind }) => kind === 'run') };
+  }
+
+  private decide(op: LedgerOp): LedgerOutcome {
     switch (op.op) {
       case 'reserve':
         return this.reserve(op.request);
+      case 'raise':
+        return this.raise(op.of, op.to);
       case 'settle':
         return this.settle(op.of, op.usage, op);
       case 'charge':
@@ -189,21 +208,44 @@ export class LedgerBatch {
     if (quotaError) return { ok: false, error: quotaError };
     const found = this.budgetsOf(request);
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(...found.missing) };
-    const amount = fittingAmount(request, found.budgets);
-    for (const budget of found.budgets) {
-      const unit = insufficientUnit(budget, amount);
-      if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, request.amount, this.now) };
-    }
-    const overflow = overflowOf(found.budgets, amount, ({ used, reserved }) => plus(used, reserved));
-    if (overflow) return overflow;
-    for (const budget of found.budgets) this.budgets.set(budget.id, hold(budget, amount));
-    return { ok: true, reservation: this.open(request, amount, found.budgets) };
+    const limiting = request.isUnpriced ? found.budgets.find(({ limit }) => limit.microUsd !== null) : undefined;
+    if (limiting) return { ok: false, error: new PriceUnknownError(limiting) };
+    const amounts = fittingAmount(request, found.budgets);
+    const rejection = this.holdOnAll(found.budgets, amounts.held, request.amount);
+    return rejection ?? { ok: true, reservation: this.open(request, amounts, found.budgets) };
   }
 
-  private open(request: ReserveRequest, held: Amount, budgets: readonly Budget[]): Reservation {
+  private raise(of: ReservationKey, to: Amount): LedgerOutcome {
+    const found = this.reservations.get(keyOf(of));
+    if (!found) return { ok: false, error: new ReservationNotFoundError(of.key) };
+    if (found.state !== 'held') return { ok: false, error: new ReservationClosedError(of.key, found.state) };
+    const held = atLeast(found.held, to);
+    const missing = minus(held, found.held);
+    if (isZero(missing)) return { ok: true, reservation: found, replayed: true };
+    const rejection = this.holdOnAll(this.affectedBy(found), missing, missing);
+    if (rejection) return rejection;
+    const reservation = { ...found, held };
+    this.reservations.set(keyOf(of), reservation);
+    this.charged.add(keyOf(of));
+    return { ok: true, reservation };
+  }
+
+  /** Holds the amount on all budgets, or on none. `requested` is the amount that an error states. */
+  private holdOnAll(budgets: readonly Budget[], amount: Amount, requested: Amount): LedgerOutcome | undefined {
+    for (const budget of budgets) {
+      const unit = insufficientUnit(budget, amount);
+      if (unit) return { ok: false, error: new BudgetExhaustedError(budget, unit, requested, this.now) };
+    }
+    const overflow = overflowOf(budgets, amount, ({ used, reserved }) => plus(used, reserved));
+    if (overflow) return overflow;
+    for (const budget of budgets) this.budgets.set(budget.id, hold(budget, amount));
+    return undefined;
+  }
+
+  private open(request: ReserveRequest, amounts: FittingAmount, budgets: readonly Budget[]): Reservation {
     const { owner, key, scopes, ttlMs } = request;
     const ids = budgets.map(({ id }) => id);
-    const facts = { owner, key, scopes, budgetIds: ids, held, reportedBefore: reportedBefore(budgets) };
+    const facts = { owner, key, scopes, budgetIds: ids, ...amounts, reportedBefore: reportedBefore(budgets) };
     const unused = { used: null, overdraft: false, estimated: false };
     const reservation = { ...facts, ...unused, state: 'held' as const, expiresAt: this.now + ttlMs, isOver: false };
     this.reservations.set(keyOf(request), reservation);

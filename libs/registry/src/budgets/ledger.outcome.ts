@@ -4,5 +4,13 @@ import type { Reservation } from './reservation.js';
 
 /** The result of one ledger operation. */
 export type LedgerOutcome =
-  | { ok: true; reservation?: Reservation; budget?: Budget; replayed?: boolean; charged?: Amount }
+  | {
+      ok: true;
+      reservation?: Reservation;
+      /** The budgets of the run that the reservation concerns and of the runs above it, after the operation. */
+      runs?: readonly Budget[];
+      budget?: Budget;
+      replayed?: boolean;
+      charged?: Amount;
+    }
   | { ok: false; error: DomainError };

@@ -1,5 +1,6 @@
 import {
   type Database,
+  DatabaseBusyError,
   type DomainError,
   type NamespaceAdmission,
   NamespaceNotFoundError,
@@ -11,7 +12,8 @@ import { OwnerCounts } from '../owner.counts.js';
 import type { QuotaWatch } from '../quota.watch.js';
 import type { BudgetEvents } from './budget.events.js';
 import { BudgetOwners, needsOwners } from './budget.owners.js';
-import { LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
+import { type AppliedOp, countOutcomes } from './ledger.counts.js';
+import { isRejectedReservation, LedgerBatch, type LedgerOp, type ReservationKey } from './ledger.batch.js';
 import type { LedgerOutcome } from './ledger.outcome.js';
 import { type BudgetScope, FLEET_SCOPE, type LedgerStore } from './ledger.store.js';
 import type { ReserveRequest } from './reservation.js';
@@ -40,6 +42,7 @@ export class KeyTakenError extends Error {}
  */
 export class LedgerSession {
   private readonly rejected: ReservationKey[] = [];
+  private readonly applied: AppliedOp[] = [];
   private batch?: LedgerBatch;
   private existing: ReadonlySet<string> = new Set();
   private owners = new BudgetOwners([]);
@@ -73,8 +76,22 @@ export class LedgerSession {
     this.existing = existing;
   }
 
-  /** Decides an operation that the session was created with, after those that were applied before it. */
-  apply(op: LedgerOp): LedgerOutcome {
+  /**
+   * Decides operations that the session was created with, after those that were applied before. If a reservation is rejected, the
+   * operations after it are not applied and have no outcome.
+   */
+  apply(ops: readonly LedgerOp[]): LedgerOutcome[] {
+    const outcomes: LedgerOutcome[] = [];
+    for (const op of ops) {
+      const outcome = this.decide(op);
+      this.applied.push({ op, outcome });
+      outcomes.push(outcome);
+      if (isRejectedReservation(op, outcome)) break;
+    }
+    return outcomes;
+  }
+
+  private decide(op: LedgerOp): LedgerOutcome {
     const error = namespaceError(op, this.existing) ?? this.owners.errorOf(op);
     const outcome: LedgerOutcome = error ? { ok: false, error } : this.locked.apply(op);
     if (op.op === 'reserve' && !outcome.ok) this.rejected.push(op.request);
@@ -90,6 +107,7 @@ export class LedgerSession {
     if (when === 'now') await Promise.all(statements.map(({ sql, parameters }) => db.query(sql, parameters)));
     else for (const statement of statements) db.sendWithCommit(statement);
     if (statements.length > 0) await this.parts.events.append(this.locked, writes.budgets);
+    db.afterCommit(() => countOutcomes(db.counts, this.applied));
   }
 
   private get locked(): LedgerBatch {
@@ -110,9 +128,25 @@ export class LedgerSession {
 }
 
 const UNIQUE_VIOLATION = '23505';
+const MAX_ATTEMPTS = 5;
+
+/** Runs a transaction with a session. If a key is taken, runs it again with `looksUp`. */
+export async function repeatIfTaken<Result>(
+  transaction: (looksUp: boolean) => Promise<Result>,
+  attempts = MAX_ATTEMPTS,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await transaction(attempt > 1);
+    } catch (error) {
+      if (!isKeyTaken(error)) throw error;
+      if (attempt >= attempts) throw new DatabaseBusyError(error);
+    }
+  }
+}
 
 /** Whether the session must be repeated with `looksUp`. */
-export function isKeyTaken(error: unknown): boolean {
+function isKeyTaken(error: unknown): boolean {
   if (error instanceof KeyTakenError) return true;
   const { constraint } = (error ?? {}) as { constraint?: unknown };
   return sqlState(error) === UNIQUE_VIOLATION && constraint === 'budget_reservation_pkey';

@@ -57,13 +57,13 @@ const OPEN_RESERVATIONS = {
   name: 'ledger_open_reservations',
   text: `
   INSERT INTO budget_reservation (owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd,
-    reported_before, state, used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)
-  SELECT owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, reported_before, state,
-    used_tokens, used_micro_usd, overdraft, estimated, clock_timestamp() + ttl_ms * interval '1 millisecond',
+    ahead_tokens, ahead_micro_usd, reported_before, state, used_tokens, used_micro_usd, overdraft, estimated, expires_at, closed_at)
+  SELECT owner, key, agent_id, caller_id, run_id, budget_ids, held_tokens, held_micro_usd, ahead_tokens,
+    ahead_micro_usd, reported_before, state, used_tokens, used_micro_usd, overdraft, estimated, clock_timestamp() + ttl_ms * interval '1 millisecond',
     CASE WHEN state <> 'held' THEN clock_timestamp() END
   FROM jsonb_to_recordset($1::jsonb) AS n (owner text, key text, agent_id text, caller_id text, run_id text,
-    budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, reported_before bigint, state text,
-    used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)`,
+    budget_ids bigint[], held_tokens bigint, held_micro_usd bigint, ahead_tokens bigint, ahead_micro_usd bigint,
+    reported_before bigint, state text, used_tokens bigint, used_micro_usd bigint, overdraft boolean, estimated boolean, ttl_ms bigint)`,
 };
 
 export function openReservations(opened: readonly Opened[]): RowsStatement {
@@ -74,6 +74,8 @@ export function openReservations(opened: readonly Opened[]): RowsStatement {
     run_id: one.scopes.runId,
     budget_ids: one.budgetIds,
     ...toHeld(one),
+    ahead_tokens: one.ahead.tokens,
+    ahead_micro_usd: one.ahead.microUsd,
     ttl_ms: one.ttlMs,
   }));
   return { sql: OPEN_RESERVATIONS, rows };
@@ -86,7 +88,7 @@ const CHARGE_RESERVATIONS = `
     used_micro_usd bigint, overdraft boolean, reported_before bigint)
   WHERE r.owner = n.owner AND r.key = n.key`;
 
-/** Writes reservations that are charged in part. */
+/** Writes reservations that are charged in part, or raised. */
 export function chargeReservations(charged: readonly Reservation[]): RowsStatement {
   const rows = charged.map((one) => ({ ...toClosing(one), ...toHeld(one) }));
   return { sql: CHARGE_RESERVATIONS, rows };

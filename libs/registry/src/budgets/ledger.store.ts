@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE, type Statement } from '#rollcall/platform';
-import { FLEET, type Amount, type Budget, type BudgetKind } from './budget.js';
+import { FLEET, type Budget, type BudgetKind } from './budget.js';
 import {
   BUDGET_COLUMNS,
   RESERVATION_COLUMNS,
@@ -51,11 +51,6 @@ export interface CountedOwners {
   upTo: number;
   /** Also reads the owners of the agents and runs that the budgets belong to. */
   withOwners: boolean;
-}
-
-/** The amount of a held reservation. */
-export interface HeldAmount extends Amount {
-  key: string;
 }
 
 type LockedRow = BudgetRow & { now: Date; held: Record<string, number> | null; owner: string | null };
@@ -156,13 +151,13 @@ export class LedgerStore {
   }
 
   /** The index contains only the owner, so Postgres reads all held reservations of the owner. */
-  async heldFor(owner: string, runId: string): Promise<HeldAmount[]> {
-    const rows = await this.db.query<{ key: string; tokens: string; microUsd: string }>(
-      `SELECT key, held_tokens AS tokens, held_micro_usd AS "microUsd" FROM budget_reservation
-       WHERE owner = $1 AND state = 'held' AND run_id = $2 ORDER BY key`,
+  async heldFor(owner: string, runId: string): Promise<Reservation[]> {
+    const rows = await this.db.query<ReservationRow>(
+      `SELECT ${RESERVATION_COLUMNS} FROM budget_reservation r
+       WHERE r.owner = $1 AND r.state = 'held' AND r.run_id = $2 ORDER BY r.key`,
       [owner, runId],
     );
-    return rows.map(({ key, tokens, microUsd }) => ({ key, tokens: Number(tokens), microUsd: Number(microUsd) }));
+    return rows.map(toReservation);
   }
 
   async isAnyKnown(keys: readonly ReservationKey[]): Promise<boolean> {

@@ -15,6 +15,9 @@ export class ReservationEntity {
   @Column({ type: 'bigint', array: true, name: 'budget_ids' }) budgetIds: string[];
   @Column({ type: 'bigint', name: 'held_tokens' }) heldTokens: string;
   @Column({ type: 'bigint', name: 'held_micro_usd' }) heldMicroUsd: string;
+  /** The part of the reserved amount that was added for later calls. */
+  @Column({ type: 'bigint', name: 'ahead_tokens', default: 0 }) aheadTokens: string;
+  @Column({ type: 'bigint', name: 'ahead_micro_usd', default: 0 }) aheadMicroUsd: string;
   /** The tokens that reports had charged when the reservation was opened. */
   @Column({ type: 'bigint', name: 'reported_before', default: 0 }) reportedBefore: string;
   @Column({ type: 'text' }) state: ReservationState;

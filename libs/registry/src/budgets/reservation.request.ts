@@ -1,15 +1,26 @@
-import { available, type Amount, type Budget, plus, remaining, UNITS } from './budget.js';
+import { available, type Amount, type Budget, plus, remaining, UNITS, ZERO } from './budget.js';
 import type { Reservation, ReserveRequest } from './reservation.js';
 
 /** An amount for later calls is reserved only while all reserved amounts are at most this share of what is left of each budget. */
 const AHEAD_SHARE = 0.1;
 
+/** What a reservation holds. `ahead` is the part for later calls. */
+export interface FittingAmount {
+  readonly held: Amount;
+  readonly ahead: Amount;
+}
+
 /** Adds the amount for later calls if the budgets have plenty left, or reduces the tokens to what is left, if the request allows fewer. */
-export function fittingAmount({ amount, atLeastTokens, ahead }: ReserveRequest, budgets: readonly Budget[]): Amount {
+export function fittingAmount(request: ReserveRequest, budgets: readonly Budget[]): FittingAmount {
+  const { amount, ahead } = request;
   if (ahead) {
-    const all = plus(amount, ahead);
-    if (budgets.every((budget) => hasPlentyFor(budget, all))) return all;
+    const held = plus(amount, ahead);
+    if (budgets.every((budget) => hasPlentyFor(budget, held))) return { held, ahead };
   }
+  return { held: availableAmount(request, budgets), ahead: ZERO };
+}
+
+function availableAmount({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
   if (atLeastTokens === undefined) return amount;
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
   const tokens = Math.min(amount.tokens, ...most);

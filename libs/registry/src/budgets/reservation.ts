@@ -24,6 +24,8 @@ export interface Reservation {
   readonly scopes: Scopes;
   readonly budgetIds: readonly number[];
   readonly held: Amount;
+  /** The part of the reserved amount that was added for later calls. */
+  readonly ahead: Amount;
   /** The tokens that reports of the agent had charged when the reservation was opened. */
   readonly reportedBefore: number;
   readonly state: ReservationState;
@@ -50,6 +52,8 @@ export interface ReserveRequest {
   atLeastTokens?: number;
   /** Reserve this in addition, for later calls, unless it could keep other calls from their share of a limited budget. */
   ahead?: Amount;
+  /** The price of the call is unknown. The request is rejected if one of the budgets limits money. */
+  isUnpriced?: boolean;
   ttlMs: number;
 }
 
@@ -89,6 +93,13 @@ export function checkKey({ owner, key }: { owner: string; key: string }): void {
     throw new InvalidBudgetError(
       `The owner and the key of a reservation must have 1 to ${MAX_KEY_LENGTH} characters, without NUL.`,
     );
+}
+
+/** The usage that somebody outside reports. A number that is not a count is unknown. */
+export function countable({ tokens, microUsd, ...rest }: Usage): Usage {
+  const valid = (count: number | null): number | null =>
+    count !== null && count >= 0 ? Math.min(Math.ceil(count), MAX_AMOUNT) : null;
+  return { ...rest, tokens: valid(tokens), microUsd: valid(microUsd) };
 }
 
 export function checkAmount(amount: Amount): void {
