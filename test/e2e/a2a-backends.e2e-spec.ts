@@ -148,8 +148,14 @@ describe('a backend that dies', () => {
       const remote = await given(script);
       expect(await remote.read(await remote.follow())).toEqual({ state: 'FAILED', why, says: '' });
       expect(await remote.charges()).toEqual(UNKNOWN);
-      const { body } = await api.call<{ health: object }>('GET', `/v1/agents/${remote.agentId}`);
-      expect(body.health).toMatchObject({ consecutiveFailures: 1 });
+      // outcomes are recorded after the call, and the answer does not wait for that (R-5)
+      await until('the failure is counted', async () => {
+        const { body } = await api.call<{ health: { consecutiveFailures: number } }>(
+          'GET',
+          `/v1/agents/${remote.agentId}`,
+        );
+        return body.health.consecutiveFailures === 1;
+      });
     },
   );
 
