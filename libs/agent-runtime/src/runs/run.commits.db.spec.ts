@@ -116,7 +116,7 @@ describe('a write of a run', () => {
       const after = await stored(one);
       expect(after.reservations).toBe(after.steps - (before[index]?.steps ?? 0));
       if (states[index] === 'stored') expect(after.reservations).toBe(1);
-      expect(await replica.commits.write(writes[index] as RunWrite)).toMatchObject({ state: 'stored' });
+      expect(await replica.commits.write(writes[index])).toMatchObject({ state: 'stored' });
       expect(await stored(one)).toEqual({ steps: (before[index]?.steps ?? 0) + 1, reservations: 1 });
     }
     await world.stop(other);
