@@ -118,8 +118,9 @@ function charge(
   reservation.use({ tokens: tokens ?? amount.tokens, microUsd: microUsd ?? amount.microUsd }, isEstimated);
 }
 
-/** What a call costs according to the record of the agent; undefined if it declares no price. */
-function priceOf({ registered }: DelegationTarget, tokens: number): number | undefined {
+/** What a call costs, as agreed or according to the record of the agent; undefined if it declares no price. */
+function priceOf({ registered, priceMicroUsd }: DelegationTarget, tokens: number): number | undefined {
+  if (priceMicroUsd !== undefined) return priceMicroUsd;
   const { usdPerTask = null, usdPer1kTokens = null } = registered?.costModel ?? {};
   if (usdPerTask === null && usdPer1kTokens === null) return undefined;
   return Math.ceil(((usdPerTask ?? 0) + ((usdPer1kTokens ?? 0) * tokens) / 1_000) * MICRO_PER_DOLLAR);

@@ -68,9 +68,10 @@ export class ContractRuns implements OnApplicationBootstrap {
 
   private async start(contract: Contract): Promise<void> {
     const { namespace, winner, task, by, reserve } = contract;
-    const target = { agent: localIdOf(winner ?? '') };
     try {
-      const microUsd = Math.max(1, reserve.microUsd ?? (await this.outcomes.priceOf(contract))); // a run needs a budget above 0
+      const price = await this.outcomes.priceOf(contract);
+      const microUsd = Math.max(1, reserve.microUsd ?? price); // a run needs a budget above 0
+      const target = { agent: localIdOf(winner ?? ''), priceMicroUsd: Math.min(price, microUsd) };
       const limit = { tokens: reserve.tokens || null, microUsd };
       await this.outcomes.startRun(contract, async () => {
         return (await this.runs.start({ namespace, target, input: message(task).parts, limit, by })).id;

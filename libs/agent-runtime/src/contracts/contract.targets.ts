@@ -42,7 +42,8 @@ export class ContractTargets implements DelegationTargets {
     await this.selection.release(contract); // the delegated run reserves and pays for itself
     try {
       const target = await this.winners.connect(run.namespace, localIdOf(contract.winner ?? ''));
-      return { ...target, ended: async (result) => await this.record(contract, result) };
+      const priceMicroUsd = await this.outcomes.priceOf(contract);
+      return { ...target, priceMicroUsd, ended: async (result) => await this.record(contract, result) };
     } catch (error) {
       await this.record(contract, { ok: false });
       throw error;

@@ -43,6 +43,8 @@ export interface DelegationTarget {
   readonly definition?: { readonly name: string; readonly revision: number };
   /** The agent in the registry that is also charged for the call; absent if the agent is not registered. */
   readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
+  /** The price that the agent agreed to in an auction. It replaces the prices of its record. */
+  readonly priceMicroUsd?: number;
   /** Called with the result of the call, before `close`. */
   ended?(result: DelegationResult): Promise<void>;
   /** Releases the agent after the call. */

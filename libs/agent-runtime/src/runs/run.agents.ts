@@ -3,6 +3,7 @@ import { qualifiedId } from '#rollcall/platform';
 import { ProviderError } from '#rollcall/providers';
 import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
+import { isPaidByCall } from '../calls/paid.call.js';
 import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
 import { addressOf } from '../delegation/agent.address.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
@@ -38,7 +39,9 @@ export class RunAgents {
   ) {}
 
   async open(run: Run): Promise<OpenAgent> {
-    return (await this.isForeign(run)) ? await this.foreign(run) : await this.own(run);
+    const opened = (await this.isForeign(run)) ? await this.foreign(run) : await this.own(run);
+    const { priceMicroUsd } = run.target;
+    return priceMicroUsd === undefined ? opened : { ...opened, target: { ...opened.target, priceMicroUsd } };
   }
 
   private async isForeign({ namespace, agentId, definition }: Run): Promise<boolean> {
@@ -72,11 +75,17 @@ export class RunAgents {
         definition !== null &&
         agent.agentType !== 'in-process' &&
         (await this.isMarked({ namespace, name: definition.name }, revision ?? definition.revision));
-      return { target: { name, agent, close }, revision, signal, isIdempotent };
+      const registered = isPaidByCall(agent) ? await this.registrationOf(run) : undefined;
+      return { target: { name, agent, close, ...(registered && { registered }) }, revision, signal, isIdempotent };
     } catch (error) {
       release();
       throw error;
     }
+  }
+
+  private async registrationOf({ namespace, agentId }: Run): Promise<DelegationTarget['registered']> {
+    const entry = await this.candidates.find(namespace, agentId);
+    return entry && { agentId, costModel: entry.record.costModel };
   }
 
   /** The agent may have become unavailable while the run was queued. */

@@ -13,6 +13,8 @@ export interface RunTarget {
   readonly capabilities?: readonly string[];
   /** The strategy of the ranking. */
   readonly prefer?: string;
+  /** The price that the agent agreed to, if the run fulfils a contract. */
+  readonly priceMicroUsd?: number;
 }
 
 /** One persisted execution of an agent. */
