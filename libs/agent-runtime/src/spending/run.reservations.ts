@@ -2,7 +2,7 @@ import { qualifiedId } from '#rollcall/platform';
 import type { Budget, LedgerOp, LedgerOutcome, Reservation, ReservationKey, Scopes, Usage } from '#rollcall/registry';
 import type { OpenAccount } from './open.accounts.js';
 import type { RunWriter } from './run.writer.js';
-import { limitError, SpendingLimitError } from './spending.errors.js';
+import { limitError } from './spending.errors.js';
 import { NO_LIMIT, type PayingRun, type RunUsage, type Spending, type SpendingAmount } from './spending.js';
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
@@ -35,8 +35,8 @@ export interface ReservationTerms {
 export interface WantedReservation {
   readonly op: LedgerOp;
   accept(stored: Reservation): void;
-  /** What to try if `op` is rejected. */
-  instead?(error: SpendingLimitError): WantedReservation | undefined;
+  /** What to try if `op` is rejected with this error. */
+  instead?(error: unknown): WantedReservation | undefined;
 }
 
 /** An amount that is reserved for calls of a run. */
@@ -50,6 +50,8 @@ export class RunReservation {
   lent?: SpendingAmount;
   /** The part of `used` that the budgets were charged. */
   charged = NOTHING;
+  /** It could not be renewed: it has expired. What was used is charged when it ends. */
+  isOver = false;
 
   constructor(
     readonly name: string,
@@ -67,7 +69,7 @@ export class RunReservation {
 
   /** Whether it can pay one more call. */
   covers({ tokens, microUsd }: SpendingAmount): boolean {
-    return !this.lent && this.left.tokens >= tokens && this.left.microUsd >= microUsd;
+    return !this.lent && !this.isOver && this.left.tokens >= tokens && this.left.microUsd >= microUsd;
   }
 
   use({ tokens, microUsd }: SpendingAmount, isEstimated: boolean): void {
@@ -88,7 +90,6 @@ export class RunReservation {
     const isEstimated = this.isEstimated || this.lent !== undefined;
     return { tokens: this.used.tokens + tokens, microUsd: this.used.microUsd + microUsd, isEstimated };
   }
-
 }
 
 /** The reservations of one execution of a run. It ends all of them when it is closed. */
@@ -157,7 +158,7 @@ export class RunReservations implements OpenAccount {
       if (outcome?.ok && outcome.reservation) one.accept(outcome.reservation);
       else if (outcome && !outcome.ok) {
         const error = limitError(outcome.error);
-        const other = error instanceof SpendingLimitError ? one.instead?.(error) : undefined;
+        const other = one.instead?.(error);
         if (!other) throw error;
         return await this.change([], [other, ...wanted.slice(index + 1)]);
       }
@@ -172,14 +173,15 @@ export class RunReservations implements OpenAccount {
     if (ops.length > 0) await this.writer.close(ops);
   }
 
+  /** A reservation that has expired is not charged here, because that would settle it while a call may still be in progress. */
   async keep(): Promise<void> {
-    const charged = [...this.open].map((one) => [one, one.stored] as const);
-    const ops = charged.flatMap(([one, usage]): LedgerOp[] => {
-      const renewal: LedgerOp = { op: 'renew', of: one.of, ttlMs: TTL_MS };
-      return usage === one.charged ? [renewal] : [{ op: 'charge', of: one.of, usage }, renewal];
-    });
-    await this.spending.apply(ops);
-    for (const [one, usage] of charged) one.charged = usage;
+    const open = [...this.open];
+    const renewed = await this.spending.apply(open.map(({ of }) => ({ op: 'renew', of, ttlMs: TTL_MS })));
+    for (const [index, one] of open.entries()) one.isOver = !renewed[index]?.ok;
+    const due = open.filter(({ isOver, stored, charged }) => !isOver && stored !== charged);
+    const charges = due.map((one) => [one, one.stored] as const);
+    await this.spending.apply(charges.map(([{ of }, usage]) => ({ op: 'charge', of, usage })));
+    for (const [one, usage] of charges) one.charged = usage;
   }
 
   /** Charges what was used, and returns the rest to the budgets. */
