@@ -5,6 +5,7 @@ import {
   EgressPolicy,
   HttpAgentProvider,
   Keyring,
+  message,
   Secret,
 } from '#rollcall/providers';
 import {
@@ -17,6 +18,7 @@ import {
 import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { freePort } from '#rollcall/test-support';
 import { GuardedAgents } from '../calls/guarded.agents.js';
+import { paidAgent } from '../calls/paid.call.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { ReservationRecovery } from '../spending/reservation.recovery.js';
 import { RunReservations } from '../spending/run.reservations.js';
@@ -194,6 +196,24 @@ describe('delegation to agents of the live registry', () => {
     expect([failed, output]).toEqual([true, expect.stringContaining('budget of this task is used up')]);
     expect(http.requests).toEqual([]);
     await reservations.close();
+  });
+
+  it('S-8 does not call an agent without a costModel if only the budget of the namespace limits money, and calls one with a price', async () => {
+    const limit = { tokens: null, microUsd: 1_000_000 };
+    await here.budgets.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
+    await join('builder', { costModel: { usdPerTask: null, usdPer1kTokens: null } });
+    const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
+    expect([failed, output]).toEqual([true, expect.stringMatching(/limits money.*Register it with a costModel/)]);
+    const found = await targets.open({ name: 'builder' }, aRun());
+    const context = { ...aRun(), ...ROOT };
+    const events = paidAgent(found!, { spending }).handle(message('Build.'), { context });
+    await expect(events[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'AGENT_PRICE_UNKNOWN' });
+    await found?.close();
+    expect(http.requests).toEqual([]);
+    await join('priced', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
+    expect((await delegate({ agent: 'priced' }, ANSWER)).failed).toBe(false);
+    const { subtree, held } = await spending.usageOf({ namespace: 'default', runId: 'root' });
+    expect([subtree, held.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
   });
 
   it('S2.4 keeps a connection until its agent registers again or changes its address, and then closes it', async () => {
