@@ -159,12 +159,11 @@ describe('LedgerSpending', () => {
     });
 
     it('B2 renewing repeats all charges and releases of all runs that failed', async () => {
-      const all = [openReservations(spending), openReservations(spending)];
-      const [one] = [await reserve(all[0]!, { ...TERMS, amount: { tokens: 30, microUsd: 0 } })];
-      await reserve(all[1]!);
-      use(one, 9);
+      const [one, other] = [openReservations(spending), openReservations(spending)];
+      use(await reserve(one, { ...TERMS, amount: { tokens: 30, microUsd: 0 } }), 9);
+      await reserve(other);
       isDown = true;
-      for (const reservations of all) await reservations.close();
+      for (const reservations of [one, other]) await reservations.close();
       expect(await counters()).toEqual([90, 0]);
       isDown = false;
       await spending.renew();

@@ -28,7 +28,10 @@ export class OpenAccounts {
   }
 
   get all(): OpenAccount[] {
-    return [...this.byRun.values()].flatMap((accounts) => [...accounts]);
+    return this.byRun
+      .values()
+      .flatMap((accounts) => accounts)
+      .toArray();
   }
 
   /** An operation of a delegated run also changes the budgets of the runs above it, which are executed by the same process. */

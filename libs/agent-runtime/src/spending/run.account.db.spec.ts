@@ -78,8 +78,12 @@ async function expire(): Promise<void> {
 }
 
 /** Limits the budget of a subject. */
-async function limit(kind: 'agent' | 'namespace' | 'fleet', subject: string, to: SpendingLimit): Promise<void> {
-  await replicas.here.budgets.budgets.open({ kind, subject, limit: to, by: 'test' });
+async function limitBudget(
+  kind: 'agent' | 'namespace' | 'fleet',
+  subject: string,
+  limit: SpendingLimit,
+): Promise<void> {
+  await replicas.here.budgets.budgets.open({ kind, subject, limit, by: 'test' });
 }
 
 async function expectSound(): Promise<void> {
@@ -125,7 +129,7 @@ describe('consecutive calls of one run', () => {
   });
 
   it('B2 have their own reservations near the limit of a budget', async () => {
-    await limit('agent', 'ada', { tokens: 1_000, microUsd: null });
+    await limitBudget('agent', 'ada', { tokens: 1_000, microUsd: null });
     await start({}, 'ada');
     use(await pay(), 2);
     expect(await counters()).toEqual([0, 100 + FINAL]);
@@ -220,7 +224,7 @@ describe('a model without prices', () => {
   ] as const)(
     'S-8 is rejected with MODEL_PRICE_UNKNOWN if only the budget of the %s limits money',
     async (kind, subject) => {
-      await limit(kind, subject, MONEY);
+      await limitBudget(kind, subject, MONEY);
       await start({}, 'ada');
       await expect(pay()).rejects.toMatchObject({
         code: 'MODEL_PRICE_UNKNOWN',
@@ -240,7 +244,7 @@ describe('a model without prices', () => {
   });
 
   it('S-8 does not use the reserved amount of a model with prices', async () => {
-    await limit('namespace', 'default', MONEY);
+    await limitBudget('namespace', 'default', MONEY);
     await start();
     charge(await pay(priced), { inputTokens: 20, outputTokens: 10 }, priced);
     await expect(pay(unpriced)).rejects.toMatchObject({ code: 'MODEL_PRICE_UNKNOWN' });
