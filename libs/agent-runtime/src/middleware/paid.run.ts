@@ -61,7 +61,7 @@ export class PaidRun implements RunObserver {
   }
 
   async onEnd(): Promise<void> {
-    await this.reservations?.close().catch((error: unknown) => this.warn('run.charge_failed', error));
+    await this.reservations?.close().catch((error: unknown) => this.warn(error));
   }
 
   async pay(call: ModelCall, next: ModelNext): Promise<ModelReply> {
@@ -95,17 +95,17 @@ export class PaidRun implements RunObserver {
     try {
       return await next(call);
     } catch (error) {
-      await this.endFailed(payment, error, terms).catch((reason: unknown) => this.warn('run.charge_failed', reason));
+      await this.endFailed(call, payment, error, terms).catch((reason: unknown) => this.warn(reason));
       throw error;
     }
   }
 
-  private async endFailed(payment: Payment, error: unknown, terms: ModelTerms): Promise<void> {
+  private async endFailed(call: ModelCall, payment: Payment, error: unknown, terms: ModelTerms): Promise<void> {
     const { account } = this;
     if (!account) return;
     if (wasNeverSent(error)) return account.cancel(payment);
     account.charge(payment, usageOfFailure(error), terms);
-    await account.endNow(payment);
+    if (!call.signal.aborted) await account.endNow(payment); // otherwise, it ends together with the run
   }
 
   /** Opens the budget, and ends the reservations of an earlier execution that was interrupted. */
@@ -121,8 +121,8 @@ export class PaidRun implements RunObserver {
     return await spending.usageOf({ namespace, runId });
   }
 
-  private warn(event: string, error: unknown): void {
+  private warn(error: unknown): void {
     const { runId, agentName } = this.call.context;
-    this.options.log.warn({ event, runId, agentName, err: error });
+    this.options.log.warn({ event: 'run.charge_failed', runId, agentName, err: error });
   }
 }

@@ -1,9 +1,8 @@
 import { textPart } from '#rollcall/providers';
 import { inputHashOf } from '../tools/input.hash.js';
-import { lastMessage } from './recorded.call.js';
 import type { Run } from './run.js';
 import { NEEDS_REVIEW, type RunEnd } from './run.status.js';
-import type { RunStep } from './run.step.js';
+import { lastMessage, type RunStep } from './run.step.js';
 
 type CrashedRun = Pick<Run, 'id' | 'agentId' | 'crashesInStep'>;
 

@@ -1,4 +1,4 @@
-import { type AgentEvent, type AgentMessage, type AgentResult, textPart } from '#rollcall/providers';
+import { type AgentEvent, type AgentResult, textPart } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { isPaidByCall, paidCall } from '../calls/paid.call.js';
 import { ChildScope } from '../delegation/child.scope.js';
@@ -7,9 +7,9 @@ import type { PendingApproval } from '../loop/run.outcome.js';
 import type { RunWriter } from '../spending/run.writer.js';
 import { NO_LIMIT } from '../spending/spending.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import { lastMessage, type Progress, type RecordedCall } from './recorded.call.js';
+import type { Progress, RecordedCall } from './recorded.call.js';
 import { NEEDS_REVIEW } from './run.status.js';
-import type { AgentStep, RunStep } from './run.step.js';
+import { type AgentStep, lastMessage, type RunStep } from './run.step.js';
 import { sumOf } from './run.usage.js';
 
 type Finished = Extract<AgentStep, { type: 'finished' }>;
@@ -51,7 +51,7 @@ export async function* externalCall(call: RecordedCall, progress: Progress): Asy
 /** The events of the agent. The first of them is requested after it is stored that the agent is called. */
 async function begun(call: RecordedCall, signal: AbortSignal): Promise<AsyncIterable<AgentEvent>> {
   const { target, journal, isIdempotent, payment } = call;
-  const message: AgentMessage = lastMessage(journal.steps);
+  const message = lastMessage(journal.steps);
   const conversationId = finishedBefore(journal.steps).at(-1)?.conversationId;
   const options = {
     ...call.options,

@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentMessage, AgentUsage, HandleOptions } from '#rollcall/providers';
+import type { AgentEvent, AgentUsage, HandleOptions } from '#rollcall/providers';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { PaymentOptions } from '../calls/paid.call.js';
 import type { DelegationTarget } from '../delegation/delegation.targets.js';
@@ -7,7 +7,6 @@ import type { RunUsage } from '../spending/spending.js';
 import { externalCall } from './external.call.js';
 import { loopCall } from './loop.call.js';
 import type { RunJournal } from './run.journal.js';
-import type { RunStep } from './run.step.js';
 
 /** One execution of a run, from its beginning or from its last stored step. */
 export interface RecordedCall {
@@ -36,11 +35,4 @@ export class Progress {
 export function recordedCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
   const { agent } = call.target;
   return agent instanceof ReactAgent ? loopCall(agent, call, progress) : externalCall(call, progress);
-}
-
-/** The last message of the caller. */
-export function lastMessage(steps: readonly RunStep[]): AgentMessage {
-  const last = steps.findLast((step) => step.type === 'message');
-  if (!last) throw new Error('a run begins with a message');
-  return last;
 }

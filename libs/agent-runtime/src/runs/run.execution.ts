@@ -71,7 +71,10 @@ export class RunExecution {
     });
     if (!end) return 'ended';
     await scope.delegatedEnded();
-    await journal.finish(end, progress.usage);
+    await journal.finish(end, progress.usage).catch(async (error: unknown) => {
+      if (isInterruption(error, scope)) throw error;
+      await journal.finish(failureOf(error), progress.usage); // without the steps that could not be stored
+    });
     return 'ended';
   }
 

@@ -74,6 +74,8 @@ export class RunJournals {
 export class RunJournal implements RunWriter {
   readonly execution: string;
   isEnded = false;
+  /** Whether nothing more is committed. */
+  private isOver = false;
   private readonly log = new Logger('runs');
   private seq: number;
   /** Steps that were added and are not stored. */
@@ -129,7 +131,7 @@ export class RunJournal implements RunWriter {
 
   async close(ops: readonly LedgerOp[]): Promise<void> {
     this.closing.push(...ops);
-    if (this.isEnded) await this.abandon();
+    if (this.isOver) await this.abandon();
   }
 
   /** Ends the execution: stores the added steps, ends the reservations, and stores the end, in one commit. */
@@ -140,6 +142,7 @@ export class RunJournal implements RunWriter {
       const mayHaveDelegated = this.scope.hadDelegated || this.run.attempts > 1;
       const outcomes = await this.write({ ops, end: { ...end, usage, mayHaveDelegated } });
       this.closing = [];
+      this.isOver = true;
       this.report(outcomes);
     });
   }
@@ -157,6 +160,7 @@ export class RunJournal implements RunWriter {
 
   /** Ends the reservations of an execution that is over for this replica. Steps that are not stored are lost: they will be repeated. */
   async abandon(): Promise<void> {
+    this.isOver = true;
     const ops = this.closing;
     this.closing = [];
     if (ops.length === 0) return;

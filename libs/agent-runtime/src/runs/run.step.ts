@@ -33,3 +33,10 @@ export interface StoredStep {
   readonly at: string;
   readonly step: RunStep;
 }
+
+/** The last message of the caller. */
+export function lastMessage(steps: readonly RunStep[]): MessageStep {
+  const last = steps.findLast((step) => step.type === 'message');
+  if (!last) throw new Error('a run begins with a message');
+  return last;
+}

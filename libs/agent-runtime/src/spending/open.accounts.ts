@@ -28,10 +28,7 @@ export class OpenAccounts {
   }
 
   get all(): OpenAccount[] {
-    return this.byRun
-      .values()
-      .flatMap((accounts) => accounts)
-      .toArray();
+    return Array.from(this.byRun.values(), (accounts) => Array.from(accounts)).flat();
   }
 
   /** An operation of a delegated run also changes the budgets of the runs above it, which are executed by the same process. */

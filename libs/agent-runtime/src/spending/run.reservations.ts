@@ -39,6 +39,11 @@ export interface WantedReservation {
   instead?(error: unknown): WantedReservation | undefined;
 }
 
+interface Rejected {
+  readonly wanted: WantedReservation;
+  readonly error: Error;
+}
+
 /** An amount that is reserved for calls of a run. */
 export class RunReservation {
   /** What calls that have ended used. */
@@ -96,7 +101,7 @@ export class RunReservation {
 export class RunReservations implements OpenAccount {
   private readonly open = new Set<RunReservation>();
   private count = 0;
-  private isFollowed = false;
+  private isClosed = false;
 
   constructor(
     private readonly spending: Spending,
@@ -134,16 +139,10 @@ export class RunReservations implements OpenAccount {
       accept: ({ held }) => {
         const reservation = new RunReservation(name, of, terms.isUnpriced, held);
         this.open.add(reservation);
-        this.follow();
+        this.spending.accounts.add(this);
         opened(reservation);
       },
     };
-  }
-
-  private async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
-    const outcomes = await this.writer.commit(ops);
-    for (const reservation of this.open) reservation.stored = reservation.used;
-    return outcomes;
   }
 
   /**
@@ -153,20 +152,18 @@ export class RunReservations implements OpenAccount {
   async change(ended: readonly RunReservation[], wanted: readonly WantedReservation[]): Promise<void> {
     const outcomes = await this.apply([...ended.map((one) => this.ending(one)), ...wanted.map(({ op }) => op)]);
     for (const one of ended) this.open.delete(one);
-    for (const [index, one] of wanted.entries()) {
-      const outcome = outcomes[ended.length + index];
-      if (outcome?.ok && outcome.reservation) one.accept(outcome.reservation);
-      else if (outcome && !outcome.ok) {
-        const error = limitError(outcome.error);
-        const other = one.instead?.(error);
-        if (!other) throw error;
-        return await this.change([], [other, ...wanted.slice(index + 1)]);
-      }
-    }
+    const rejected = this.accept(wanted, outcomes.slice(ended.length));
+    if (this.isClosed) await this.close(); // the run ended in the meantime
+    if (!rejected) return;
+    const error = limitError(rejected.error);
+    const other = rejected.wanted.instead?.(error);
+    if (!other || this.isClosed) throw error;
+    await this.change([], [other, ...wanted.slice(wanted.indexOf(rejected.wanted) + 1)]);
   }
 
   /** Ends all reservations, together with the execution. */
   async close(): Promise<void> {
+    this.isClosed = true;
     this.spending.accounts.remove(this);
     const ops = [...this.open].map((one) => this.ending(one));
     this.open.clear();
@@ -184,6 +181,22 @@ export class RunReservations implements OpenAccount {
     for (const [one, usage] of charges) one.charged = usage;
   }
 
+  private async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    const outcomes = await this.writer.commit(ops);
+    for (const reservation of this.open) reservation.stored = reservation.used;
+    return outcomes;
+  }
+
+  /** Accepts reservations up to the first that is rejected, and returns that one. */
+  private accept(wanted: readonly WantedReservation[], outcomes: readonly LedgerOutcome[]): Rejected | undefined {
+    for (const [index, one] of wanted.entries()) {
+      const outcome = outcomes[index];
+      if (outcome && !outcome.ok) return { wanted: one, error: outcome.error };
+      if (outcome?.reservation) one.accept(outcome.reservation);
+    }
+    return undefined;
+  }
+
   /** Charges what was used, and returns the rest to the budgets. */
   private ending({ of, total }: RunReservation): LedgerOp {
     const isUnused = total.tokens === 0 && total.microUsd === 0;
@@ -194,11 +207,6 @@ export class RunReservations implements OpenAccount {
   note({ used, own, reserved, limit }: Budget): void {
     if (used.tokens < this.known.subtree.tokens || used.microUsd < this.known.subtree.microUsd) return;
     this.known = { own, subtree: used, held: reserved, limit };
-  }
-
-  private follow(): void {
-    if (!this.isFollowed) this.spending.accounts.add(this);
-    this.isFollowed = true;
   }
 }
 

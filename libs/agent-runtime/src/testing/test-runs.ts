@@ -18,6 +18,7 @@ import { type AgentUse, HostedAgents } from '../lifecycle/hosted.agents.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { RunChannel } from '../runs/run.channel.js';
+import { RunCommits } from '../runs/run.commits.js';
 import { RunFeed } from '../runs/run.feed.js';
 import type { Run, StartRun } from '../runs/run.js';
 import { RunReader } from '../runs/run.reader.js';
@@ -118,6 +119,7 @@ export interface TestRuns {
   runs: RunsService;
   reader: RunReader;
   feed: RunFeed;
+  commits: RunCommits;
   workers: RunWorkers;
   sweeper: RunSweeper;
   settlement: RunSettlement;
@@ -154,6 +156,7 @@ export async function testRuns(
     events,
     reader: module.get(RunReader, anywhere),
     feed: module.get<RunFeed>(RunFeed, anywhere),
+    commits: module.get(RunCommits, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
     settlement: module.get(RunSettlement, anywhere),
     redactor: module.get(RunRedactor, anywhere),
