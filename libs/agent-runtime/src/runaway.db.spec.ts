@@ -20,6 +20,7 @@ import type { TreeLimits } from './loop/run.context.js';
 import { defaultMiddleware } from './middleware/default.middleware.js';
 import { ModelCircuit } from './middleware/model-circuit.middleware.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
+import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { FakeAgent, neverEnds } from './testing/fake.agent.js';
 import { aRun, TestCalls } from './testing/tool-calls.js';
 import { defineTool } from './tools/define.tool.js';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   Logger.overrideLogger(false);
   replicas = await TwoReplicas.start();
   const { budgets, ledger } = replicas.here.budgets;
-  spending = new LedgerSpending(budgets, ledger);
+  spending = new LedgerSpending(budgets, ledger, new ReservationRecovery(ledger));
 });
 afterAll(async () => await replicas.stop());
 beforeEach(async () => {

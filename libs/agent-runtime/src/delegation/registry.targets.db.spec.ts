@@ -5,6 +5,7 @@ import {
   EgressPolicy,
   HttpAgentProvider,
   Keyring,
+  message,
   Secret,
 } from '#rollcall/providers';
 import {
@@ -17,7 +18,11 @@ import {
 import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { freePort } from '#rollcall/test-support';
 import { GuardedAgents } from '../calls/guarded.agents.js';
+import { paidAgent } from '../calls/paid.call.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
+import { ReservationRecovery } from '../spending/reservation.recovery.js';
+import { RunReservations } from '../spending/run.reservations.js';
+import { unrecorded } from '../spending/run.writer.js';
 import { TestDelegation } from '../testing/test-delegation.js';
 import { aRun } from '../testing/tool-calls.js';
 import type { ToolOutput } from '../tools/tool.output.js';
@@ -56,7 +61,8 @@ beforeEach(async () => {
     .register(new A2aAgentProvider(outbound));
   connector = new AgentConnector(new GuardedAgents(providers, here.circuits), keys);
   const { ranker, directory, follower, clock } = here;
-  spending = new LedgerSpending(here.budgets.budgets, here.budgets.ledger);
+  const { budgets, ledger } = here.budgets;
+  spending = new LedgerSpending(budgets, ledger, new ReservationRecovery(ledger));
   targets = new RegistryTargets(ranker, directory, follower, clock, connector);
   the = new TestDelegation({}, { targets, payment: { spending, externalTokens: 1_000 } });
   const limit = { tokens: 2_000, microUsd: null };
@@ -110,7 +116,7 @@ describe('delegation to agents of the live registry', () => {
     const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
     expect([failed, output]).toEqual([false, expect.stringContaining('built')]);
     expect(http.requests[0]?.headers['authorization']).toBe(`Bearer ${KEY}`);
-    expect(await spending.usageOf('default', 'root')).toMatchObject({
+    expect(await spending.usageOf({ namespace: 'default', runId: 'root' })).toMatchObject({
       own: { tokens: 0 },
       subtree: { tokens: 120, microUsd: 1_200 },
     });
@@ -177,23 +183,37 @@ describe('delegation to agents of the live registry', () => {
     await replicas.here.idle(); // outcomes are recorded after the calls
     const { health } = await replicas.there.agents.get('remote');
     expect(health.circuitBreakerState).toBe('open');
-    expect((await spending.usageOf('default', 'r0')).subtree.tokens).toBe(0);
+    expect((await spending.usageOf({ namespace: 'default', runId: 'r0' })).subtree.tokens).toBe(0);
   });
 
   it('B2 refuses a delegation when the budget of the tree is used up, and does not call the agent', async () => {
     await join('builder');
-    const hold = await spending.hold({
-      namespace: 'default',
-      runId: 'root',
-      agentId: null,
-      callerId: null,
-      key: 'x',
-      amount: { tokens: 2_000, microUsd: 0 },
-    });
+    const root = { namespace: 'default', runId: 'root', agentId: null, callerId: null };
+    const reservations = new RunReservations(spending, root, unrecorded(spending));
+    const all = { amount: { tokens: 2_000, microUsd: 0 }, isUnpriced: true };
+    await reservations.change([], [reservations.wanted('calls', all, () => undefined)]);
     const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
     expect([failed, output]).toEqual([true, expect.stringContaining('budget of this task is used up')]);
     expect(http.requests).toEqual([]);
-    await hold.release();
+    await reservations.close();
+  });
+
+  it('S-8 does not call an agent without a costModel if only the budget of the namespace limits money, and calls one with a price', async () => {
+    const limit = { tokens: null, microUsd: 1_000_000 };
+    await here.budgets.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
+    await join('builder', { costModel: { usdPerTask: null, usdPer1kTokens: null } });
+    const { failed, output } = await delegate({ agent: 'builder' }, ANSWER);
+    expect([failed, output]).toEqual([true, expect.stringMatching(/limits money.*Register it with a costModel/)]);
+    const found = await targets.open({ name: 'builder' }, aRun());
+    const context = { ...aRun(), ...ROOT };
+    const events = paidAgent(found!, { spending }).handle(message('Build.'), { context });
+    await expect(events[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'AGENT_PRICE_UNKNOWN' });
+    await found?.close();
+    expect(http.requests).toEqual([]);
+    await join('priced', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
+    expect((await delegate({ agent: 'priced' }, ANSWER)).failed).toBe(false);
+    const { subtree, held } = await spending.usageOf({ namespace: 'default', runId: 'root' });
+    expect([subtree, held.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
   });
 
   it('S2.4 keeps a connection until its agent registers again or changes its address, and then closes it', async () => {

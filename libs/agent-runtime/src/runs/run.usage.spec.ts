@@ -5,10 +5,12 @@ import { chargedUsage, sumOf } from './run.usage.js';
 describe('the usage of a run', () => {
   it('B6 is the sum of what its steps report, and a count or a cost that one step does not report is unknown', () => {
     const priced = { usage: { inputTokens: 10, outputTokens: 5 }, charges: [{ key: '1/1', tokens: 15, microUsd: 7 }] };
-    const free = { usage: { inputTokens: 3 }, charges: [{ key: '2/1', tokens: null, microUsd: null }] };
+    const free = { usage: { inputTokens: 3 }, charges: [{ key: '2/1', tokens: 9, microUsd: null }] };
     expect(sumOf([])).toEqual({});
     expect(sumOf([priced, priced])).toEqual({ inputTokens: 20, outputTokens: 10, costMicroUsd: 14 });
     expect(sumOf([priced, free])).toEqual({ inputTokens: 13 });
+    const estimated = { usage: {}, charges: [{ key: '3/1', tokens: 90, microUsd: 40, estimated: true as const }] };
+    expect(sumOf([priced, estimated])).toEqual({});
   });
 
   it('B6 contains what was charged for calls without a reported usage', () => {

@@ -3,12 +3,14 @@ import type { BudgetLedger } from '#rollcall/registry';
 import { type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { describeSpendingContract } from '../testing/index.js';
 import { InterruptedRun } from '../testing/interrupted.run.js';
-import { HoldRecovery } from './hold.recovery.js';
 import { LedgerSpending } from './ledger.spending.js';
-import type { Charge, HoldRequest, SpendingAmount } from './spending.js';
+import { ReservationRecovery } from './reservation.recovery.js';
+import { type ReservationTerms, type RunReservation, RunReservations } from './run.reservations.js';
+import { unrecorded } from './run.writer.js';
+import type { SpendingAmount } from './spending.js';
 
 const spendingOn = ({ budgets: { budgets, ledger } }: TestRegistry, on: BudgetLedger = ledger): LedgerSpending =>
-  new LedgerSpending(budgets, on);
+  new LedgerSpending(budgets, on, new ReservationRecovery(on));
 
 async function heldBy({ budgets }: TestRegistry, runId: string): Promise<SpendingAmount> {
   const [reading] = await budgets.budgets.of('run', runId);
@@ -35,202 +37,180 @@ describe('LedgerSpending', () => {
   beforeEach(async () => {
     replicas = await TwoReplicas.start();
     ({ here } = replicas);
-    await spendingOn(here).openRun({ namespace: 'default', runId: 'r', parentRunId: null, limit: LIMIT });
+    await spendingOn(here).openRun({ ...RUN, parentRunId: null, limit: LIMIT });
   });
   afterEach(async () => await replicas.stop());
 
+  const RUN = { namespace: 'default', runId: 'r' };
   const LIMIT = { tokens: 100, microUsd: null };
-  const REQUEST: HoldRequest = {
-    namespace: 'default',
-    runId: 'r',
-    agentId: null,
-    callerId: null,
-    key: 'r/1/1',
-    amount: { tokens: 60, microUsd: 0 },
+  const TERMS: ReservationTerms = { amount: { tokens: 60, microUsd: 0 }, isUnpriced: true };
+  const used = async (): Promise<number> => (await spendingOn(here).usageOf(RUN)).own.tokens;
+  const counters = async (): Promise<[held: number, used: number]> => [(await heldBy(here, 'r')).tokens, await used()];
+  const openReservations = (spending: LedgerSpending): RunReservations =>
+    new RunReservations(spending, { ...RUN, agentId: null, callerId: null }, unrecorded(spending));
+  const reserve = async (reservations: RunReservations, terms = TERMS): Promise<RunReservation> => {
+    const { promise, resolve } = Promise.withResolvers<RunReservation>();
+    await reservations.change([], [reservations.wanted('calls', terms, resolve)]);
+    return await promise;
   };
-  const used = async (): Promise<number> => (await spendingOn(here).usageOf('default', 'r')).own.tokens;
-  /** Simulates the expiry of all holds, and sweeps. */
-  const expire = async (): Promise<void> => {
+  const use = (reservation: RunReservation, tokens: number): void => reservation.use({ tokens, microUsd: 0 }, false);
+  /** Simulates that this time passes for all reservations, and sweeps. */
+  const elapse = async (seconds: number): Promise<void> => {
     await replicas.database.db.query(
-      `UPDATE budget_reservation SET expires_at = expires_at - interval '121 seconds' WHERE state = 'held'`,
+      `UPDATE budget_reservation SET expires_at = expires_at - $1 * interval '1 second' WHERE state = 'held'`,
+      [seconds],
     );
     await here.budgets.sweeper.sweep();
   };
 
-  it('B2 frees the amount that a crashed process held when the hold expires', async () => {
-    await spendingOn(here).hold(REQUEST);
+  it('B2 frees the amount that a crashed process had reserved when the reservation expires', async () => {
+    await reserve(openReservations(spendingOn(here)));
     expect(await heldBy(here, 'r')).toEqual({ tokens: 60, microUsd: 0 });
-    await expire();
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 0]);
+    await elapse(121);
+    expect(await counters()).toEqual([0, 0]);
   });
 
-  it('B2 renews the hold of a long call until the call ends', async () => {
+  it('B2 renews the reservation of a long call until the call ends', async () => {
     const spending = spendingOn(here);
-    const hold = await spending.hold(REQUEST);
+    const reservations = openReservations(spending);
+    const reservation = await reserve(reservations);
     for (let pass = 0; pass < 3; pass += 1) {
       const [before] = await expiries();
-      await replicas.database.db.query(
-        `UPDATE budget_reservation SET expires_at = expires_at - interval '100 seconds' WHERE state = 'held'`,
-      );
+      await elapse(100);
       await spending.renew();
       expect((await expiries())[0]).toBeGreaterThan((before ?? 0) - 1_000);
     }
-    await hold.settle({ inputTokens: 1, outputTokens: 1 });
+    use(reservation, 2);
+    await reservations.close();
     await spending.renew();
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 2]);
+    expect(await counters()).toEqual([0, 2]);
   });
 
-  it('B2 a call that ends after its hold has expired is still charged', async () => {
+  it('B2 a call that ends after its reservation has expired is still charged', async () => {
     const spending = spendingOn(here);
-    const hold = await spending.hold(REQUEST);
-    await expire();
+    const reservations = openReservations(spending);
+    const reservation = await reserve(reservations);
+    await elapse(121);
     await spending.renew();
-    await hold.settle({ inputTokens: 20, outputTokens: 1 });
+    use(reservation, 21);
+    await reservations.close();
     expect(await used()).toBe(21);
   });
 
-  it('B2 repeats a charge that fails because the database is unavailable, and keeps the amount held until then', async () => {
-    const { ledger } = here.budgets;
-    let isDown = true;
-    const unreliable = Object.create(ledger) as BudgetLedger;
-    unreliable.settleReported = async (...settlement) => {
-      if (isDown) throw new DatabaseUnavailableError(new Error('down'));
-      return await ledger.settleReported(...settlement);
-    };
-    const spending = spendingOn(here, unreliable);
-    const hold = await spending.hold(REQUEST);
-    await hold.settle({ inputTokens: 20, outputTokens: 1 });
+  it('B2 charges what is stored while the run continues, so that its budget shows it, and charges nothing twice', async () => {
+    const spending = spendingOn(here);
+    const reservations = openReservations(spending);
+    const reservation = await reserve(reservations);
+    use(reservation, 15);
     await spending.renew();
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 60, microUsd: 0 }, 0]);
-    isDown = false;
-    await spending.stop();
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+    expect([await counters(), reservations.used.tokens]).toEqual([[60, 0], 15]); // no step contains it yet
+    await reservations.change([], []);
+    for (let pass = 0; pass < 2; pass += 1) {
+      await spending.renew();
+      expect([await counters(), reservations.used.tokens]).toEqual([[45, 15], 15]);
+    }
+    use(reservation, 5);
+    expect(reservations.used.tokens).toBe(20);
+    await reservations.close();
+    expect(await counters()).toEqual([0, 20]);
+    expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
+  });
+
+  it('B2 a run knows the usage of its descendants in the same process', async () => {
+    const spending = spendingOn(here);
+    const parent = openReservations(spending);
+    await reserve(parent, { ...TERMS, amount: { tokens: 10, microUsd: 0 } });
+    await spending.openRun({ ...RUN, runId: 'child', parentRunId: 'r', limit: LIMIT });
+    const run = { ...RUN, runId: 'child', agentId: null, callerId: null };
+    const child = new RunReservations(spending, run, unrecorded(spending));
+    use(await reserve(child), 33);
+    expect(parent.used.tokens).toBe(0);
+    await child.close();
+    expect(parent.used.tokens).toBe(33);
+    await parent.close();
+  });
+
+  describe('if the database is unavailable', () => {
+    let isDown: boolean;
+    let spending: LedgerSpending;
+    beforeEach(() => {
+      isDown = false;
+      const { ledger } = here.budgets;
+      const unreliable = Object.create(ledger) as BudgetLedger;
+      unreliable.apply = async (ops) => {
+        if (isDown) throw new DatabaseUnavailableError(new Error('down'));
+        return await ledger.apply(ops);
+      };
+      spending = spendingOn(here, unreliable);
+    });
+
+    it('B2 repeats a charge that failed, and keeps the amount reserved until then', async () => {
+      const reservations = openReservations(spending);
+      use(await reserve(reservations), 21);
+      isDown = true;
+      await reservations.close();
+      await spending.renew();
+      expect(await counters()).toEqual([60, 0]);
+      isDown = false;
+      await spending.repeatUnsent();
+      expect(await counters()).toEqual([0, 21]);
+      await spending.repeatUnsent();
+      expect(await counters()).toEqual([0, 21]);
+    });
+
+    it('B2 renewing repeats all charges and releases of all runs that failed', async () => {
+      const [one, other] = [openReservations(spending), openReservations(spending)];
+      use(await reserve(one, { ...TERMS, amount: { tokens: 30, microUsd: 0 } }), 9);
+      await reserve(other);
+      isDown = true;
+      for (const reservations of [one, other]) await reservations.close();
+      expect(await counters()).toEqual([90, 0]);
+      isDown = false;
+      await spending.renew();
+      expect(await counters()).toEqual([0, 9]);
+    });
+
+    it('B2 an attempt whose charge failed is charged when the run ends', async () => {
+      const reservations = openReservations(spending);
+      const attempt = await reserve(reservations);
+      use(attempt, 12);
+      isDown = true;
+      await expect(reservations.change([attempt], [])).rejects.toBeInstanceOf(DatabaseUnavailableError);
+      isDown = false;
+      await reservations.close();
+      expect(await counters()).toEqual([0, 12]);
+    });
   });
 
   it('B2 lets another replica repeat a call of a crashed replica with another amount', async () => {
-    await spendingOn(here).hold(REQUEST);
-    const hold = await spendingOn(replicas.there).hold({ ...REQUEST, amount: { tokens: 30, microUsd: 2 } });
-    await hold.settle({ inputTokens: 20, outputTokens: 1, costMicroUsd: 1 });
-    await expire();
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+    await reserve(openReservations(spendingOn(here)));
+    const reservations = openReservations(spendingOn(replicas.there));
+    const reservation = await reserve(reservations, { amount: { tokens: 30, microUsd: 2 }, isUnpriced: false });
+    reservation.use({ tokens: 21, microUsd: 1 }, false);
+    await reservations.close();
+    await elapse(121);
+    expect(await counters()).toEqual([0, 21]);
   });
 
-  it('B2 B6 charges a recorded reply of a crashed replica, even if its hold has expired in the meantime', async () => {
-    const hold = await spendingOn(here).hold(REQUEST);
-    await expire();
-    const charges = [{ key: hold.key, tokens: 21, microUsd: 0 }];
-    const run = { namespace: 'default', runId: 'r' };
-    for (const replica of [here, replicas.there]) await spendingOn(replica).recover(run, charges);
-    expect([await heldBy(here, 'r'), await used()]).toEqual([{ tokens: 0, microUsd: 0 }, 21]);
+  it('B2 B6 charges a recorded reply of a crashed replica, even if its reservation has expired in the meantime', async () => {
+    const { name } = await reserve(openReservations(spendingOn(here)));
+    await elapse(121);
+    const charges = [{ key: name, tokens: 21, microUsd: 0 }];
+    for (const replica of [here, replicas.there]) await spendingOn(replica).recover(RUN, charges);
+    expect(await counters()).toEqual([0, 21]);
   });
 
-  it('B2 B6 charges each recorded reply and each failed attempt once, and holds nothing at the end, wherever a replica dies', async () => {
+  it('B2 B6 charges each recorded reply and each failed attempt once, and reserves nothing at the end, wherever a replica dies', async () => {
     const points = Array.from({ length: 50 }, (_, at) => at);
     const work = points.map(async (at) => {
       const runId = `run-${at}`;
       const run = new InterruptedRun(spendingOn(at % 2 ? here : replicas.there), { runId, turns: [2], failures: [1] });
       const outcome = await run.execute([at]);
-      const { own, held } = await spendingOn(here).usageOf('default', runId);
+      const { own, held } = await spendingOn(here).usageOf({ namespace: 'default', runId });
       expect([runId, outcome.type, own.tokens, held.tokens]).toEqual([runId, 'completed', run.billed, 0]);
     });
     await Promise.all(work);
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
-  });
-
-  describe('consecutive calls of one run', () => {
-    const CALL: HoldRequest = { ...REQUEST, runId: 'many', isRepeated: true, amount: { tokens: 100, microUsd: 0 } };
-    const call = (turn: number): HoldRequest => ({ ...CALL, key: `${turn}/1` });
-    const open = async (tokens: number | null): Promise<LedgerSpending> => {
-      const spending = spendingOn(here);
-      const limit = { tokens, microUsd: null };
-      await spending.openRun({ namespace: 'default', runId: 'many', parentRunId: null, limit });
-      return spending;
-    };
-    const counters = async (): Promise<[used: number, held: number]> => {
-      const { own, held } = await spendingOn(replicas.there).usageOf('default', 'many');
-      return [own.tokens, held.tokens];
-    };
-    const reservations = async (): Promise<number> =>
-      (await replicas.database.db.query(`SELECT FROM budget_reservation`)).length;
-
-    it('B2 share one reservation, and the charges of recorded replies are made together', async () => {
-      const spending = await open(null);
-      for (let turn = 1; turn <= 5; turn += 1)
-        await (await spending.hold(call(turn))).settle({ inputTokens: 20, outputTokens: 10 }, 'later');
-      expect([await reservations(), await counters()]).toEqual([1, [0, 400]]);
-      expect(await spending.usageOf('default', 'many')).toMatchObject({ own: { tokens: 150 }, held: { tokens: 250 } });
-      await spending.renew();
-      expect(await counters()).toEqual([150, 250]);
-      await spending.closeRun(CALL);
-      expect(await counters()).toEqual([150, 0]);
-      expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);
-    });
-
-    it('B2 use a new reservation when the first does not cover the next call, and after a charge that no step contains', async () => {
-      const spending = await open(null);
-      await (await spending.hold(call(1))).settle({ inputTokens: 310, outputTokens: 0 }, 'later');
-      const second = await spending.hold(call(2));
-      expect([await reservations(), await counters()]).toEqual([2, [310, 400]]);
-      await second.settle({});
-      expect(await counters()).toEqual([410, 0]);
-      await (await spending.hold(call(3))).release();
-      expect([await reservations(), await counters()]).toEqual([3, [410, 400]]);
-      await spending.closeRun(CALL);
-      expect(await counters()).toEqual([410, 0]);
-    });
-
-    it('B2 have their own reservations if they overlap, and near the limit of a budget', async () => {
-      const spending = await open(null);
-      const both = [await spending.hold(call(1)), await spending.hold(call(2))];
-      expect([await reservations(), await counters()]).toEqual([2, [0, 500]]);
-      for (const hold of both) await hold.settle({ inputTokens: 1, outputTokens: 1 }, 'later');
-      await spending.closeRun(CALL);
-      expect(await counters()).toEqual([4, 0]);
-      await here.budgets.budgets.open({
-        kind: 'agent',
-        subject: 'ada',
-        limit: { tokens: 1_000, microUsd: null },
-        by: 'test',
-      });
-      const limited = await spending.hold({ ...call(3), agentId: 'ada' });
-      expect(await counters()).toEqual([4, 100]);
-      await limited.settle({ inputTokens: 1, outputTokens: 1 }, 'later');
-      expect(await counters()).toEqual([6, 0]);
-    });
-
-    it('B2 B6 are charged for recorded replies at once and for the aborted call afterwards when the run is cancelled', async () => {
-      const spending = await open(null);
-      const first = await spending.hold(call(1));
-      await first.settle({ inputTokens: 20, outputTokens: 10 }, 'later');
-      const aborted = await spending.hold(call(2));
-      const recovery = new HoldRecovery(replicas.there.budgets.ledger);
-      await recovery.charge(CALL, [{ key: first.key, tokens: 30, microUsd: 0 }]);
-      expect(await counters()).toEqual([30, 370]);
-      await aborted.settle({});
-      await spending.closeRun(CALL);
-      expect(await counters()).toEqual([130, 0]);
-    });
-
-    it('B2 B6 cost what is recorded when the run is recovered, and a lost call costs the held amount when the run ends', async () => {
-      const spending = await open(null);
-      const recorded = async (turn: number): Promise<Charge> => {
-        const hold = await spending.hold(call(turn));
-        await hold.settle({ inputTokens: 20, outputTokens: 10 }, 'later');
-        return { key: hold.key, tokens: 30, microUsd: 0 };
-      };
-      const charges = [await recorded(1), await recorded(2)];
-      await spending.hold(call(3));
-      await spendingOn(replicas.there).recover(CALL, charges);
-      expect(await counters()).toEqual([60, 0]);
-      await spendingOn(replicas.there).hold(call(3));
-      const recovery = new HoldRecovery(here.budgets.ledger);
-      await recovery.end(CALL, charges, true);
-      await recovery.end(CALL, charges, true);
-      expect(await counters()).toEqual([160, 0]);
-      await spendingOn(here).hold(call(4));
-      await recovery.end(CALL, charges, false);
-      expect(await counters()).toEqual([160, 0]);
-    });
   });
 
   async function expiries(): Promise<number[]> {

@@ -13,7 +13,7 @@ import type { Charge, PayingRun, Spending } from './spending.js';
 
 const FINAL = 'final' satisfies ReservationKind;
 /** The errors of an operation on a reservation that has ended, or ended so long ago that it was deleted. */
-const ENDED: ReadonlySet<string> = new Set(['RESERVATION_SETTLED', 'RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
+const ENDED: ReadonlySet<unknown> = new Set(['RESERVATION_SETTLED', 'RESERVATION_CLOSED', 'RESERVATION_NOT_FOUND']);
 
 /**
  * Ends the reservations of runs whose execution was interrupted. It needs only the stored steps and the ledger. All of it has no effect
@@ -83,7 +83,12 @@ export function recoveryOf(
 
 /** Throws the first error that does not mean that the reservation has ended. */
 export function throwUnlessEnded(outcomes: readonly LedgerOutcome[]): void {
-  for (const outcome of outcomes) if (!outcome.ok && !ENDED.has(outcome.error.code)) throw outcome.error;
+  for (const outcome of outcomes) if (!outcome.ok && !isEndedError(outcome.error)) throw outcome.error;
+}
+
+/** Whether an operation failed because its reservation has ended. */
+export function isEndedError(error: unknown): boolean {
+  return ENDED.has(((error ?? {}) as { code?: unknown }).code);
 }
 
 /** Adds up the charges of recorded replies, by the name of the reservation. */

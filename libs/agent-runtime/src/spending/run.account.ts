@@ -3,6 +3,7 @@ import { PriceUnknownError } from '#rollcall/registry';
 import type { ModelCall } from '../middleware/middleware.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf, priced } from './call.terms.js';
 import { ConversationSize } from './conversation.size.js';
+import { isEndedError } from './reservation.recovery.js';
 import { type RunReservation, type RunReservations, type WantedReservation } from './run.reservations.js';
 import { shortened } from './shortened.request.js';
 import { ModelPriceUnknownError, SpendingLimitError } from './spending.errors.js';
@@ -125,10 +126,11 @@ export class RunAccount {
     return { reservation, amount, request: { ...request, settings: { ...request.settings, maxOutputTokens } } };
   }
 
+  /** An allowance whose call is still in progress ends together with the run. */
   private takeAllowance(): RunReservation[] {
     const { allowance } = this;
     this.allowance = undefined;
-    return allowance ? [allowance] : [];
+    return allowance && !allowance.lent ? [allowance] : [];
   }
 
   /** Returns the error if the reserved amount does not cover even the shortest answer. */
@@ -162,8 +164,8 @@ export class RunAccount {
     const wanted = { amount, atLeastTokens: least.tokens, ahead, isUnpriced };
     return {
       ...this.reservations.wanted('calls', wanted, opened),
-      instead: ({ budget: { unit } }) =>
-        unit === 'microUsd' && !isSame(amount, least)
+      instead: (error) =>
+        error instanceof SpendingLimitError && error.budget.unit === 'microUsd' && !isSame(amount, least)
           ? this.reservations.wanted('calls', { amount: least, isUnpriced }, opened)
           : undefined,
     };
@@ -172,18 +174,24 @@ export class RunAccount {
   /** Reserves the amount for the final call, or adds to it. */
   private wantedFinal(size: CallSize, terms: ModelTerms): WantedReservation {
     const least = this.least(size);
-    const instead = isSame(amountOf(size, terms), amountOf(least, terms))
-      ? undefined
-      : (): WantedReservation => this.wantedFinal(least, terms);
-    return { ...this.opensFinal(amountOf(size, terms), terms), ...(instead && { instead }) };
+    const isLeast = isSame(amountOf(size, terms), amountOf(least, terms));
+    return {
+      ...this.opensFinal(amountOf(size, terms), terms),
+      instead: (error) => {
+        if (error instanceof SpendingLimitError) return isLeast ? undefined : this.wantedFinal(least, terms);
+        if (!this.final || !isEndedError(error)) return undefined;
+        this.final = undefined; // it has expired
+        return this.wantedFinal(size, terms);
+      },
+    };
   }
 
   private opensFinal(amount: SpendingAmount, terms: ModelTerms): WantedReservation {
     const { final } = this;
-    if (final && suits(final, terms))
+    if (final && !final.isOver && suits(final, terms))
       return { op: { op: 'raise', of: final.of, to: amount }, accept: ({ held }) => void (final.amount = held) };
     return this.reservations.wanted('final', { amount, isUnpriced: !terms.prices }, (opened) => {
-      this.final = opened; // one that does not suit the model ends together with the run
+      this.final = opened; // one that has expired or does not suit the model ends together with the run
     });
   }
 

@@ -2,7 +2,7 @@ import { qualifiedId } from '#rollcall/platform';
 import type { Budget, LedgerOp, LedgerOutcome, Reservation, ReservationKey, Scopes, Usage } from '#rollcall/registry';
 import type { OpenAccount } from './open.accounts.js';
 import type { RunWriter } from './run.writer.js';
-import { limitError, SpendingLimitError } from './spending.errors.js';
+import { limitError } from './spending.errors.js';
 import { NO_LIMIT, type PayingRun, type RunUsage, type Spending, type SpendingAmount } from './spending.js';
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
@@ -35,8 +35,8 @@ export interface ReservationTerms {
 export interface WantedReservation {
   readonly op: LedgerOp;
   accept(stored: Reservation): void;
-  /** What to try if `op` is rejected. */
-  instead?(error: SpendingLimitError): WantedReservation | undefined;
+  /** What to try if `op` is rejected with this error. */
+  instead?(error: unknown): WantedReservation | undefined;
 }
 
 interface Rejected {
@@ -55,6 +55,8 @@ export class RunReservation {
   lent?: SpendingAmount;
   /** The part of `used` that the budgets were charged. */
   charged = NOTHING;
+  /** It could not be renewed: it has expired. What was used is charged when it ends. */
+  isOver = false;
 
   constructor(
     readonly name: string,
@@ -72,7 +74,7 @@ export class RunReservation {
 
   /** Whether it can pay one more call. */
   covers({ tokens, microUsd }: SpendingAmount): boolean {
-    return !this.lent && this.left.tokens >= tokens && this.left.microUsd >= microUsd;
+    return !this.lent && !this.isOver && this.left.tokens >= tokens && this.left.microUsd >= microUsd;
   }
 
   use({ tokens, microUsd }: SpendingAmount, isEstimated: boolean): void {
@@ -154,7 +156,7 @@ export class RunReservations implements OpenAccount {
     if (this.isClosed) await this.close(); // the run ended in the meantime
     if (!rejected) return;
     const error = limitError(rejected.error);
-    const other = error instanceof SpendingLimitError ? rejected.wanted.instead?.(error) : undefined;
+    const other = rejected.wanted.instead?.(error);
     if (!other || this.isClosed) throw error;
     await this.change([], [other, ...wanted.slice(wanted.indexOf(rejected.wanted) + 1)]);
   }
@@ -168,14 +170,15 @@ export class RunReservations implements OpenAccount {
     if (ops.length > 0) await this.writer.close(ops);
   }
 
+  /** A reservation that has expired is not charged here, because that would settle it while a call may still be in progress. */
   async keep(): Promise<void> {
-    const charged = [...this.open].map((one) => [one, one.stored] as const);
-    const ops = charged.flatMap(([one, usage]): LedgerOp[] => {
-      const renewal: LedgerOp = { op: 'renew', of: one.of, ttlMs: TTL_MS };
-      return usage === one.charged ? [renewal] : [{ op: 'charge', of: one.of, usage }, renewal];
-    });
-    await this.spending.apply(ops);
-    for (const [one, usage] of charged) one.charged = usage;
+    const open = [...this.open];
+    const renewed = await this.spending.apply(open.map(({ of }) => ({ op: 'renew', of, ttlMs: TTL_MS })));
+    for (const [index, one] of open.entries()) one.isOver = !renewed[index]?.ok;
+    const due = open.filter(({ isOver, stored, charged }) => !isOver && stored !== charged);
+    const charges = due.map((one) => [one, one.stored] as const);
+    await this.spending.apply(charges.map(([{ of }, usage]) => ({ op: 'charge', of, usage })));
+    for (const [one, usage] of charges) one.charged = usage;
   }
 
   private async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {

@@ -4,6 +4,7 @@ import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import { given, outcomeOf } from '../testing/index.js';
 import { LedgerSpending } from './ledger.spending.js';
+import { ReservationRecovery } from './reservation.recovery.js';
 import type { RunUsage } from './spending.js';
 import { SpendingLimitError } from './spending.errors.js';
 
@@ -18,6 +19,12 @@ beforeEach(async () => {
   billed = 0;
 });
 afterEach(async () => await replicas.stop());
+
+/** The outcome of a run whose budget does not cover even its final call. */
+function stoppedBy(error: unknown): RunOutcome {
+  if (!(error instanceof SpendingLimitError)) throw error;
+  return { type: 'stopped', reason: 'budget', detail: error.message, parts: [] };
+}
 
 /** Executes a run whose model uses all tokens that it may use, in each of five turns. */
 async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOutcome> {
@@ -35,7 +42,7 @@ async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOu
         await model(given.modelCall({ context, turn }));
       } catch (error) {
         if (!(error instanceof SpendingLimitError)) throw error;
-        return await model(given.modelCall({ context, turn, isFinal: true })).then(() => AT_LIMIT);
+        return await model(given.modelCall({ context, turn, isFinal: true })).then(() => AT_LIMIT, stoppedBy);
       }
     }
     return ANSWERED;
@@ -46,7 +53,7 @@ async function greedyRun(runId: string, spending: LedgerSpending): Promise<RunOu
 describe('the budget of a tree of runs', () => {
   it('B2 children on two replicas together spend at most the 2,000 tokens of their parent, and all charges are exact', async () => {
     const [here, there] = [replicas.here, replicas.there].map(
-      ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger),
+      ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger, new ReservationRecovery(ledger)),
     ) as [LedgerSpending, LedgerSpending];
     const open = async (runId: string, parentRunId: string | null, tokens: number | null): Promise<RunUsage> =>
       await here.openRun({ namespace: 'default', runId, parentRunId, limit: { ...NO_LIMIT, tokens } });
@@ -58,7 +65,7 @@ describe('the budget of a tree of runs', () => {
     );
     expect(outcomes.every(({ type }) => type === 'stopped')).toBe(true);
     expect(outcomes).toContain(AT_LIMIT);
-    const { own, subtree } = await there.usageOf('default', 'root');
+    const { own, subtree } = await there.usageOf({ namespace: 'default', runId: 'root' });
     expect([own.tokens, subtree.tokens]).toEqual([0, billed]);
     expect(billed).toBeGreaterThan(500);
     expect(billed).toBeLessThanOrEqual(2_000);

@@ -5,7 +5,9 @@ import { given } from '../testing/given.js';
 import { expectSound } from '../testing/test-budgets.js';
 import { testRegistry } from '../testing/test-registry.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
+import { FLEET } from './budget.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
+import type { LedgerOp } from './ledger.batch.js';
 
 let replicas: TwoReplicas;
 let db: Database;
@@ -278,6 +280,104 @@ describe('a settlement', () => {
     expect(settled + released).toBe(50);
     expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(settled * 10), reserved: tokens(0) });
     await expectSound(here);
+  });
+});
+
+describe('a list of operations', () => {
+  const raise = (request: { owner: string; key: string }, count: number): LedgerOp => ({
+    op: 'raise',
+    of: of(request),
+    to: tokens(count),
+  });
+
+  it('B2 a raised reservation is stored with its new amount, and raising it again has no effect on any replica', async () => {
+    const { id } = await here.given.budget(100);
+    const request = given.reservation(40, { ahead: tokens(300) });
+    await here.ledger.reserve(request);
+    for (const { ledger } of [here, there, here])
+      expect(await ledger.apply([raise(request, 70)])).toMatchObject([{ ok: true, reservation: { held: tokens(70) } }]);
+    expect((await there.ledger.get(of(request))).held).toEqual(tokens(70));
+    expect((await there.budgets.get(id)).budget.reserved).toEqual(tokens(70));
+    await expectSound(here);
+    const [rejected] = await there.ledger.apply([raise(request, 101)]);
+    expect(rejected).toMatchObject({ ok: false, error: { code: 'BUDGET_EXHAUSTED', details: { asked: 31 } } });
+    expect((await here.ledger.get(of(request))).held).toEqual(tokens(70));
+    await there.ledger.settle(of(request), { tokens: null, microUsd: null });
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(70), reserved: tokens(0) });
+    await expectSound(here);
+  });
+
+  it('B2 a reservation can be raised after a partial charge, and by many callers at once without exceeding the budget', async () => {
+    const { id } = await here.given.budget(100);
+    const first = given.reservation(5);
+    const all = [first, ...Array.from({ length: 9 }, () => given.reservation(5))];
+    for (const request of all) await here.ledger.reserve(request);
+    await here.ledger.charge(of(first), tokens(3));
+    const raised = await Promise.all(
+      all.map(async (request, index) => await (index % 2 ? here : there).ledger.apply([raise(request, 20)])),
+    );
+    // the first has 2 of its 5 tokens left; 47 of 97 are reserved, and each raise needs 15 or 18
+    expect(raised.flat().filter(({ ok }) => ok)).toHaveLength(3);
+    const { budget } = await here.budgets.get(id);
+    expect(budget.used.tokens + budget.reserved.tokens).toBeLessThanOrEqual(100);
+    await expectSound(here);
+    for (const request of all) await there.ledger.release(of(request));
+    expect((await here.budgets.get(id)).budget).toMatchObject({ used: tokens(3), reserved: tokens(0) });
+    await expectSound(here);
+  });
+
+  it('B2 operations after a rejected reservation are not applied, and other lists of the same commit are', async () => {
+    const { id } = await here.given.budget(100);
+    const [open, other] = [given.reservation(50), given.reservation(10)];
+    await here.ledger.reserve(open);
+    const never = given.reservation(1);
+    const lists: LedgerOp[][] = [
+      [
+        { op: 'charge', of: of(open), usage: tokens(20) },
+        { op: 'reserve', request: given.reservation(51) },
+        { op: 'reserve', request: never },
+        { op: 'release', of: of(open) },
+      ],
+      [{ op: 'reserve', request: other }],
+      [raise(open, 500), { op: 'release', of: of(open) }],
+    ];
+    const outcomes = await Promise.all(lists.map(async (ops) => await here.ledger.apply(ops)));
+    expect(outcomes.map((list) => list.map(({ ok }) => ok))).toEqual([[true, false], [true], [false]]);
+    await expect(there.ledger.get(of(never))).rejects.toMatchObject({ code: 'RESERVATION_NOT_FOUND' });
+    expect((await there.budgets.get(id)).budget).toMatchObject({ used: tokens(20), reserved: tokens(30 + 10) });
+    await expectSound(here);
+  });
+
+  it('B2 a list is a part of the transaction of the caller and is rolled back with it', async () => {
+    const { id } = await here.given.budget(100);
+    const request = given.reservation(40);
+    await here.ledger.reserve(request);
+    const failing = db.transaction(async () => {
+      await here.ledger.apply([raise(request, 60), { op: 'reserve', request: given.reservation(30) }]);
+      throw new Error('roll back');
+    });
+    await expect(failing).rejects.toThrow('roll back');
+    expect((await here.budgets.get(id)).budget.reserved).toEqual(tokens(40));
+    expect((await here.ledger.get(of(request))).held).toEqual(tokens(40));
+    await expectSound(here);
+  });
+
+  it('B2 rejects a raise to a fraction of a token before it can fail the batch of other callers', async () => {
+    await expect(here.ledger.apply([raise(given.reservation(1), 0.5)])).rejects.toMatchObject({
+      code: 'INVALID_BUDGET',
+    });
+  });
+
+  it('S-8 rejects a reservation without a price if the namespace limits money, and reserves nothing', async () => {
+    const fleet = await here.given.budget(100, { kind: 'fleet', subject: FLEET });
+    await here.given.budget(null, { limit: { tokens: null, microUsd: 1_000 } });
+    const request = given.reservation(10, { isUnpriced: true });
+    await expect(here.ledger.reserve(request)).rejects.toMatchObject({
+      code: 'PRICE_UNKNOWN',
+      message: 'The budget of the namespace "default" limits money, but the price of the call is unknown.',
+    });
+    expect((await here.budgets.get(fleet.id)).budget.reserved).toEqual(tokens(0));
+    await here.ledger.reserve(given.reservation(10, { amount: { tokens: 10, microUsd: 3 } }));
   });
 });
 

@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { given } from '../testing/given.js';
 import { bindingBudgetOf, toAgentBudget } from './binding.budget.js';
-import { available, conditionOf, type Budget, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
+import { available, conditionOf, type Budget, FLEET, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
 import { isTimeZone, nextWindow } from './budget.window.js';
 import { forecast } from './forecast.js';
 import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
+import type { LedgerOutcome } from './ledger.outcome.js';
 import { fittingAmount } from './reservation.request.js';
 
 const limit = (tokens: number | null, microUsd: number | null = null): Budget['limit'] => ({ tokens, microUsd });
@@ -185,6 +186,7 @@ describe('a batch of ledger operations', () => {
       count: fc.nat(90),
       node: fc.nat(2),
     }),
+    fc.record({ kind: fc.constant('raise' as const), owner: fc.nat(5), count: fc.nat(90), node: fc.nat(2) }),
     fc.record({ kind: fc.constant('release' as const), owner: fc.nat(5), count: fc.nat(1), node: fc.nat(2) }),
   );
 
@@ -204,7 +206,9 @@ describe('a batch of ledger operations', () => {
               ? { op: kind, request }
               : kind === 'settle' || kind === 'charge'
                 ? { op: kind, of, usage: { tokens: count, microUsd: 0 } }
-                : { op: kind, of };
+                : kind === 'raise'
+                  ? { op: kind, of, to: spent(count) }
+                  : { op: kind, of };
           const result = batch.apply(op);
           if (!result.ok || result.replayed) continue;
           if (result.reservation?.state === 'held') held.set(of.key, result.reservation.held.tokens);
@@ -217,6 +221,61 @@ describe('a batch of ledger operations', () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  it('B2 raising a reservation holds the missing amount on all its budgets or on none, and does nothing if it holds the amount', () => {
+    const fleet = given.budgetState({ id: 1, kind: 'fleet', subject: FLEET, limit: limit(90, 50) });
+    const caller = given.budgetState({ id: 2, kind: 'caller', subject: 'key:a', limit: limit(1_000) });
+    const batch = new LedgerBatch([fleet, caller], [], 0);
+    const request = given.reservation(40, { callerId: 'key:a' });
+    const raise = (tokens: number, microUsd = 0): LedgerOutcome =>
+      batch.apply({ op: 'raise', of: request, to: spent(tokens, microUsd) });
+    const reserved = (): unknown => batch.writes().budgets.map((budget) => budget.reserved);
+    expect(raise(60)).toMatchObject({ ok: false, error: { code: 'RESERVATION_NOT_FOUND' } });
+    batch.apply({ op: 'reserve', request });
+    expect(raise(60, 10)).toMatchObject({ ok: true, reservation: { held: spent(60, 10), state: 'held' } });
+    expect(raise(50, 20)).toMatchObject({ ok: true, reservation: { held: spent(60, 20) } });
+    expect(raise(60, 20)).toMatchObject({ ok: true, replayed: true });
+    expect(raise(91)).toMatchObject({ ok: false, error: { code: 'BUDGET_EXHAUSTED', details: { asked: 31 } } });
+    expect(raise(60, 51)).toMatchObject({ ok: false, error: { details: { budget: { unit: 'microUsd' } } } });
+    expect(reserved()).toEqual([spent(60, 20), spent(60, 20)]);
+    batch.apply({ op: 'release', of: request });
+    expect(raise(60)).toMatchObject({ ok: false, error: { code: 'RESERVATION_CLOSED' } });
+    expect(reserved()).toEqual([spent(0), spent(0)]);
+  });
+
+  it.each([
+    ['namespace', 'default', {}],
+    ['fleet', FLEET, {}],
+    ['agent', 'ada', { agentId: 'ada', agentMayLackBudget: true }],
+    ['caller', 'key:a', { callerId: 'key:a' }],
+    ['run', 'r', { runId: 'r' }],
+  ] as const)(
+    'S-8 a reservation without a price is rejected if the budget of the %s limits money',
+    (kind, subject, scope) => {
+      const isUnpriced = true;
+      const tokens = given.budgetState({ id: 1, kind, subject, limit: limit(100) });
+      const money = given.budgetState({ id: 2, kind, subject, window: 'daily', windowEnd: 9, limit: limit(null, 5) });
+      const outcome = (budgets: Budget[], more: object = {}): LedgerOutcome =>
+        new LedgerBatch(budgets, [], 0).apply({ op: 'reserve', request: given.reservation(10, { ...scope, ...more }) });
+      expect(outcome([tokens], { isUnpriced })).toMatchObject({ ok: true, reservation: { held: spent(10) } });
+      const rejected = outcome([tokens, money], { isUnpriced });
+      expect(rejected).toMatchObject({ ok: false, error: { code: 'PRICE_UNKNOWN' } });
+      expect(outcome([tokens, money], { amount: spent(10, 5) })).toMatchObject({ ok: true });
+      expect(outcome([tokens, money])).toMatchObject({ ok: true }); // the price is known: 0
+    },
+  );
+
+  it('S-8 a reservation without a price is rejected if a run above its run limits money', () => {
+    const root = given.budgetState({ id: 1, kind: 'run', subject: 'root', limit: limit(null, 5) });
+    const child = given.budgetState({ id: 2, kind: 'run', subject: 'child', path: [1] });
+    const batch = new LedgerBatch([root, child], [], 0);
+    const request = given.reservation(10, { runId: 'child', isUnpriced: true });
+    expect(batch.apply({ op: 'reserve', request })).toMatchObject({
+      ok: false,
+      error: { code: 'PRICE_UNKNOWN', message: expect.stringContaining('the run "root" limits money') },
+    });
+    expect(batch.writes()).toMatchObject({ budgets: [], opened: [] });
   });
 
   function checkSums(batch: LedgerBatch, tree: readonly Budget[]): void {
