@@ -80,7 +80,7 @@ export class HostileWorld {
     const { run, model: modelMiddleware } = defaultMiddleware({
       log: this.log,
       circuit: this.circuit,
-      budget: { spending: this.spending, model },
+      budget: { spending: this.spending },
     });
     const agent = new ReactAgent({
       name,

@@ -93,7 +93,7 @@ export class InMemorySpending implements Spending {
       id,
       kind,
       subject,
-      window: 'lifetime',
+      window: 'total',
       timeZone: 'UTC',
       path,
       limit,

@@ -44,7 +44,7 @@ describe('docs/runtime/middleware.md', () => {
     const model = scripted(failWith(429, { retryAfterMs: 1 }), say('  Paris  '));
     expect(await ask(given.runCall(), model, spending)).toBe('Paris');
     model.assertAllStepsUsed();
-    const { own } = await spending.usageOf('default', 'run-1');
+    const { own } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
     expect(own.tokens).toBeGreaterThan(0);
     expect(own.tokens).toBeLessThan(100);
     expect(spending.heldBy('default', 'run-1').tokens).toBe(0);

@@ -15,7 +15,7 @@ export async function ask(run: RunCall, model: ModelProvider, spending: Spending
     log: new Logger('runs'),
     circuit,
     timeoutMs: 60_000,
-    budget: { spending, model, limit: { tokens: 20_000, microUsd: null } },
+    budget: { spending, limit: { tokens: 20_000, microUsd: null } },
     inputChecks: [(text) => (text.length > 10_000 ? { reject: 'The question is too long.' } : undefined)],
     outputChecks: [(text) => ({ replace: text.trim() })],
   });
