@@ -3,7 +3,7 @@ import { InMemorySpending } from '../testing/index.js';
 import { InterruptedRun } from '../testing/interrupted.run.js';
 
 describe('a paid run whose replica dies', () => {
-  it('B2 B6 charges each recorded reply and each failed attempt once, holds nothing at the end, and keeps its memory, wherever its replicas die', async () => {
+  it('B2 B6 charges each recorded reply and each failed attempt once, reserves nothing at the end, and keeps its memory, wherever its replicas die', async () => {
     const seen = { summaries: 0, finalReplies: 0, deaths: 0 };
     const options = fc.record({
       limit: fc.record({ tokens: fc.option(fc.integer({ min: 150, max: 700 })), microUsd: fc.constant(null) }),
@@ -17,7 +17,7 @@ describe('a paid run whose replica dies', () => {
         const spending = new InMemorySpending();
         const run = new InterruptedRun(spending, given);
         await run.execute(points);
-        const { own, held } = await spending.usageOf('default', 'run-1');
+        const { own, held } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
         expect([own.tokens, held.tokens]).toEqual([run.billed, 0]);
         const calls = run.steps.filter(({ type }) => type === 'tool-finished').length;
         expect(run.state.memory?.map(({ value }) => value) ?? [0]).toEqual([calls]);
@@ -36,7 +36,7 @@ describe('a paid run whose replica dies', () => {
       const spending = new InMemorySpending();
       const run = new InterruptedRun(spending, given);
       const outcome = await run.execute([at]);
-      const { own, held } = await spending.usageOf('default', 'run-1');
+      const { own, held } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
       expect([at, own.tokens, held.tokens]).toEqual([at, run.billed, 0]);
       expect([outcome, run.steps.at(-1)]).toMatchObject([{ type: 'stopped', reason: 'budget' }, { isFinal: true }]);
     }

@@ -88,7 +88,6 @@ export class RunReservation {
     const isEstimated = this.isEstimated || this.lent !== undefined;
     return { tokens: this.used.tokens + tokens, microUsd: this.used.microUsd + microUsd, isEstimated };
   }
-
 }
 
 /** The reservations of one execution of a run. It ends all of them when it is closed. */
@@ -117,6 +116,12 @@ export class RunReservations implements OpenAccount {
 
   get limit(): RunUsage['limit'] {
     return this.known.limit;
+  }
+
+  /** From now on, the usage includes what delegated runs of this process use. */
+  follow(): void {
+    if (!this.isFollowed) this.spending.accounts.add(this);
+    this.isFollowed = true;
   }
 
   /** A new reservation. `opened` is called when it is stored. */
@@ -173,6 +178,7 @@ export class RunReservations implements OpenAccount {
   }
 
   async keep(): Promise<void> {
+    if (this.open.size === 0) return;
     const charged = [...this.open].map((one) => [one, one.stored] as const);
     const ops = charged.flatMap(([one, usage]): LedgerOp[] => {
       const renewal: LedgerOp = { op: 'renew', of: one.of, ttlMs: TTL_MS };
@@ -192,11 +198,6 @@ export class RunReservations implements OpenAccount {
   note({ used, own, reserved, limit }: Budget): void {
     if (used.tokens < this.known.subtree.tokens || used.microUsd < this.known.subtree.microUsd) return;
     this.known = { own, subtree: used, held: reserved, limit };
-  }
-
-  private follow(): void {
-    if (!this.isFollowed) this.spending.accounts.add(this);
-    this.isFollowed = true;
   }
 }
 
