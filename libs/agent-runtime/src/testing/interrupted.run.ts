@@ -7,6 +7,7 @@ import type { Step } from '../loop/step.js';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
+import type { OpenAccounts } from '../spending/open.accounts.js';
 import type { RunWriter } from '../spending/run.writer.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -22,6 +23,8 @@ export interface InterruptedRunOptions {
   readonly turns: readonly number[];
   /** How many attempts of each turn fail. */
   readonly failures: readonly number[];
+  /** Whether the reservations are renewed during each model call. */
+  readonly isRenewed?: boolean;
 }
 
 /** Counts the calls in the memory of the run. */
@@ -47,6 +50,8 @@ interface MortalWriter extends RunWriter {
  */
 export class InterruptedRun {
   readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
+  /** The number of replicas that died. */
+  deaths = 0;
   private executions = 0;
   private readonly failed: { tokens: number; replica: MortalReplica; at: number }[] = [];
 
@@ -60,6 +65,7 @@ export class InterruptedRun {
     for (const at of deaths) {
       const outcome = await this.live(new MortalReplica(at));
       if (outcome !== 'died') return outcome;
+      this.deaths += 1;
     }
     return (await this.live(new MortalReplica(Infinity))) as RunOutcome;
   }
@@ -79,13 +85,13 @@ export class InterruptedRun {
   private async live(replica: MortalReplica): Promise<RunOutcome | 'died'> {
     const { runId = 'run-1', limit, contextWindow } = this.options;
     const spending = new MortalSpending(this.spending, replica);
-    const writer = this.writerOn(replica);
+    const writer = this.writerOn(replica, spending.accounts);
     const budget = new BudgetMiddleware({ spending, limit });
     const agent = new ReactAgent({
       name: 'ada',
       description: '',
       instructions: '',
-      model: this.modelOn(replica),
+      model: this.modelOn(replica, spending.accounts),
       options: { maxIterations: 30, contextWindow },
       runMiddleware: [budget.run],
       modelMiddleware: [retry({ random: () => 0 }), budget.model],
@@ -108,7 +114,7 @@ export class InterruptedRun {
   }
 
   /** Stores steps and applies operations together, as the journal of a durable run does. */
-  private writerOn(replica: MortalReplica): MortalWriter {
+  private writerOn(replica: MortalReplica, accounts: OpenAccounts): MortalWriter {
     let [added, closing]: [Step[], readonly LedgerOp[]] = [[], []];
     const write = async (ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> => {
       const steps = added;
@@ -116,7 +122,9 @@ export class InterruptedRun {
       if (steps.length === 0 && ops.length === 0) return [];
       return await replica.perform(async () => {
         this.steps.push(...steps);
-        return await this.spending.apply(ops);
+        const outcomes = await this.spending.apply(ops);
+        accounts.note(outcomes);
+        return outcomes;
       });
     };
     return {
@@ -128,7 +136,7 @@ export class InterruptedRun {
     };
   }
 
-  private modelOn(replica: MortalReplica): ModelProvider {
+  private modelOn(replica: MortalReplica, accounts: OpenAccounts): ModelProvider {
     const attempts = new Map<number, number>();
     return {
       vendor: 'test',
@@ -137,6 +145,7 @@ export class InterruptedRun {
         const { turn } = this.state;
         const attempt = (attempts.get(turn) ?? 0) + 1;
         attempts.set(turn, attempt);
+        if (this.options.isRenewed) for (const account of accounts.all) await account.keep();
         return await replica.perform(async () => this.reply(replica, turn, attempt));
       },
       stream: () => {
