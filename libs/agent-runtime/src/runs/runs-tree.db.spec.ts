@@ -179,6 +179,30 @@ describe('a run of an agent with its own loop', () => {
   });
 });
 
+describe('the transactions of a run', () => {
+  it('B2 B6 are one for a reply with the start of its tools, and one for the last reply, the charges and the end of the run', async () => {
+    world.gate.resolve();
+    const one = await world.replica();
+    const run = await one.run('looker');
+    expect(await ended(one, run)).toMatchObject({ state: 'completed' });
+    const by = async (sql: string): Promise<string[]> =>
+      (await world.database.db.query<{ xmin: string }>(sql, [run.id])).map(({ xmin }) => xmin);
+    const [, ...steps] = await by('SELECT xmin::text FROM run_step WHERE run_id = $1 ORDER BY seq');
+    expect((await stepsOf(one, run)).slice(1)).toEqual([
+      ...['model-replied', 'tool-called', 'tool-finished'],
+      ...['model-replied', 'tool-called', 'tool-finished'],
+      'model-replied',
+    ]);
+    expect(new Set(steps).size).toBe(5);
+    expect([steps[0], steps[3]]).toEqual([steps[1], steps[4]]);
+    const last = steps.at(-1);
+    expect(await by('SELECT xmin::text FROM run WHERE id = $1')).toEqual([last]);
+    const paid = `SELECT xmin::text FROM budget_reservation WHERE run_id = $1 ORDER BY key`;
+    expect(await by(paid)).toEqual([last, last]); // of the calls, and of the final call
+    expect(await by(`SELECT xmin::text FROM budget WHERE kind = 'run' AND subject = $1`)).toEqual([last]);
+  });
+});
+
 describe('a run whose replica is killed in a model call', () => {
   let victim: TestRuns;
   let proxy: Awaited<ReturnType<typeof proxyPostgres>>['proxy'];
