@@ -8,6 +8,7 @@ import {
   VendorRegistry,
 } from '#rollcall/providers';
 import { callTool, say, scripted, using } from '#rollcall/providers/testing';
+import { until } from '#rollcall/test-support';
 import { attemptModel } from '../loop/model.attempt.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { RunReservations } from '../spending/run.reservations.js';
@@ -383,6 +384,45 @@ describe('budget', () => {
       return (await spending.usageOf({ namespace: 'default', runId })).own.tokens;
     });
     expect(await Promise.all(both)).toEqual([15, 15]);
+  });
+
+  it('B2 charges the reserved amount of a call that is still in progress when the run ends', async () => {
+    const reply = Promise.withResolvers<ModelReply>();
+    const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
+    let late: Promise<ModelReply> | undefined;
+    await run(
+      async (model) => {
+        late = model({ request });
+        await until('the call is in progress', () => made.length === 1);
+      },
+      { vendor: async () => await reply.promise },
+    );
+    const charged = await used();
+    expect(charged).toBeGreaterThan(100);
+    expect(charged).toBeLessThan(150);
+    reply.resolve(given.reply('late'));
+    await late;
+    expect([await used(), held(), spending.accounts.all]).toEqual([charged, 0, []]);
+  });
+
+  it('B2 reserves nothing if a reservation is made while the run ends', async () => {
+    const { apply } = spending;
+    const isMade = Promise.withResolvers<void>();
+    const caller = new AbortController();
+    let late: Promise<unknown> | undefined;
+    await run(async (model) => {
+      spending.apply = async (ops) => {
+        const outcomes = await apply.call(spending, ops);
+        await isMade.promise;
+        return outcomes;
+      };
+      late = codeOf(model({ signal: caller.signal }));
+      await until('the reservation is made', () => held() > 0);
+      caller.abort();
+    });
+    isMade.resolve();
+    expect(await late).toBe('CALL_ABORTED');
+    expect([made, await used(), held(), spending.accounts.all]).toEqual([[], 0, 0, []]);
   });
 
   it('B2 logs a reservation that cannot be ended, and still returns the outcome', async () => {

@@ -197,7 +197,7 @@ describe('the budget of a run', () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
         tokens: fc.option(fc.oneof(fc.integer({ min: 1, max: 20_000 }), fc.integer({ min: 1, max: 400_000 }))),
-        microUsd: fc.option(fc.integer({ min: 1, max: 40_000 })),
+        microUsd: fc.option(fc.oneof(fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 1, max: 2_000_000 }))),
       }),
       turns: fc.array(turn, { minLength: 1, maxLength: 8 }),
       behaviours: fc.array(behaviour, { maxLength: 24 }),
@@ -229,7 +229,7 @@ describe('the budget of a run', () => {
       { numRuns: 1_000 },
     );
     expect(seen.made).toBeGreaterThan(500);
-    expect(seen.shared).toBeGreaterThan(100);
-    expect(seen.estimates).toBeGreaterThan(100);
+    expect(seen.shared).toBeGreaterThan(50);
+    expect(seen.estimates).toBeGreaterThan(50);
   });
 });

@@ -95,6 +95,7 @@ export class RunReservations implements OpenAccount {
   private readonly open = new Set<RunReservation>();
   private count = 0;
   private isFollowed = false;
+  private isClosed = false;
 
   constructor(
     private readonly spending: Spending,
@@ -155,6 +156,14 @@ export class RunReservations implements OpenAccount {
    * the steps that were yielded before.
    */
   async change(ended: readonly RunReservation[], wanted: readonly WantedReservation[]): Promise<void> {
+    try {
+      await this.changeAll(ended, wanted);
+    } finally {
+      if (this.isClosed) await this.close(); // the run ended during the commit
+    }
+  }
+
+  private async changeAll(ended: readonly RunReservation[], wanted: readonly WantedReservation[]): Promise<void> {
     const outcomes = await this.apply([...ended.map((one) => this.ending(one)), ...wanted.map(({ op }) => op)]);
     for (const one of ended) this.open.delete(one);
     for (const [index, one] of wanted.entries()) {
@@ -164,13 +173,14 @@ export class RunReservations implements OpenAccount {
         const error = limitError(outcome.error);
         const other = error instanceof SpendingLimitError ? one.instead?.(error) : undefined;
         if (!other) throw error;
-        return await this.change([], [other, ...wanted.slice(index + 1)]);
+        return await this.changeAll([], [other, ...wanted.slice(index + 1)]);
       }
     }
   }
 
   /** Ends all reservations, together with the execution. */
   async close(): Promise<void> {
+    this.isClosed = true;
     this.spending.accounts.remove(this);
     const ops = [...this.open].map((one) => this.ending(one));
     this.open.clear();
