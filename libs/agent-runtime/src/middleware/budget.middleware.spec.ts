@@ -256,18 +256,18 @@ describe('budget', () => {
   it('B2 adds the usage that is not charged yet to the usage of delegated runs when it decides about the notice', async () => {
     const usage = { inputTokens: 10, outputTokens: 4_000 };
     const model = scripted(using(usage, callTool('delegate', {})), using(usage, say('done')));
-    const used: number[] = [];
+    const charged: number[] = [];
     const delegates = defineTool({
       name: 'delegate',
       description: 'Delegates.',
       execute: async () => {
-        used.push((await spending.usageOf(RUN)).subtree.tokens);
+        charged.push((await spending.usageOf(RUN)).subtree.tokens);
         await delegate(796_000);
         return 'done';
       },
     });
     expect(await runLoop(model, 1_000_000, [delegates])).toMatchObject({ type: 'completed' });
-    expect(used).toEqual([0]);
+    expect(charged).toEqual([0]);
     expect(model.calls.map(({ request }) => request.messages[1]?.role)).toEqual(['user', 'system']);
     expect(model.calls[1]?.request.messages[1]).toMatchObject({ text: expect.stringContaining('80 %') });
   });
