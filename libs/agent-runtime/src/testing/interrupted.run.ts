@@ -23,7 +23,7 @@ export interface InterruptedRunOptions {
   readonly turns: readonly number[];
   /** How many attempts of each turn fail. */
   readonly failures: readonly number[];
-  /** Whether the reservations are renewed during each model call. */
+  /** Whether the reservations are renewed during each model call, and before each step is added. */
   readonly isRenewed?: boolean;
 }
 
@@ -98,10 +98,15 @@ export class InterruptedRun {
     });
     agent.addToolBoxes(toolBox('test', [COUNT]));
     const call = given.runCall({ context: given.context({ runId }), state: this.state, writer });
-    return await Promise.race([this.read(agent, call, writer), replica.died]);
+    return await Promise.race([this.read(agent, call, writer, spending.accounts), replica.died]);
   }
 
-  private async read(agent: ReactAgent, call: RunCall, writer: MortalWriter): Promise<RunOutcome> {
+  private async read(
+    agent: ReactAgent,
+    call: RunCall,
+    writer: MortalWriter,
+    accounts: OpenAccounts,
+  ): Promise<RunOutcome> {
     const events = agent.run(call);
     for (;;) {
       const next = await events.next();
@@ -109,8 +114,14 @@ export class InterruptedRun {
         await writer.finish();
         return next.value;
       }
-      if (next.value.type === 'step') writer.add(next.value.step);
+      if (next.value.type !== 'step') continue;
+      await this.renew(accounts);
+      writer.add(next.value.step);
     }
+  }
+
+  private async renew(accounts: OpenAccounts): Promise<void> {
+    if (this.options.isRenewed) for (const account of accounts.all) await account.keep();
   }
 
   /** Stores steps and applies operations together, as the journal of a durable run does. */
@@ -145,7 +156,7 @@ export class InterruptedRun {
         const { turn } = this.state;
         const attempt = (attempts.get(turn) ?? 0) + 1;
         attempts.set(turn, attempt);
-        if (this.options.isRenewed) for (const account of accounts.all) await account.keep();
+        await this.renew(accounts);
         return await replica.perform(async () => this.reply(replica, turn, attempt));
       },
       stream: () => {
