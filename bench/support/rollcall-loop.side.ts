@@ -14,7 +14,7 @@ function createAgent(forecast: Forecast): ReactAgent {
   const { run, model: modelMiddleware } = defaultMiddleware({
     log: SILENT,
     circuit: new ModelCircuit(),
-    budget: { spending: new InMemorySpending(), model, limit: { tokens: 1_000_000, microUsd: null } },
+    budget: { spending: new InMemorySpending(), limit: { tokens: 1_000_000, microUsd: null } },
   });
   const agent = new ReactAgent({
     name: 'weather',

@@ -7,9 +7,17 @@ import {
   userMessage,
   VendorRegistry,
 } from '#rollcall/providers';
+import { callTool, say, scripted, using } from '#rollcall/providers/testing';
+import { until } from '#rollcall/test-support';
+import { attemptModel } from '../loop/model.attempt.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
+import { RunReservations } from '../spending/run.reservations.js';
+import { unrecorded } from '../spending/run.writer.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
+import { TestLoop } from '../testing/test-loop.js';
+import { defineTool } from '../tools/define.tool.js';
+import type { Tool } from '../tools/tool.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
@@ -19,6 +27,7 @@ import { retry } from './retry.middleware.js';
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
 const COMPLETED: RunOutcome = { type: 'completed', parts: [] };
 const NO_LIMIT = { tokens: null, microUsd: null };
+const RUN = { namespace: 'default', runId: 'run-1' };
 
 let spending: InMemorySpending;
 let made: ModelCall[];
@@ -45,15 +54,33 @@ async function run(
     made.push(call);
     return await vendor(call);
   });
-  const running = composeRun([budget.run], async function* () {
+  const running = composeRun([budget.run], async function* ({ context }) {
     yield given.progress();
-    await loop(async (call) => await model(given.modelCall(call)));
+    await loop(async (call) => await model(given.modelCall({ context, ...call })));
     return COMPLETED;
   })(given.runCall());
   return await outcomeOf(running);
 }
 
-const used = async (): Promise<number> => (await spending.usageOf('default', 'run-1')).own.tokens;
+/** Executes a run of the real loop. */
+async function runLoop(model: ModelProvider, tokens: number, tools: Tool[] = []): Promise<RunOutcome> {
+  const budget = new BudgetMiddleware({ spending, limit: { tokens, microUsd: null } });
+  const loop = new TestLoop(model, { tools, callModel: composeModel([budget.model], attemptModel) });
+  return await outcomeOf(composeRun([budget.run], (call) => loop.start(call))(given.runCall()));
+}
+
+/** A delegated run uses this many tokens. */
+async function delegate(tokens: number): Promise<void> {
+  const child = { namespace: 'default', runId: 'child', agentId: null, callerId: null };
+  await spending.openRun({ ...child, parentRunId: 'run-1', limit: NO_LIMIT });
+  const reservations = new RunReservations(spending, child, unrecorded(spending));
+  const terms = { amount: { tokens, microUsd: 0 }, isUnpriced: true };
+  const use = reservations.wanted('call', terms, (opened) => opened.use(terms.amount, false));
+  await reservations.change([], [use]);
+  await reservations.close();
+}
+
+const used = async (): Promise<number> => (await spending.usageOf(RUN)).own.tokens;
 const held = (): number => spending.heldBy('default', 'run-1').tokens;
 const maxOutputs = (): (number | undefined)[] => made.map(({ request }) => request.settings?.maxOutputTokens);
 const codeOf = async (work: Promise<unknown>): Promise<string> =>
@@ -74,7 +101,7 @@ function pricedModel(settings = {}): ModelProvider {
 }
 
 describe('budget', () => {
-  it('B2 S2.8 opens the budget of the run, charges each call with what it used, and holds nothing at the end', async () => {
+  it('B2 S2.8 opens the budget of the run, charges each call with what it used, and reserves nothing at the end', async () => {
     const heldDuringCalls: number[] = [];
     const outcome = await run(
       async (model) => {
@@ -92,13 +119,14 @@ describe('budget', () => {
     expect(outcome).toBe(COMPLETED);
     expect(heldDuringCalls.every((tokens) => tokens > 4_096 + 1_024)).toBe(true);
     expect([await used(), held()]).toEqual([30, 0]);
-    expect((await spending.usageOf('default', 'run-1')).limit).toEqual({ tokens: 50_000, microUsd: null });
+    expect((await spending.usageOf(RUN)).limit).toEqual({ tokens: 50_000, microUsd: null });
   });
 
   it('B2 ends a run before any model call if the budget does not cover the final call', async () => {
-    const outcome = await run(async (model) => await model(), { limit: 50 });
+    const model = scripted();
+    const outcome = await runLoop(model, 50);
     expect(outcome).toMatchObject({ type: 'stopped', reason: 'budget', detail: expect.stringContaining('50 tokens') });
-    expect([made, await used(), held()]).toEqual([[], 0, 0]);
+    expect([model.calls, await used(), held()]).toEqual([[], 0, 0]);
   });
 
   it('B2 limits the answer by the request, else by the preset, else to 4,096 tokens', async () => {
@@ -119,7 +147,7 @@ describe('budget', () => {
     expect(maxOutputs()[0]).toBeLessThan(2_000);
   });
 
-  it('B2 rejects a call that the budget does not cover, and charges the final call to the amount held since the start', async () => {
+  it('B2 rejects a call that the budget does not cover, and charges the final call to the amount reserved since the first call', async () => {
     const rest = async (call: ModelCall): Promise<ModelReply> => {
       const { maxOutputTokens = 0 } = call.request.settings ?? {};
       return given.reply('ok', { inputTokens: 15, outputTokens: maxOutputTokens });
@@ -207,25 +235,41 @@ describe('budget', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('B2 includes the usage of delegated runs when it decides about the notice', async () => {
+  it('B2 includes the usage of delegated runs when it decides about the notice, without reading the budget again', async () => {
+    const { usageOf } = spending;
+    let reads = 0;
     await run(
       async (model) => {
-        await spending.openRun({ namespace: 'default', runId: 'child', parentRunId: 'run-1', limit: NO_LIMIT });
-        const amount = { tokens: 90_000, microUsd: 0 };
-        const child = await spending.hold({
-          namespace: 'default',
-          runId: 'child',
-          agentId: null,
-          callerId: null,
-          key: 'c',
-          amount,
-        });
-        await child.settle({});
+        spending.usageOf = async (of) => {
+          if (of.runId === 'run-1') reads += 1;
+          return await usageOf.call(spending, of);
+        };
+        await delegate(90_000);
         await model();
       },
       { limit: 100_000 },
     );
     expect(made[0]?.request.messages[0]).toMatchObject({ role: 'system', text: expect.stringContaining('90 %') });
+    expect(reads).toBe(0);
+  });
+
+  it('B2 adds the usage that is not charged yet to the usage of delegated runs when it decides about the notice', async () => {
+    const usage = { inputTokens: 10, outputTokens: 4_000 };
+    const model = scripted(using(usage, callTool('delegate', {})), using(usage, say('done')));
+    const charged: number[] = [];
+    const delegates = defineTool({
+      name: 'delegate',
+      description: 'Delegates.',
+      execute: async () => {
+        charged.push((await spending.usageOf(RUN)).subtree.tokens);
+        await delegate(796_000);
+        return 'done';
+      },
+    });
+    expect(await runLoop(model, 1_000_000, [delegates])).toMatchObject({ type: 'completed' });
+    expect(charged).toEqual([0]);
+    expect(model.calls.map(({ request }) => request.messages[1]?.role)).toEqual(['user', 'system']);
+    expect(model.calls[1]?.request.messages[1]).toMatchObject({ text: expect.stringContaining('80 %') });
   });
 
   it('B2 charges a failed call with its known usage', async () => {
@@ -238,7 +282,7 @@ describe('budget', () => {
     ['a broken stream', new ProviderError('MODEL_STREAM_BROKEN', 'broken')],
     ['an abort after the request was sent', new ProviderError('CALL_ABORTED', 'aborted')],
     ['a bug', new TypeError('a bug')],
-  ])('B2 charges the held amount if a call failed and its usage is unknown: %s', async (_name, error) => {
+  ])('B2 charges the reserved amount if a call failed and its usage is unknown: %s', async (_name, error) => {
     const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
     await expect(run(async (model) => await model({ request }), { vendor: failing(error) })).rejects.toBe(error);
     expect(await used()).toBeGreaterThan(100);
@@ -287,7 +331,7 @@ describe('budget', () => {
     await run(async (model) => await model({ model: pricedModel() }), {
       budget: { limit: { tokens: null, microUsd: 50_000 } },
     });
-    expect((await spending.usageOf('default', 'run-1')).own).toEqual({ tokens: 15, microUsd: 20 });
+    expect((await spending.usageOf(RUN)).own).toEqual({ tokens: 15, microUsd: 20 });
   });
 
   it('B2 allows only the shortest answer when little money is left, and then rejects calls', async () => {
@@ -299,13 +343,13 @@ describe('budget', () => {
         await call({ model, turn: 2, isFinal: true });
       },
       {
-        budget: { limit: { tokens: null, microUsd: 400 }, model },
+        budget: { limit: { tokens: null, microUsd: 400 } },
         vendor: async ({ request }) =>
           given.reply('ok', { inputTokens: 5, outputTokens: request.settings?.maxOutputTokens }),
       },
     );
     expect(maxOutputs()).toEqual([64, 64]);
-    expect((await spending.usageOf('default', 'run-1')).own.microUsd).toBe(2 * (5 + 128));
+    expect((await spending.usageOf(RUN)).own.microUsd).toBe(2 * (5 + 128));
   });
 
   it('B2 rejects a model without prices in a run with a limit of money', async () => {
@@ -337,20 +381,55 @@ describe('budget', () => {
         return COMPLETED;
       })(given.runCall({ context }));
       await outcomeOf(running);
-      return (await spending.usageOf('default', runId)).own.tokens;
+      return (await spending.usageOf({ namespace: 'default', runId })).own.tokens;
     });
     expect(await Promise.all(both)).toEqual([15, 15]);
   });
 
-  it('B2 logs a hold that cannot be released, and still returns the outcome', async () => {
+  it('B2 charges the reserved amount of a call that is still in progress when the run ends', async () => {
+    const reply = Promise.withResolvers<ModelReply>();
+    const request = { messages: [userMessage('Hello')], settings: { maxOutputTokens: 100 } };
+    let late: Promise<ModelReply> | undefined;
+    await run(
+      async (model) => {
+        late = model({ request });
+        await until('the call is in progress', () => made.length === 1);
+      },
+      { vendor: async () => await reply.promise },
+    );
+    const charged = await used();
+    expect(charged).toBeGreaterThan(100);
+    expect(charged).toBeLessThan(150);
+    reply.resolve(given.reply('late'));
+    await late;
+    expect([await used(), held(), spending.accounts.all]).toEqual([charged, 0, []]);
+  });
+
+  it('B2 reserves nothing if a reservation is made while the run ends', async () => {
+    const { apply } = spending;
+    const isMade = Promise.withResolvers<void>();
+    const caller = new AbortController();
+    let late: Promise<unknown> | undefined;
+    await run(async (model) => {
+      spending.apply = async (ops) => {
+        const outcomes = await apply.call(spending, ops);
+        await isMade.promise;
+        return outcomes;
+      };
+      late = codeOf(model({ signal: caller.signal }));
+      await until('the reservation is made', () => held() > 0);
+      caller.abort();
+    });
+    isMade.resolve();
+    expect(await late).toBe('CALL_ABORTED');
+    expect([made, await used(), held(), spending.accounts.all]).toEqual([[], 0, 0, []]);
+  });
+
+  it('B2 logs a reservation that cannot be ended, and still returns the outcome', async () => {
     const warnings: unknown[] = [];
-    const { hold } = spending;
-    spending.hold = async (request) =>
-      Object.assign(await hold.call(spending, request), {
-        release: async () => await Promise.reject(new Error('down')),
-      });
+    spending.close = async () => await Promise.reject(new Error('down'));
     const log = { warn: (entry: unknown) => warnings.push(entry) };
     expect(await run(async (model) => await model(), { budget: { log } })).toBe(COMPLETED);
-    expect(warnings).toMatchObject([{ event: 'run.hold_not_released', runId: 'run-1' }]);
+    expect(warnings).toMatchObject([{ event: 'run.charge_failed', runId: 'run-1' }]);
   });
 });

@@ -11,9 +11,11 @@ import {
   userMessage,
   VendorRegistry,
 } from '#rollcall/providers';
+import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
+import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { Hold, HoldRequest, SpendingAmount, SpendingLimit } from '../spending/spending.js';
+import type { Charge, SpendingAmount, SpendingLimit } from '../spending/spending.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { BudgetMiddleware } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
@@ -44,8 +46,8 @@ const FALLBACK = open(FALLBACK_PRICES);
 /** A vendor whose tokenizer counts fewer tokens than the estimate. It records what it bills. */
 class Vendor {
   readonly billed = { tokens: 0, microUsd: 0 };
-  /** The number of attempts with unknown usage. */
-  unknown = 0;
+  /** The attempts with unknown usage: the most that each could have used. */
+  readonly unknown: SpendingAmount[] = [];
   /** What it used beyond the output limit. */
   readonly excess = { tokens: 0, microUsd: 0 };
   sent = 0;
@@ -64,21 +66,24 @@ class Vendor {
     );
     if (next.does === 'fail before sending') throw new ProviderError('EGRESS_DENIED', 'denied');
     this.sent += 1;
+    const prices = model === MODEL ? PRICES : FALLBACK_PRICES;
+    const microUsd = costOf({ inputTokens, outputTokens: most }, prices) ?? NaN;
+    const whole = { tokens: inputTokens + most, microUsd };
     switch (next.does) {
       case 'reject':
         throw new ProviderError('MODEL_RATE_LIMITED', 'busy', { usage: { inputTokens: 0, outputTokens: 0 } });
       case 'fail without usage':
-        this.unknown += 1;
+        this.unknown.push(whole);
         throw new ProviderError('MODEL_UNAVAILABLE', 'down');
       case 'abort':
-        this.unknown += 1;
+        this.unknown.push(whole);
         this.caller.abort();
         throw aborted('The call');
       case 'reply':
       case 'use too much':
       case 'fail with usage': {
         const outputTokens = Math.floor((most * next.share) / 100) + (next.does === 'use too much' ? most : 0);
-        const [usage, prices] = [{ inputTokens, outputTokens }, model === MODEL ? PRICES : FALLBACK_PRICES];
+        const usage = { inputTokens, outputTokens };
         const excess = Math.max(0, outputTokens - most);
         this.billed.tokens += inputTokens + outputTokens;
         this.billed.microUsd += costOf(usage, prices) ?? NaN;
@@ -91,98 +96,140 @@ class Vendor {
   };
 }
 
-/** Records how each hold ends. */
+/** Records how each reservation begins and ends. */
 class RecordedSpending extends InMemorySpending {
-  readonly ends: { how: 'settled' | 'estimated' | 'released'; amount: SpendingAmount }[] = [];
-  opened = 0;
+  /** The largest amount of each reservation, by its key. */
+  readonly opened = new Map<string, SpendingAmount>();
+  readonly ends: { key: string; how: 'settled' | 'estimated' | 'released'; usage: SpendingAmount }[] = [];
 
-  override async hold(request: HoldRequest): Promise<Hold> {
-    const hold = await super.hold(request);
-    this.opened += 1;
-    return {
-      key: hold.key,
-      amount: hold.amount,
-      settle: async (usage) => {
-        const isKnown = usage.inputTokens !== undefined;
-        this.ends.push({ how: isKnown ? 'settled' : 'estimated', amount: hold.amount });
-        await hold.settle(usage);
-      },
-      release: async () => {
-        this.ends.push({ how: 'released', amount: hold.amount });
-        await hold.release();
-      },
-    };
+  override async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    const outcomes = await super.apply(ops);
+    for (const [index, outcome] of outcomes.entries()) if (outcome.ok) this.record(ops[index], outcome);
+    return outcomes;
+  }
+
+  private record(op: LedgerOp | undefined, { reservation }: Extract<LedgerOutcome, { ok: true }>): void {
+    if (!op || !reservation) return;
+    const { key, held } = reservation;
+    if (op.op === 'reserve' || op.op === 'raise') this.opened.set(key, held);
+    if (op.op === 'release') this.ends.push({ key, how: 'released', usage: NOTHING });
+    if (op.op !== 'settle') return;
+    const { tokens, microUsd, isEstimated } = op.usage;
+    const usage = { tokens: tokens ?? NaN, microUsd: microUsd ?? NaN };
+    this.ends.push({ key, how: isEstimated ? 'estimated' : 'settled', usage });
   }
 }
 
+const NOTHING = { tokens: 0, microUsd: 0 };
 const COMPLETED: RunOutcome = { type: 'completed', parts: [] };
 
-/** Calls the model until the turns are over, as the loop does. Tools return texts of the given lengths. */
+/** Calls the model until the turns are over, as the loop does. Returns the charges that its steps contain. */
 async function runLoop(
   spending: RecordedSpending,
   vendor: Vendor,
   signal: AbortSignal,
   setting: Setting,
-): Promise<void> {
-  const budget = new BudgetMiddleware({ spending, limit: setting.limit, model: MODEL });
+): Promise<Charge[]> {
+  const budget = new BudgetMiddleware({ spending, limit: setting.limit });
   const middleware = [fallback([FALLBACK]), retry({ random: () => 0, maxAttempts: 2 }), budget.model];
   const model = composeModel(middleware, vendor.call);
-  const loop = composeRun([budget.run], async function* () {
+  const charges: Charge[] = [];
+  const loop = composeRun([budget.run], async function* ({ context }) {
     const messages: ModelMessage[] = [{ role: 'system', text: 'You are Ada.' }, userMessage('Hello')];
     yield given.progress();
-    for (const [index, length] of setting.tools.entries()) {
-      const call = given.modelCall({ model: MODEL, turn: index + 1, request: { messages: [...messages] }, signal });
+    for (const [index, { length, isRejected, isKept }] of setting.turns.entries()) {
+      const turn = index + 1;
+      const call = given.modelCall({ context, model: MODEL, turn, request: { messages: [...messages] }, signal });
       try {
-        const { content } = await model(call);
+        const reply = await model(call);
+        if (!isRejected) yield replied(turn, reply);
+        if (isKept) for (const account of spending.accounts.all) await account.keep();
         const result = { type: 'tool-result' as const, id: `${index}`, name: 'read', output: 'x'.repeat(length) };
-        messages.push({ role: 'assistant', content }, { role: 'tool', content: [result] });
+        messages.push({ role: 'assistant', content: reply.content }, { role: 'tool', content: [result] });
       } catch (error) {
         if (!(error instanceof SpendingLimitError)) throw error;
-        await model({ ...call, isFinal: true });
+        yield replied(turn, await model({ ...call, isFinal: true }));
         return COMPLETED;
       }
     }
     return COMPLETED;
   });
-  await outcomeOf(loop(given.runCall({ signal }))).catch(() => undefined);
+  const onEvent = (event: LoopEvent): void => {
+    if (event.type === 'step' && event.step.type === 'model-replied') charges.push(...(event.step.charges ?? []));
+  };
+  await outcomeOf(loop(given.runCall({ signal })), onEvent).catch(() => undefined);
+  return charges;
+}
+
+function replied(turn: number, reply: ModelReply): LoopEvent {
+  return { type: 'step', step: { type: 'model-replied', turn, reply } };
+}
+
+/** The estimates of the attempts with unknown usage: what each ended reservation was charged beyond the replies of its steps. */
+function estimatesIn({ ends }: RecordedSpending, charges: readonly Charge[]): (SpendingAmount & { key: string })[] {
+  return ends.flatMap(({ key, how, usage }) => {
+    const recorded = charges.filter((charge) => key === `run-1/${charge.key}`);
+    const rest = (unit: keyof SpendingAmount): number =>
+      recorded.reduce((left, charge) => left - (charge[unit] ?? 0), usage[unit]);
+    return how === 'estimated' ? [{ key, tokens: rest('tokens'), microUsd: rest('microUsd') }] : [];
+  });
 }
 
 interface Setting {
   limit: SpendingLimit;
-  tools: number[];
+  turns: Turn[];
   behaviours: Behaviour[];
 }
 
+interface Turn {
+  /** The length of the text that a tool returns. */
+  length: number;
+  /** A middleware rejects the reply, so that no step contains it. */
+  isRejected: boolean;
+  /** The reservations are renewed after the reply. */
+  isKept: boolean;
+}
+
+const turn = fc.record({ length: fc.nat(4_000), isRejected: fc.nat(4).map((n) => n === 0), isKept: fc.boolean() });
+
 describe('the budget of a run', () => {
-  it('B2 charges all attempts exactly, holds nothing at the end and stays within the limit, whatever the vendor and the caller do', async () => {
+  it('B2 charges all attempts exactly, reserves nothing at the end and stays within the limit, whatever the vendor and the caller do', async () => {
     const setting: fc.Arbitrary<Setting> = fc.record({
       limit: fc.record({
-        tokens: fc.option(fc.integer({ min: 1, max: 20_000 })),
-        microUsd: fc.option(fc.integer({ min: 1, max: 40_000 })),
+        tokens: fc.option(fc.oneof(fc.integer({ min: 1, max: 20_000 }), fc.integer({ min: 1, max: 400_000 }))),
+        microUsd: fc.option(fc.oneof(fc.integer({ min: 1, max: 40_000 }), fc.integer({ min: 1, max: 2_000_000 }))),
       }),
-      tools: fc.array(fc.nat(4_000), { minLength: 1, maxLength: 8 }),
+      turns: fc.array(turn, { minLength: 1, maxLength: 8 }),
       behaviours: fc.array(behaviour, { maxLength: 24 }),
     });
-    let made = 0;
+    const seen = { made: 0, shared: 0, estimates: 0 };
     await fc.assert(
       fc.asyncProperty(setting, async (one) => {
         const [spending, caller] = [new RecordedSpending(), new AbortController()];
         const vendor = new Vendor([...one.behaviours], caller);
-        await runLoop(spending, vendor, caller.signal, one);
-        const estimated = spending.ends.filter(({ how }) => how === 'estimated');
-        const { own, subtree } = await spending.usageOf('default', 'run-1');
+        const charges = await runLoop(spending, vendor, caller.signal, one);
+        const estimates = estimatesIn(spending, charges);
+        const { own, subtree } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
+        expect(estimates.length).toBe(vendor.unknown.length);
         for (const unit of ['tokens', 'microUsd'] as const) {
-          const charged = estimated.reduce((sum, { amount }) => sum + amount[unit], vendor.billed[unit]);
+          const charged = estimates.reduce((sum, estimate) => sum + estimate[unit], vendor.billed[unit]);
           expect([unit, own[unit], subtree[unit]]).toEqual([unit, charged, charged]);
           expect(charged).toBeLessThanOrEqual((one.limit[unit] ?? Infinity) + vendor.excess[unit]);
+          for (const [index, estimate] of estimates.entries()) {
+            expect(estimate[unit]).toBeGreaterThanOrEqual(vendor.unknown[index]?.[unit] ?? NaN);
+            expect(estimate[unit]).toBeLessThanOrEqual(spending.opened.get(estimate.key)?.[unit] ?? NaN);
+          }
         }
         expect(spending.heldBy('default', 'run-1')).toEqual({ tokens: 0, microUsd: 0 });
-        expect(spending.ends.length).toBe(spending.opened);
-        expect(estimated.length).toBeGreaterThanOrEqual(vendor.unknown);
-        if (vendor.sent > 0) made += 1;
+        expect(spending.ends.map(({ key }) => key).toSorted()).toEqual([...spending.opened.keys()].toSorted());
+        if (vendor.sent > 0) seen.made += 1;
+        seen.shared += charges.length - new Set(charges.map(({ key }) => key)).size;
+        seen.estimates += estimates.length;
       }),
       { numRuns: 1_000 },
     );
-    expect(made).toBeGreaterThan(500);
+    expect(seen.made).toBeGreaterThan(500);
+    expect(seen.shared).toBeGreaterThan(50);
+    expect(seen.estimates).toBeGreaterThan(50);
   });
 });

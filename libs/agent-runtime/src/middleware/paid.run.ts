@@ -47,6 +47,7 @@ export class PaidRun implements RunObserver {
     const { namespace, runId, agentName: agentId, callerId = null } = this.call.context;
     const writer: RunWriter = this.call.writer ?? unrecorded(spending);
     this.reservations = new RunReservations(spending, { namespace, runId, agentId, callerId }, writer, usage);
+    this.reservations.follow(); // a resumed run can continue with delegated runs, before it reserves anything
     this.account = new RunAccount(this.reservations, rules);
   }
 

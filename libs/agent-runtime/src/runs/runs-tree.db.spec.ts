@@ -1,13 +1,12 @@
 import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
-import { amountIn, partKey } from '../spending/hold.key.js';
 import { answers, FakeAgent, hangs } from '../testing/fake.agent.js';
 import type { TestRuns } from '../testing/test-runs.js';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../testing/runs.world.js';
 import type { Run } from './run.js';
 
-/** What is held for a call of an agent with its own loop. */
+/** What is reserved for a call of an agent with its own loop. */
 const CALL_TOKENS = 32_000;
 const ACTOR = { by: 'key:test', mayManage: false };
 
@@ -105,7 +104,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });
 
-  it('B6 is repeated after an interruption only with an approval, and the interrupted call costs the held amount', async () => {
+  it('B6 is repeated after an interruption only with an approval, and the interrupted call costs the reserved amount', async () => {
     const made: FakeAgent[] = [];
     world.agents.foreign.set('remote', () => {
       const isFirst = made.length === 0;
@@ -134,7 +133,7 @@ describe('a run of an agent with its own loop', () => {
     expect(await budgetOf(second, runs[1])).toEqual({ used: CALL_TOKENS, held: 0 });
   });
 
-  it('B6 is charged the held amount for an interrupted call if it is cancelled before another replica takes it over', async () => {
+  it('B6 is charged the reserved amount for an interrupted call if it is cancelled before another replica takes it over', async () => {
     world.agents.foreign.set('remote', () => new FakeAgent('remote', (_text, options) => hangs(options), 'api'));
     const { proxy, url } = await proxyPostgres(world.database.url);
     const first = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));
@@ -144,7 +143,7 @@ describe('a run of an agent with its own loop', () => {
     const second = await world.replica({ maxRunning: 0 });
     await second.runs.cancel(keyOf(run), ACTOR);
     await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '1 minute'`);
-    expect(await second.settlement.endHolds()).toBe(1);
+    expect(await second.settlement.endReservations()).toBe(1);
     expect(await budgetOf(second, run)).toEqual({ used: CALL_TOKENS, held: 0 });
     proxy.heal();
     await world.stop(first);
@@ -180,12 +179,33 @@ describe('a run of an agent with its own loop', () => {
   });
 });
 
+describe('the transactions of a run', () => {
+  it('B2 B6 are one for a reply with the start of its tools, and one for the last reply, the charges and the end of the run', async () => {
+    world.gate.resolve();
+    const one = await world.replica();
+    const run = await one.run('looker');
+    expect(await ended(one, run)).toMatchObject({ state: 'completed' });
+    const by = async (sql: string): Promise<string[]> =>
+      (await world.database.db.query<{ xmin: string }>(sql, [run.id])).map(({ xmin }) => xmin);
+    const [, ...steps] = await by('SELECT xmin::text FROM run_step WHERE run_id = $1 ORDER BY seq');
+    const turn = ['model-replied', 'tool-called', 'tool-finished'];
+    expect(await stepsOf(one, run)).toEqual(['message', ...turn, ...turn, 'model-replied']);
+    expect(new Set(steps).size).toBe(5);
+    expect([steps[0], steps[3]]).toEqual([steps[1], steps[4]]);
+    const last = steps.at(-1);
+    expect(await by('SELECT xmin::text FROM run WHERE id = $1')).toEqual([last]);
+    const paid = `SELECT xmin::text FROM budget_reservation WHERE run_id = $1 ORDER BY key`;
+    expect(await by(paid)).toEqual([last, last]); // of the calls, and of the final call
+    expect(await by(`SELECT xmin::text FROM budget WHERE kind = 'run' AND subject = $1`)).toEqual([last]);
+  });
+});
+
 describe('a run whose replica is killed in a model call', () => {
   let victim: TestRuns;
   let proxy: Awaited<ReturnType<typeof proxyPostgres>>['proxy'];
   let run: Run;
   /** The name of the reservation that pays both calls, and the amount of one call. */
-  let hold: string;
+  let reservation: string;
   let call: number;
 
   beforeEach(async () => {
@@ -196,7 +216,7 @@ describe('a run whose replica is killed in a model call', () => {
     victim = await world.replica({}, db);
     run = await victim.run('thinker');
     await until('the second model call is in progress', () => world.agents.callsOf('thinker') === 2);
-    [hold, call] = await heldFor('1/1');
+    [reservation, call] = await reservedFor('calls/');
     proxy.cut();
   });
   afterEach(async () => {
@@ -205,18 +225,16 @@ describe('a run whose replica is killed in a model call', () => {
     await proxy.stop();
   });
 
-  async function heldFor(key: string): Promise<[string, number]> {
-    const sql = `SELECT key FROM budget_reservation WHERE starts_with(key, $1)`;
-    const [row] = await world.database.db.query<{ key: string }>(sql, [`${run.id}/${key}`]);
-    const name = row?.key.slice(run.id.length + 1) ?? '';
-    return [name, amountIn(name)?.tokens ?? -1];
+  async function reservedFor(kind: string): Promise<[string, number]> {
+    const sql = `SELECT key, held_tokens - ahead_tokens AS call FROM budget_reservation WHERE starts_with(key, $1)`;
+    const rows = await world.database.db.query<{ key: string; call: string }>(sql, [`${run.id}/${kind}`]);
+    expect(rows).toHaveLength(1);
+    return [rows[0]?.key.slice(run.id.length + 1) ?? '', Number(rows[0]?.call)];
   }
 
   /** Simulates that the replica has stored the reply of the call, but has not charged it. */
   async function storeReply(): Promise<void> {
-    const charges = JSON.stringify([
-      { key: partKey(hold, '2/1', { tokens: call, microUsd: 0 }), tokens: TOKENS, microUsd: 0 },
-    ]);
+    const charges = JSON.stringify([{ key: reservation, tokens: TOKENS, microUsd: null }]);
     await world.database.db.query(
       `INSERT INTO run_step (run_id, seq, step) SELECT run_id, (SELECT max(seq) + 1 FROM run_step WHERE run_id = $1),
          jsonb_set(jsonb_set(step::jsonb, '{turn}', '2'), '{charges}', $2::jsonb)
@@ -225,12 +243,12 @@ describe('a run whose replica is killed in a model call', () => {
     );
   }
 
-  it('B2 B6 holds nothing after it is cancelled, and is charged for the call as on a live replica', async () => {
+  it('B2 B6 reserves nothing after it is cancelled, and is charged for the call as on a live replica', async () => {
     const other = await world.replica({ maxRunning: 0 });
     await other.runs.cancel(keyOf(run), ACTOR);
-    expect(await other.settlement.endHolds()).toBe(0); // a live replica would charge the call itself
+    expect(await other.settlement.endReservations()).toBe(0); // a live replica would charge the call itself
     await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '1 minute'`);
-    expect([await other.settlement.endHolds(), await other.settlement.endHolds()]).toEqual([1, 0]);
+    expect([await other.settlement.endReservations(), await other.settlement.endReservations()]).toEqual([1, 0]);
     expect(call).toBeGreaterThan(0);
     expect(await budgetOf(other, run)).toEqual({ used: TOKENS + call, held: 0 });
     expect((await ended(other, run)).usage).toMatchObject({ ...USED, estimatedTokens: call });
@@ -245,7 +263,7 @@ describe('a run whose replica is killed in a model call', () => {
     expect(charged).toEqual({ usage: 2 * TOKENS, ledger: 2 * TOKENS });
   });
 
-  it('B2 B6 is charged for a stored reply and holds nothing when it fails on another replica', async () => {
+  it('B2 B6 is charged for a stored reply and reserves nothing when it fails on another replica', async () => {
     await storeReply();
     await world.database.db.query('UPDATE run SET crashes = 9');
     await world.endLeases();

@@ -105,7 +105,7 @@ function recordedUsage(charges: readonly Charge[]): Map<string, Usage> {
   return usages;
 }
 
-/** Adds a call whose usage is unknown. It was at most as large as the call that the reservation was opened for, or as what is left. */
+/** Adds a call whose usage is unknown: as much as the call that the reservation was opened for, but at most what is left of it. */
 function withLostCall({ held, used, ahead }: Reservation, recorded?: Usage): Usage {
   const add = (unit: 'tokens' | 'microUsd'): number => {
     const total = held[unit] + (used?.[unit] ?? 0);

@@ -125,6 +125,11 @@ export class RunReservations implements OpenAccount {
     return this.known.limit;
   }
 
+  /** From now on, the usage includes what delegated runs of this process use. */
+  follow(): void {
+    this.spending.accounts.add(this);
+  }
+
   /** A new reservation. `opened` is called when it is stored. */
   wanted(
     kind: ReservationKind,
@@ -139,7 +144,7 @@ export class RunReservations implements OpenAccount {
       accept: ({ held }) => {
         const reservation = new RunReservation(name, of, terms.isUnpriced, held);
         this.open.add(reservation);
-        this.spending.accounts.add(this);
+        this.follow();
         opened(reservation);
       },
     };
@@ -153,7 +158,7 @@ export class RunReservations implements OpenAccount {
     const outcomes = await this.apply([...ended.map((one) => this.ending(one)), ...wanted.map(({ op }) => op)]);
     for (const one of ended) this.open.delete(one);
     const rejected = this.accept(wanted, outcomes.slice(ended.length));
-    if (this.isClosed) await this.close(); // the run ended in the meantime
+    if (this.isClosed) await this.close(); // the run ended during the commit
     if (!rejected) return;
     const error = limitError(rejected.error);
     const other = rejected.wanted.instead?.(error);
@@ -173,6 +178,7 @@ export class RunReservations implements OpenAccount {
   /** A reservation that has expired is not charged here, because that would settle it while a call may still be in progress. */
   async keep(): Promise<void> {
     const open = [...this.open];
+    if (open.length === 0) return;
     const renewed = await this.spending.apply(open.map(({ of }) => ({ op: 'renew', of, ttlMs: TTL_MS })));
     for (const [index, one] of open.entries()) one.isOver = !renewed[index]?.ok;
     const due = open.filter(({ isOver, stored, charged }) => !isOver && stored !== charged);

@@ -7,6 +7,7 @@ import type { Step } from '../loop/step.js';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
+import type { OpenAccounts } from '../spending/open.accounts.js';
 import type { RunWriter } from '../spending/run.writer.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -22,6 +23,8 @@ export interface InterruptedRunOptions {
   readonly turns: readonly number[];
   /** How many attempts of each turn fail. */
   readonly failures: readonly number[];
+  /** Whether the reservations are renewed during each model call, and before each step is added. */
+  readonly isRenewed?: boolean;
 }
 
 /** Counts the calls in the memory of the run. */
@@ -47,6 +50,8 @@ interface MortalWriter extends RunWriter {
  */
 export class InterruptedRun {
   readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
+  /** The number of replicas that died. */
+  deaths = 0;
   private executions = 0;
   private readonly failed: { tokens: number; replica: MortalReplica; at: number }[] = [];
 
@@ -60,6 +65,7 @@ export class InterruptedRun {
     for (const at of deaths) {
       const outcome = await this.live(new MortalReplica(at));
       if (outcome !== 'died') return outcome;
+      this.deaths += 1;
     }
     return (await this.live(new MortalReplica(Infinity))) as RunOutcome;
   }
@@ -79,23 +85,28 @@ export class InterruptedRun {
   private async live(replica: MortalReplica): Promise<RunOutcome | 'died'> {
     const { runId = 'run-1', limit, contextWindow } = this.options;
     const spending = new MortalSpending(this.spending, replica);
-    const writer = this.writerOn(replica);
+    const writer = this.writerOn(replica, spending.accounts);
     const budget = new BudgetMiddleware({ spending, limit });
     const agent = new ReactAgent({
       name: 'ada',
       description: '',
       instructions: '',
-      model: this.modelOn(replica),
+      model: this.modelOn(replica, spending.accounts),
       options: { maxIterations: 30, contextWindow },
       runMiddleware: [budget.run],
       modelMiddleware: [retry({ random: () => 0 }), budget.model],
     });
     agent.addToolBoxes(toolBox('test', [COUNT]));
     const call = given.runCall({ context: given.context({ runId }), state: this.state, writer });
-    return await Promise.race([this.read(agent, call, writer), replica.died]);
+    return await Promise.race([this.read(agent, call, writer, spending.accounts), replica.died]);
   }
 
-  private async read(agent: ReactAgent, call: RunCall, writer: MortalWriter): Promise<RunOutcome> {
+  private async read(
+    agent: ReactAgent,
+    call: RunCall,
+    writer: MortalWriter,
+    accounts: OpenAccounts,
+  ): Promise<RunOutcome> {
     const events = agent.run(call);
     for (;;) {
       const next = await events.next();
@@ -103,12 +114,18 @@ export class InterruptedRun {
         await writer.finish();
         return next.value;
       }
-      if (next.value.type === 'step') writer.add(next.value.step);
+      if (next.value.type !== 'step') continue;
+      await this.renew(accounts);
+      writer.add(next.value.step);
     }
   }
 
+  private async renew(accounts: OpenAccounts): Promise<void> {
+    if (this.options.isRenewed) for (const account of accounts.all) await account.keep();
+  }
+
   /** Stores steps and applies operations together, as the journal of a durable run does. */
-  private writerOn(replica: MortalReplica): MortalWriter {
+  private writerOn(replica: MortalReplica, accounts: OpenAccounts): MortalWriter {
     let [added, closing]: [Step[], readonly LedgerOp[]] = [[], []];
     const write = async (ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> => {
       const steps = added;
@@ -116,7 +133,9 @@ export class InterruptedRun {
       if (steps.length === 0 && ops.length === 0) return [];
       return await replica.perform(async () => {
         this.steps.push(...steps);
-        return await this.spending.apply(ops);
+        const outcomes = await this.spending.apply(ops);
+        accounts.note(outcomes);
+        return outcomes;
       });
     };
     return {
@@ -128,7 +147,7 @@ export class InterruptedRun {
     };
   }
 
-  private modelOn(replica: MortalReplica): ModelProvider {
+  private modelOn(replica: MortalReplica, accounts: OpenAccounts): ModelProvider {
     const attempts = new Map<number, number>();
     return {
       vendor: 'test',
@@ -137,6 +156,7 @@ export class InterruptedRun {
         const { turn } = this.state;
         const attempt = (attempts.get(turn) ?? 0) + 1;
         attempts.set(turn, attempt);
+        await this.renew(accounts);
         return await replica.perform(async () => this.reply(replica, turn, attempt));
       },
       stream: () => {
