@@ -3,8 +3,8 @@ import type { Charge } from '../spending/spending.js';
 import type { MemoryChange } from '../tools/run.memory.js';
 
 /**
- * One entry of a run, in the order in which the run makes progress. The loop yields a step and continues only when its reader asks for
- * the next event, so a reader that stores each step before it continues can resume the run after a crash (B6).
+ * One entry of a run, in the order in which the run makes progress. The reader of the loop adds the steps to what the `RunWriter` of the
+ * run stores. They are stored before the next model call and before tools are executed, so the run can be resumed after a crash (B6).
  */
 export type Step =
   /**
@@ -14,7 +14,7 @@ export type Step =
   | { readonly type: 'message-received'; readonly messages: readonly ModelMessage[]; readonly isCorrection?: true }
   /**
    * A reply of the model. `isFinal` marks the reply to the last call of a run that reached its budget, and `shortage` states what was
-   * missing. `charges` lists what the reply costs; the budget middleware adds the list, and makes the charges when the step is stored.
+   * missing. `charges` lists what the reply costs; the budget middleware adds it.
    */
   | {
       readonly type: 'model-replied';
