@@ -6,7 +6,6 @@ import { AgentTools } from './agents/agent.tools.js';
 import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
-import { GuardedAgents } from './calls/guarded.agents.js';
 import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentConnector } from './delegation/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/agent.factories.js';
@@ -36,33 +35,27 @@ import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
 import { RunRecorder } from './delegation/run.recorder.js';
-import { DelegatedRuns } from './runs/delegated.runs.js';
-import { RunAdmission } from './runs/run.admission.js';
-import { RunAgents } from './runs/run.agents.js';
-import { RunCandidates } from './runs/run.candidates.js';
-import { RunChannel } from './runs/run.channel.js';
+import { DelegatedRuns } from './runs/execution/delegated.runs.js';
+import { RunAdmission } from './runs/start/run.admission.js';
+import { RunAgents } from './runs/execution/run.agents.js';
+import { RunChannel } from './runs/observe/run.channel.js';
 import { RunContents } from './runs/run.contents.js';
-import { RunClaimStore } from './runs/run-claim.store.js';
-import { RunCommitStore } from './runs/run-commit.store.js';
-import { RunCommits } from './runs/run.commits.js';
-import { RunEvents } from './runs/run.events.js';
-import { RunExecution } from './runs/run.execution.js';
-import { RunFeed } from './runs/run.feed.js';
-import { RunJournals } from './runs/run.journal.js';
-import { RunMeter } from './runs/run.meter.js';
-import { RunRedactionStore } from './runs/run-redaction.store.js';
-import { RunChangesStore } from './runs/run-changes.store.js';
-import { RunReader } from './runs/run.reader.js';
-import { RunRedactor } from './runs/run.redactor.js';
-import { RunStore } from './runs/run.store.js';
-import { RunSettlement } from './runs/run.settlement.js';
-import { RunSweeper } from './runs/run.sweeper.js';
-import { RunTargets } from './runs/run.targets.js';
-import { RunWatches } from './runs/run.watches.js';
-import { RunWorkers } from './runs/run.workers.js';
+import { RunClaimStore } from './runs/store/run-claim.store.js';
+import { RunCommitStore } from './runs/store/run-commit.store.js';
+import { RunCommits } from './runs/journal/run.commits.js';
+import { RunEvents } from './runs/journal/run.events.js';
+import { RunExecution } from './runs/execution/run.execution.js';
+import { RunJournals } from './runs/journal/run.journal.js';
+import { RunMeter } from './runs/observe/run.meter.js';
+import { RunChangesStore } from './runs/store/run-changes.store.js';
+import { RunReader } from './runs/observe/run.reader.js';
+import { RunStore } from './runs/store/run.store.js';
+import { RunSettlement } from './runs/journal/run.settlement.js';
+import { RunSweeper } from './runs/retention/run.sweeper.js';
+import { RunWatches } from './runs/observe/run.watches.js';
+import { RunWorkers } from './runs/execution/run.workers.js';
 import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
 import { RunsService } from './runs/runs.service.js';
-import { StoredRunFeed } from './runs/stored.run-feed.js';
 import { SkillLibrary } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
@@ -74,6 +67,10 @@ import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import { RunFeed } from './runs/observe/run.feed.js';
+import { RunRedactionStore, RunRedactor } from './runs/retention/run.redactor.js';
+import { RunCandidates, RunTargets } from './runs/start/run.targets.js';
+import { GuardedAgents } from './calls/guarded.agent.js';
 
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
@@ -208,7 +205,7 @@ const RUN_EXECUTION: Provider[] = [
 function runProviders(options: RunsOptions): Provider[] {
   return [
     { provide: RUNS_OPTIONS, useValue: options },
-    { provide: RunFeed, useClass: StoredRunFeed },
+    RunFeed,
     { provide: RunRecorder, useExisting: DelegatedRuns },
     ...RUNS,
     ...RUN_EXECUTION,

@@ -1,7 +1,7 @@
 export { AgentRuntimeModule } from './agent-runtime.module.js';
 export type { AgentRuntimeOptions } from './agent-runtime.options.js';
 export { ReactAgent } from './agents/react.agent.js';
-export { GuardedAgents } from './calls/guarded.agents.js';
+export { GuardedAgents } from './calls/guarded.agent.js';
 export { loadFromDirectory } from './spec-files/spec.loader.js';
 export { AgentDefinition } from './deployment/agent-definition.decorator.js';
 export type { CodeDefinition } from './deployment/deployed.definition.js';
@@ -21,7 +21,7 @@ export { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './lifecycle/shutdown.report.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
-export { RunFeed, type RunStreamEvent } from './runs/run.feed.js';
+export { RunFeed, type RunStreamEvent } from './runs/observe/run.feed.js';
 export type {
   ChangeFilter,
   ChangePosition,
@@ -36,9 +36,9 @@ export type {
   StartRun,
 } from './runs/run.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
-export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/run.meter.js';
-export { RunReader } from './runs/run.reader.js';
-export type { OpenRuns, RunMessages } from './runs/run.store.js';
+export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/observe/run.meter.js';
+export { RunReader } from './runs/observe/run.reader.js';
+export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
 export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';

@@ -11,9 +11,8 @@ import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-r
 import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
-import { RunStepEntity } from './runs/run-step.entity.js';
-import { RunEntity } from './runs/run.entity.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
+import { RunEntity, RunStepEntity } from './runs/store/run.entity.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {

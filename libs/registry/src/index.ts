@@ -81,7 +81,6 @@ export {
   type Reservation,
   type ReservationState,
   type Scopes,
-  type ReserveRequest,
   type Usage,
   DEFAULT_TTL_MS,
 } from './budgets/reservation.js';

@@ -3,7 +3,7 @@ import { BackgroundFaults, DomainError, localIdOf, Loop, StopsIn } from '#rollca
 import { message } from '#rollcall/providers';
 import { type Contract, ContractDispatcher, ContractOutcomes } from '#rollcall/registry';
 import type { Run } from '../runs/run.js';
-import { RunReader } from '../runs/run.reader.js';
+import { RunReader } from '../runs/observe/run.reader.js';
 import { isFinal } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { reportedUsage, tokensOf } from './run.cost.js';

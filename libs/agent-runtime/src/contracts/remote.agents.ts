@@ -11,7 +11,7 @@ import {
 } from '#rollcall/providers';
 import { RunFinishedError } from '../runs/run.errors.js';
 import type { Run, RunKey } from '../runs/run.js';
-import { RunReader } from '../runs/run.reader.js';
+import { RunReader } from '../runs/observe/run.reader.js';
 import { isSettled } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { type AgentRecord, ContractInviters } from '#rollcall/registry';
-import { RunTargets } from '../runs/run.targets.js';
+import { RunTargets } from '../runs/start/run.targets.js';
 
 /** Contracts that start a run invite only agents that can execute one: agents with an endpoint, and agents that Rollcall executes. */
 @Injectable()

@@ -2,8 +2,8 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { type Agent, Keyring } from '#rollcall/providers';
 import type { AgentRecord } from '#rollcall/registry';
-import { GuardedAgents } from '../calls/guarded.agents.js';
 import { type AgentAddress, addressOf } from './agent.address.js';
+import { GuardedAgents } from '../calls/guarded.agent.js';
 
 /** An agent of the registry that can be called until `release`. */
 export interface Connection {

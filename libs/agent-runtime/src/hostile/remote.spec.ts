@@ -1,7 +1,6 @@
 import { A2aAgentProvider, AgentProviderRegistry, EgressPolicy, HttpAgentProvider, Keyring } from '#rollcall/providers';
 import { FakeA2aServer, LocalServer } from '#rollcall/providers/testing';
 import type { AgentRecord, CircuitService } from '#rollcall/registry';
-import { GuardedAgents } from '../calls/guarded.agents.js';
 import { AgentConnector } from '../delegation/agent.connector.js';
 import type { DelegationTargets } from '../delegation/delegation.targets.js';
 import { INJECTIONS, MARK } from '../testing/hostile.corpus.js';
@@ -9,6 +8,7 @@ import { HostileWorld, SECRETS } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 import { aRun, TestCalls } from '../testing/tool-calls.js';
 import { findAgentsToolBox } from '../tools/built-in/find-agents.toolbox.js';
+import { GuardedAgents } from '../calls/guarded.agent.js';
 
 const ALL = INJECTIONS.map(({ text }) => text).join('\n');
 const ALWAYS_CLOSED = {

@@ -6,10 +6,16 @@ import { type ModelTerms, termsOf } from '../spending/call.terms.js';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import { type AccountRules, type Payment, RunAccount } from '../spending/run.account.js';
 import { RunReservations } from '../spending/run.reservations.js';
-import { type RunWriter, unrecorded } from '../spending/run.writer.js';
-import type { Charge, RunUsage, Spending, SpendingLimit } from '../spending/spending.js';
 import type { ModelCall, ModelNext, RunCall } from './middleware.js';
 import type { RunObserver } from './run.observer.js';
+import {
+  type Charge,
+  type RunUsage,
+  type RunWriter,
+  type Spending,
+  type SpendingLimit,
+  unrecorded,
+} from '../spending/spending.js';
 
 export interface PaidRunOptions {
   readonly spending: Spending;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { NamespaceContents } from '#rollcall/platform';
-import { RunStore } from './run.store.js';
+import { RunStore } from './store/run.store.js';
 
 /** Counts the unfinished runs of a namespace. A namespace in which a run could still continue cannot be deleted. */
 @Injectable()

@@ -1,6 +1,6 @@
-import { type RunResult, waitedFor } from './run.status.js';
 import { RunDecisionMismatchError, RunNotWaitingError } from './run.errors.js';
 import type { Run, RunDecision } from './run.js';
+import { type RunResult, waitedFor } from './run.status.js';
 import type { RunStep } from './run.step.js';
 
 type DecidableRun = Pick<Run, 'id' | 'state' | 'waitingFor' | 'result'>;

@@ -1,4 +1,6 @@
 import type { AgentResult, ContentPart } from '#rollcall/providers';
+import { toUserMessage } from '../agents/message.mapper.js';
+import { resume } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 
 /** A message of the caller: the input, or the continuation of the conversation. */
@@ -39,4 +41,36 @@ export function lastMessage(steps: readonly RunStep[]): MessageStep {
   const last = steps.findLast((step) => step.type === 'message');
   if (!last) throw new Error('a run begins with a message');
   return last;
+}
+
+/** A piece of an answer, or what a tool is doing, while a run is executed. It is not stored. */
+export interface LiveEvent {
+  readonly type: 'text' | 'reasoning' | 'progress';
+  readonly text: string;
+  /** The last step before the event. */
+  readonly afterStep: number;
+}
+
+const AGENT_STEPS: ReadonlySet<string> = new Set<AgentStep['type']>([
+  'agent-called',
+  'tool-call',
+  'tool-result',
+  'finished',
+]);
+
+/** The steps of a run of the loop. Steps of other agents are left out. */
+export function toLoopSteps(steps: readonly RunStep[]): Step[] {
+  return steps.flatMap((step): Step[] => {
+    if (step.type === 'message') return [{ type: 'message-received', messages: [toUserMessage(step)] }];
+    return isLoopStep(step) ? [step] : [];
+  });
+}
+
+function isLoopStep(step: Step | AgentStep): step is Step {
+  return !AGENT_STEPS.has(step.type);
+}
+
+/** Whether a model call follows these steps. Such a call may have been in progress when the run was interrupted. */
+export function isCallingModel(steps: readonly RunStep[]): boolean {
+  return resume(toLoopSteps(steps)).openSteps.length === 0;
 }

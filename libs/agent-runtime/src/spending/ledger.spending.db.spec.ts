@@ -6,8 +6,7 @@ import { InterruptedRun } from '../testing/interrupted.run.js';
 import { LedgerSpending } from './ledger.spending.js';
 import { ReservationRecovery } from './reservation.recovery.js';
 import { type ReservationTerms, type RunReservation, RunReservations } from './run.reservations.js';
-import { unrecorded } from './run.writer.js';
-import type { SpendingAmount } from './spending.js';
+import { type SpendingAmount, unrecorded } from './spending.js';
 
 const spendingOn = ({ budgets: { budgets, ledger } }: TestRegistry, on: BudgetLedger = ledger): LedgerSpending =>
   new LedgerSpending(budgets, on, new ReservationRecovery(on));

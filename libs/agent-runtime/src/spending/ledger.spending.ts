@@ -10,11 +10,18 @@ import {
   type ReservationKey,
   type Usage,
 } from '#rollcall/registry';
-import { OpenAccounts } from './open.accounts.js';
 import { ReservationRecovery, throwUnlessEnded } from './reservation.recovery.js';
 import { RUNTIME_OWNER } from './run.reservations.js';
 import { limitError, SpendingLimitError } from './spending.errors.js';
-import type { Charge, NewBudget, PayingRun, RunUsage, Spending, SpendingLimit } from './spending.js';
+import {
+  type Charge,
+  type NewBudget,
+  OpenAccounts,
+  type PayingRun,
+  type RunUsage,
+  type Spending,
+  type SpendingLimit,
+} from './spending.js';
 
 type Scope = Parameters<BudgetsService['shortage']>[0][number];
 

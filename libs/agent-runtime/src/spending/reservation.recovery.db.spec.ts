@@ -7,8 +7,7 @@ import {
   type RunReservation,
   RunReservations,
 } from './run.reservations.js';
-import { unrecorded } from './run.writer.js';
-import type { Charge, SpendingAmount } from './spending.js';
+import { type Charge, type SpendingAmount, unrecorded } from './spending.js';
 
 const RUN = { namespace: 'default', runId: 'r' };
 const of = (tokens: number, microUsd = 0): SpendingAmount => ({ tokens, microUsd });

@@ -8,8 +8,7 @@ import { LedgerSpending } from './ledger.spending.js';
 import { ReservationRecovery } from './reservation.recovery.js';
 import { type Payment, RunAccount } from './run.account.js';
 import { RunReservations } from './run.reservations.js';
-import { unrecorded } from './run.writer.js';
-import type { Charge, SpendingLimit } from './spending.js';
+import { type Charge, type SpendingLimit, unrecorded } from './spending.js';
 
 const RUN = { namespace: 'default', runId: 'many' };
 const RULES = { defaultOutputTokens: 50, minOutputTokens: 10, finalOutputTokens: 10 };

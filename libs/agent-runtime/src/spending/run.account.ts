@@ -1,10 +1,10 @@
-import type { ModelRequest, ModelUsage } from '#rollcall/providers';
+import type { ModelMessage, ModelRequest, ModelUsage } from '#rollcall/providers';
 import { PriceUnknownError } from '#rollcall/registry';
 import type { ModelCall } from '../middleware/middleware.js';
+import { estimateMessages, estimateTools } from '../tokens/token.estimate.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf, priced } from './call.terms.js';
-import { ConversationSize } from './conversation.size.js';
 import { isEndedError } from './reservation.recovery.js';
-import { type RunReservation, type RunReservations, type WantedReservation } from './run.reservations.js';
+import type { RunReservation, RunReservations, WantedReservation } from './run.reservations.js';
 import { shortened } from './shortened.request.js';
 import { ModelPriceUnknownError, SpendingLimitError } from './spending.errors.js';
 import type { Charge, SpendingAmount } from './spending.js';
@@ -224,4 +224,28 @@ function isCount(count: number | undefined): count is number {
 
 function isSame(one: SpendingAmount, other: SpendingAmount): boolean {
   return one.tokens === other.tokens && one.microUsd === other.microUsd;
+}
+
+/**
+ * Estimates the input tokens of the next call of a run: the count that the vendor reported for the previous call, plus an estimate
+ * of the messages that were added after it.
+ */
+export class ConversationSize {
+  private count = 0;
+  private last: ModelMessage | undefined;
+  private tokens = 0;
+
+  estimate({ messages, tools }: ModelRequest): number {
+    const isContinued = this.count > 0 && messages[this.count - 1] === this.last;
+    if (isContinued) return this.tokens + estimateMessages(messages, this.count);
+    return estimateMessages(messages) + estimateTools(tools);
+  }
+
+  /** Records the input tokens that the vendor reported for the request. */
+  learn({ messages }: ModelRequest, inputTokens: number | undefined): void {
+    if (inputTokens === undefined) return;
+    this.count = messages.length;
+    this.last = messages.at(-1);
+    this.tokens = inputTokens;
+  }
 }

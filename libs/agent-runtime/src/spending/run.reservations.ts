@@ -1,9 +1,15 @@
 import { qualifiedId } from '#rollcall/platform';
 import type { Budget, LedgerOp, LedgerOutcome, Reservation, ReservationKey, Scopes, Usage } from '#rollcall/registry';
-import type { OpenAccount } from './open.accounts.js';
-import type { RunWriter } from './run.writer.js';
 import { limitError } from './spending.errors.js';
-import { NO_LIMIT, type PayingRun, type RunUsage, type Spending, type SpendingAmount } from './spending.js';
+import {
+  NO_LIMIT,
+  type OpenAccount,
+  type PayingRun,
+  type RunUsage,
+  type RunWriter,
+  type Spending,
+  type SpendingAmount,
+} from './spending.js';
 
 /** The principal that owns the reservations of the runtime, in each namespace. */
 export const RUNTIME_OWNER = 'system:runtime';

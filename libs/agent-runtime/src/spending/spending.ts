@@ -1,5 +1,5 @@
-import type { LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
-import type { OpenAccounts } from './open.accounts.js';
+import { qualifiedId } from '#rollcall/platform';
+import type { Budget, LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
 
 export interface SpendingAmount {
   readonly tokens: number;
@@ -79,4 +79,67 @@ export interface Spending {
    * have already been made, and all other reservations are released.
    */
   recover(run: PayingRun, charges: readonly Charge[]): Promise<void>;
+}
+
+/** The reservations of one execution of a run. */
+export interface OpenAccount {
+  readonly run: PayingRun;
+  /** Keeps the reservations open, and charges what is stored so far, so that the budgets show it while the run continues. */
+  keep(): Promise<void>;
+  /** The budget of the run has changed. */
+  note(budget: Budget): void;
+}
+
+/** The runs of this process that have reservations. */
+export class OpenAccounts {
+  private readonly byRun = new Map<string, Set<OpenAccount>>();
+
+  add(account: OpenAccount): void {
+    const id = idOf(account);
+    this.byRun.set(id, (this.byRun.get(id) ?? new Set()).add(account));
+  }
+
+  remove(account: OpenAccount): void {
+    const id = idOf(account);
+    const accounts = this.byRun.get(id);
+    accounts?.delete(account);
+    if (accounts?.size === 0) this.byRun.delete(id);
+  }
+
+  get all(): OpenAccount[] {
+    return Array.from(this.byRun.values(), (accounts) => Array.from(accounts)).flat();
+  }
+
+  /** An operation of a delegated run also changes the budgets of the runs above it, which are executed by the same process. */
+  note(outcomes: readonly LedgerOutcome[]): void {
+    for (const outcome of outcomes)
+      for (const budget of (outcome.ok && outcome.runs) || [])
+        for (const account of this.byRun.get(budget.subject) ?? []) account.note(budget);
+  }
+}
+
+function idOf({ run: { namespace, runId } }: OpenAccount): string {
+  return qualifiedId(namespace, runId);
+}
+
+/** Writes what one execution of a run does. Steps and operations on reservations commit together, or nothing does. */
+export interface RunWriter {
+  /** Differs for each execution of a run. The names of its reservations contain it. */
+  readonly execution: string;
+  /**
+   * Stores the steps that were yielded before, and applies these operations in the same commit. If a reservation is rejected, the
+   * operations after it are not applied and have no outcome; the steps are stored nevertheless.
+   */
+  commit(ops?: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]>;
+  /** Ends reservations together with the execution, in the same commit. */
+  close(ops: readonly LedgerOp[]): Promise<void>;
+}
+
+/** The writer of an execution whose steps are not stored. */
+export function unrecorded(spending: Spending): RunWriter {
+  return {
+    execution: crypto.randomUUID(),
+    commit: async (ops = []) => await spending.apply(ops),
+    close: async (ops) => await spending.close(ops),
+  };
 }

@@ -10,16 +10,16 @@ import {
   type ReservationKey,
   type Usage,
 } from '#rollcall/registry';
-import { OpenAccounts } from '../spending/open.accounts.js';
 import { recoveryOf, throwUnlessEnded } from '../spending/reservation.recovery.js';
-import type {
-  Charge,
-  NewBudget,
-  PayingRun,
-  RunUsage,
-  Spending,
-  SpendingAmount,
-  SpendingLimit,
+import {
+  type Charge,
+  type NewBudget,
+  OpenAccounts,
+  type PayingRun,
+  type RunUsage,
+  type Spending,
+  type SpendingAmount,
+  type SpendingLimit,
 } from '../spending/spending.js';
 
 const NOTHING = { tokens: 0, microUsd: 0 };

@@ -1,6 +1,12 @@
 import type { LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
-import { OpenAccounts } from '../spending/open.accounts.js';
-import type { Charge, NewBudget, PayingRun, RunUsage, Spending } from '../spending/spending.js';
+import {
+  type Charge,
+  type NewBudget,
+  OpenAccounts,
+  type PayingRun,
+  type RunUsage,
+  type Spending,
+} from '../spending/spending.js';
 
 /** A replica that dies at a given point. Each operation has a point before it and a point after it. */
 export class MortalReplica {

@@ -1,8 +1,14 @@
 import type { LedgerOp, ReservationKey, Usage } from '#rollcall/registry';
 import { type Payer, type ReservationTerms, RunReservations } from '../spending/run.reservations.js';
-import { unrecorded } from '../spending/run.writer.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { Charge, RunUsage, Spending, SpendingAmount, SpendingLimit } from '../spending/spending.js';
+import {
+  type Charge,
+  type RunUsage,
+  type Spending,
+  type SpendingAmount,
+  type SpendingLimit,
+  unrecorded,
+} from '../spending/spending.js';
 
 export interface SpendingSubject {
   spending: Spending;

@@ -1,0 +1,264 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { isOutage } from '#rollcall/platform';
+import type { AgentUsage } from '#rollcall/providers';
+import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
+import { LedgerSpending } from '../../spending/ledger.spending.js';
+import { ReservationRecovery, throwUnlessEnded } from '../../spending/reservation.recovery.js';
+import type { NumberedStep, RunWrite } from '../store/run-commit.store.js';
+import { RunCommits } from './run.commits.js';
+import type { Run } from '../run.js';
+import { RunMeter } from '../observe/run.meter.js';
+import { RunClosedError, type RunScope } from '../execution/run.scope.js';
+import type { RunEnd } from '../run.status.js';
+import { type NewRun, RunStore } from '../store/run.store.js';
+import { chargesIn, reportsIn } from './run.usage.js';
+import { RunWatches } from '../observe/run.watches.js';
+import type { RunWriter } from '../../spending/spending.js';
+import { isCallingModel, type LiveEvent, type RunStep } from '../run.step.js';
+
+const RETRY_MS = 200;
+const STEPS_PER_READ = 500;
+
+/** A run that is executed, with its steps so far. */
+export interface RecordedRun {
+  readonly run: Run;
+  readonly steps: readonly RunStep[];
+}
+
+/** Opens the journals of runs. */
+@Injectable()
+export class RunJournals {
+  constructor(
+    readonly commits: RunCommits,
+    readonly watches: RunWatches,
+    readonly meter: RunMeter,
+    readonly spending: LedgerSpending,
+    readonly recovery: ReservationRecovery,
+    private readonly store: RunStore,
+  ) {}
+
+  async open(run: Run, scope: RunScope): Promise<RunJournal> {
+    return new RunJournal(this, { run, steps: await this.stepsOf(run) }, scope);
+  }
+
+  /** Adds a delegated run, or continues the one that an interrupted execution has added. */
+  async openDelegated(draft: NewRun, scope: RunScope): Promise<RunJournal> {
+    const added = await this.commits.begin(draft, scope.fence);
+    const run = added ?? (await this.store.find(draft));
+    if (!run) throw new Error(`the run ${draft.id} belongs to another namespace`);
+    const steps = added ? [inputOf(added)] : await this.readSteps(run.id);
+    return new RunJournal(this, { run, steps }, scope);
+  }
+
+  /** When the first execution of a run begins, only the input is stored. */
+  private async stepsOf(run: Run): Promise<RunStep[]> {
+    return run.attempts === 1 ? [inputOf(run)] : await this.readSteps(run.id);
+  }
+
+  private async readSteps(id: string): Promise<RunStep[]> {
+    const steps: RunStep[] = [];
+    for (;;) {
+      const page = await this.store.steps(id, steps.length, STEPS_PER_READ);
+      steps.push(...page.map(({ step }) => step));
+      if (page.length < STEPS_PER_READ) return steps;
+    }
+  }
+}
+
+/**
+ * Records one run while it is executed. Steps are added, and stored by the next commit together with operations on reservations. The
+ * commits of one run follow one another.
+ */
+export class RunJournal implements RunWriter {
+  readonly execution: string;
+  isEnded = false;
+  /** Whether nothing more is committed. */
+  private isOver = false;
+  private readonly log = new Logger('runs');
+  private seq: number;
+  /** Steps that were added and are not stored. */
+  private added: NumberedStep[] = [];
+  /** Ends the reservations of the run. */
+  private closing: LedgerOp[] = [];
+  private last: Promise<unknown> = Promise.resolve();
+  /** The agent has its own loop. */
+  private isForeign = false;
+  /** The calls in progress that must not be repeated. */
+  private readonly unsafe = new Set<string>();
+
+  constructor(
+    private readonly parts: RunJournals,
+    private recorded: RecordedRun,
+    readonly scope: RunScope,
+  ) {
+    this.seq = recorded.steps.length;
+    this.execution = scope.nextExecution();
+  }
+
+  get run(): Run {
+    return this.recorded.run;
+  }
+
+  /** The steps that were stored before this execution. */
+  get steps(): readonly RunStep[] {
+    return this.recorded.steps;
+  }
+
+  /** The run is executed with another revision of its definition than the one that it was created with. */
+  useRevision({ name }: NonNullable<Run['definition']>, revision: number): void {
+    this.recorded = { ...this.recorded, run: { ...this.run, definition: { name, revision } } };
+  }
+
+  /** The next commit stores the step. */
+  add(step: RunStep): void {
+    this.added.push(this.numbered(step));
+  }
+
+  async commit(ops: readonly LedgerOp[] = []): Promise<readonly LedgerOutcome[]> {
+    return await this.inOrder(async () => {
+      if (this.added.length === 0 && ops.length === 0) return [];
+      return await this.write({ ops });
+    });
+  }
+
+  /** Stores a step if no operation is rejected. Returns the outcomes of the operations. */
+  async begin(step: RunStep, ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+    return await this.inOrder(async () => {
+      const begins = this.numbered(step);
+      const outcomes = await this.write({ ops, begins });
+      if (outcomes.every(({ ok }) => ok)) this.onStored([begins]);
+      else this.withdraw(begins);
+      return outcomes;
+    });
+  }
+
+  async close(ops: readonly LedgerOp[]): Promise<void> {
+    this.closing.push(...ops);
+    if (this.isOver) await this.abandon();
+  }
+
+  /** Ends the execution: stores the added steps, ends the reservations, and stores the end, in one commit. */
+  async finish(end: RunEnd, usage: AgentUsage): Promise<void> {
+    this.isEnded = true;
+    await this.inOrder(async () => {
+      const ops = this.closing;
+      const mayHaveDelegated = this.scope.hadDelegated || this.run.attempts > 1;
+      const outcomes = await this.write({ ops, end: { ...end, usage, mayHaveDelegated } });
+      this.closing = [];
+      this.isOver = true;
+      this.report(outcomes);
+    });
+  }
+
+  /** Ends the execution of a root whose scope was closed for a review. Returns whether the end is stored. */
+  async finishClosed(end: RunEnd, usage: AgentUsage): Promise<boolean> {
+    const { scope, closing: ops, run } = this;
+    const whole = { ...end, usage, mayHaveDelegated: true };
+    const written = await this.parts.commits.write({ fence: scope.fence, run, steps: [], ops, end: whole });
+    if (written.state !== 'stored') return false;
+    this.closing = [];
+    this.report(written.outcomes);
+    return true;
+  }
+
+  /** Ends the reservations of an execution that is over for this replica. Steps that are not stored are lost: they will be repeated. */
+  async abandon(): Promise<void> {
+    this.isOver = true;
+    const ops = this.closing;
+    this.closing = [];
+    if (ops.length === 0) return;
+    await this.parts.spending.close(ops).catch((error: unknown) => this.warn(error));
+  }
+
+  /** Ends the reservations of interrupted executions. Charges what the stored steps cost, and a call without a result as reserved. */
+  async endReservations(): Promise<void> {
+    const { namespace, id: runId } = this.run;
+    const charges = chargesIn(reportsIn(this.steps));
+    await this.parts.recovery.end({ namespace, runId }, charges, isCallingModel(this.steps));
+  }
+
+  /** An event that is not stored. */
+  live(type: LiveEvent['type'], text: string): void {
+    this.parts.watches.live(this.run.id, { type, text, afterStep: this.seq });
+  }
+
+  /** Steps and operations must be committed in the order in which they happen. */
+  private async inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.last.then(work);
+    this.last = result.catch(() => undefined);
+    return await result;
+  }
+
+  /** Tries again while the database is unavailable: a reply that was paid is not lost as long as the lease is valid. */
+  private async write(part: Pick<RunWrite, 'ops' | 'begins' | 'end'>): Promise<readonly LedgerOutcome[]> {
+    const { scope, run, parts } = this;
+    const steps = this.added;
+    this.added = [];
+    for (;;) {
+      if (scope.isClosed) throw new RunClosedError();
+      const written = await parts.commits.write({ fence: scope.fence, run, steps, ...part });
+      if (written.state === 'stored') {
+        parts.spending.accounts.note(written.outcomes);
+        this.onStored(steps);
+        return written.outcomes;
+      }
+      if (written.state === 'fenced') {
+        scope.close();
+        throw new RunClosedError();
+      }
+      if (!isOutage(written.error)) throw written.error;
+      await delay(RETRY_MS, undefined, { signal: scope.signal }).catch(() => undefined);
+    }
+  }
+
+  private numbered(step: RunStep): NumberedStep {
+    if (step.type === 'tool-called' && !step.idempotent) this.beginUnsafe(step.call.id);
+    if (step.type === 'agent-called' && !step.idempotent) this.beginUnsafe(this.run.id);
+    return { seq: (this.seq += 1), step };
+  }
+
+  private onStored(steps: readonly NumberedStep[]): void {
+    if (steps.length === 0) return;
+    for (const { step } of steps) {
+      this.isForeign ||= step.type === 'agent-called';
+      if (step.type === 'tool-finished') this.endUnsafe(step.callId);
+      else if (step.type === 'finished') this.endUnsafe(this.run.id);
+      this.parts.meter.stored(this.run, step, this.isForeign);
+    }
+    this.parts.watches.stepped(this.run.id);
+    this.scope.onStored();
+  }
+
+  /** The step was not stored, because its reservation was rejected. */
+  private withdraw({ step }: NumberedStep): void {
+    this.seq -= 1;
+    if (step.type === 'agent-called') this.endUnsafe(this.run.id);
+  }
+
+  private beginUnsafe(callId: string): void {
+    this.unsafe.add(callId);
+    this.scope.countUnsafe(1);
+  }
+
+  private endUnsafe(callId: string): void {
+    if (this.unsafe.delete(callId)) this.scope.countUnsafe(-1);
+  }
+
+  private report(outcomes: readonly LedgerOutcome[]): void {
+    try {
+      throwUnlessEnded(outcomes);
+    } catch (error) {
+      this.warn(error);
+    }
+  }
+
+  private warn(error: unknown): void {
+    const { id: runId, agentId } = this.run;
+    this.log.warn({ event: 'run.charge_failed', runId, agentId, err: error });
+  }
+}
+
+function inputOf({ input }: Run): RunStep {
+  return { type: 'message', parts: input };
+}

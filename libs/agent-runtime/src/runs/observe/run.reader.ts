@@ -1,0 +1,165 @@
+import { Injectable } from '@nestjs/common';
+import { RunNotFoundError } from '../run.errors.js';
+import { RunChangesStore } from '../store/run-changes.store.js';
+import type {
+  ChangedRun,
+  ChangeFilter,
+  ChangePosition,
+  ListedRun,
+  Run,
+  RunExport,
+  RunFilter,
+  RunKey,
+  RunTree,
+} from '../run.js';
+import { isSettled } from '../run.status.js';
+import type { StoredStep } from '../run.step.js';
+import { type OpenRuns, type RunMessages, RunStore, type TreeRun } from '../store/run.store.js';
+import { RunWatches } from './run.watches.js';
+
+const STEPS_PER_READ = 500;
+
+export interface WaitOptions<Known = Run> {
+  /** The maximum time; `Infinity` is allowed. */
+  readonly waitMs: number;
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
+  /** What the caller knows because it has just started or continued the run. It is not read again. */
+  readonly known?: Known;
+}
+
+/** Reads runs. */
+@Injectable()
+export class RunReader {
+  constructor(
+    private readonly store: RunStore,
+    private readonly watches: RunWatches,
+    private readonly changes: RunChangesStore,
+  ) {}
+
+  /** Rejects with RUN_NOT_FOUND. */
+  async get(key: RunKey): Promise<Run> {
+    const run = await this.store.find(key);
+    if (!run) throw new RunNotFoundError(key.id);
+    return run;
+  }
+
+  /** Returns the run when it is finished or waits for its caller, or when the time is over. Rejects with RUN_NOT_FOUND. */
+  async wait(key: RunKey, { known, ...options }: WaitOptions): Promise<Run> {
+    const read = async (): Promise<{ run: Run }> => ({ run: await this.get(key) });
+    return (await this.settled(key, { ...options, ...(known && { known: { run: known } }) }, read)).run;
+  }
+
+  /** Like `wait`, with the messages of the callers. */
+  async waitWithMessages(key: RunKey, options: WaitOptions<RunMessages>): Promise<RunMessages> {
+    return await this.settled(key, options, async () => await this.withMessages(key));
+  }
+
+  /** Rejects with RUN_NOT_FOUND. */
+  async withMessages(key: RunKey): Promise<RunMessages> {
+    const reading = await this.store.withMessages(key);
+    if (!reading) throw new RunNotFoundError(key.id);
+    return reading;
+  }
+
+  /**
+   * The watch is opened before the first read, so that no end is missed between the two. If the run ends on this replica, the end is
+   * not read from the database.
+   */
+  private async settled<Reading extends { readonly run: Run }>(
+    { id }: RunKey,
+    { waitMs, signal, known }: WaitOptions<Reading>,
+    read: () => Promise<Reading>,
+  ): Promise<Reading> {
+    const until = performance.now() + waitMs;
+    const watch = this.watches.open(id, 'ends');
+    try {
+      let reading = known && !this.watches.mayHaveEnded(id) ? known : await read();
+      for (;;) {
+        const leftMs = until - performance.now();
+        if (isSettled(reading.run.state) || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return reading;
+        await watch.next(leftMs, signal);
+        if (signal?.aborted) return reading;
+        const run = watch.takeEnded();
+        reading = run ? { ...reading, run } : await read();
+      }
+    } finally {
+      watch.close();
+    }
+  }
+
+  /** Newest first; `before` is the `seq` of the last run of the previous page. */
+  async list(filter: RunFilter, limit: number, before?: number): Promise<ListedRun[]> {
+    return await this.store.page(filter, limit, before);
+  }
+
+  /** The run that changed last comes first; `before` is the position of the last run of the previous page. */
+  async listByChange(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
+    return await this.changes.page(filter, limit, before);
+  }
+
+  /** Counts at most `limit` runs. */
+  async countByChange(filter: ChangeFilter, limit: number): Promise<number> {
+    return await this.changes.count(filter, limit);
+  }
+
+  /** The messages of the callers of these runs, in order. */
+  async messages(runIds: readonly string[]): Promise<StoredStep[]> {
+    return await this.store.messages(runIds);
+  }
+
+  /** Returns the steps in order; `after` is the last step of the previous page. */
+  async steps(key: RunKey, after: number, limit: number): Promise<StoredStep[]> {
+    await this.get(key);
+    return await this.store.steps(key.id, after, limit);
+  }
+
+  /** The run and its descendants, each with the usage of its subtree. */
+  async tree(key: RunKey): Promise<RunTree> {
+    const { rootId } = await this.get(key);
+    const all = await this.store.tree(rootId);
+    return treeOf(oneOf(all, key.id), all);
+  }
+
+  /** The unfinished runs of all namespaces. */
+  async open(): Promise<OpenRuns> {
+    return await this.store.countOpen();
+  }
+
+  /** Everything that is stored about the run and its descendants. */
+  async export(key: RunKey): Promise<RunExport> {
+    const { rootId } = await this.get(key);
+    const all = await this.store.tree(rootId);
+    return await this.exportOf(oneOf(all, key.id), all);
+  }
+
+  private async exportOf({ run }: TreeRun, all: readonly TreeRun[]): Promise<RunExport> {
+    const children: RunExport[] = [];
+    for (const child of childrenOf(run, all)) children.push(await this.exportOf(child, all));
+    return { run, steps: await this.allSteps(run.id), children };
+  }
+
+  private async allSteps(runId: string): Promise<StoredStep[]> {
+    const all: StoredStep[] = [];
+    for (;;) {
+      const page = await this.store.steps(runId, all.length, STEPS_PER_READ);
+      all.push(...page);
+      if (page.length < STEPS_PER_READ) return all;
+    }
+  }
+}
+
+function childrenOf({ id }: Run, all: readonly TreeRun[]): TreeRun[] {
+  return all.filter(({ run }) => run.parentId === id);
+}
+
+function treeOf({ run, subtree }: TreeRun, all: readonly TreeRun[]): RunTree {
+  return { run, subtree, children: childrenOf(run, all).map((child) => treeOf(child, all)) };
+}
+
+/** Rejects with RUN_NOT_FOUND if the tree was deleted meanwhile. */
+function oneOf(all: readonly TreeRun[], id: string): TreeRun {
+  const found = all.find(({ run }) => run.id === id);
+  if (!found) throw new RunNotFoundError(id);
+  return found;
+}

@@ -1,0 +1,41 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Database, inBatches, Periodic } from '#rollcall/platform';
+import { RunEvents } from '../journal/run.events.js';
+import type { RunEnd } from '../run.status.js';
+import { RunStore } from '../store/run.store.js';
+import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+
+const LATE: RunEnd = {
+  state: 'stopped',
+  waitingFor: null,
+  result: { parts: [], reason: 'deadline', detail: 'The deadline of the run passed while it waited.' },
+};
+const BATCH = 100;
+
+/** Ends waiting runs at their deadline, and deletes old runs. Runs in execution end by themselves at their deadline. */
+@Injectable()
+export class RunSweeper {
+  constructor(
+    private readonly db: Database,
+    private readonly store: RunStore,
+    private readonly events: RunEvents,
+    @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
+  ) {}
+
+  @Periodic('runs.expire', 2_000)
+  async expire(): Promise<number> {
+    return await inBatches(BATCH, async (limit) => {
+      return await this.db.transaction(async () => {
+        const late = await this.store.expire(LATE, limit);
+        await this.events.ended(late.map((run) => ({ run, end: LATE })));
+        return late.length;
+      });
+    });
+  }
+
+  /** Deletes finished runs with their descendants and steps. */
+  @Periodic('runs.retention', 60_000)
+  async prune(): Promise<number> {
+    return await inBatches(BATCH, async (limit) => await this.store.prune(this.options.keepMs, limit));
+  }
+}

@@ -1,0 +1,91 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError, type Quota } from '#rollcall/platform';
+import { AgentBusyError } from '../../lifecycle/lifecycle.errors.js';
+import { LedgerSpending } from '../../spending/ledger.spending.js';
+import type { SpendingLimit } from '../../spending/spending.js';
+import { RunDeadlinePassedError, RunQueueFullError } from '../run.errors.js';
+import type { Run } from '../run.js';
+import { type QueueKey, RunStore } from '../store/run.store.js';
+import type { ChosenAgent } from './run.targets.js';
+import { RunWorkers, type StartingRun, type StartSlot } from '../execution/run.workers.js';
+import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+
+type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
+
+/** Checks what a run needs before it can exist: its namespace, its deadline, its budget, the capacity of its agent, and room in the queue. */
+@Injectable()
+export class RunAdmission {
+  constructor(
+    private readonly spending: LedgerSpending,
+    private readonly namespaces: NamespaceAdmission,
+    private readonly store: RunStore,
+    private readonly workers: RunWorkers,
+    @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'queue'>,
+  ) {}
+
+  checkDeadline(deadline: number | null): void {
+    if (deadline !== null && deadline <= this.options.now()) throw new RunDeadlinePassedError();
+  }
+
+  /** The namespace cannot be deleted until the transaction ends. */
+  async holdNamespace(namespace: string): Promise<void> {
+    if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
+  }
+
+  /** Rejects with AGENT_BUSY if the agent has as many runs as it accepts. */
+  async checkCapacity(namespace: string, { agentId, maxRuns }: BusyAgent): Promise<void> {
+    if (maxRuns === null) return;
+    if ((await this.store.countActive(namespace, agentId)) >= maxRuns) throw new AgentBusyError(agentId, maxRuns);
+  }
+
+  /** Like `checkCapacity`, but also prevents other runs of the agent from starting before the transaction ends. */
+  async lockCapacity(namespace: string, agent: BusyAgent): Promise<void> {
+    const { agentId, maxRuns } = agent;
+    if (maxRuns === null) return;
+    try {
+      await Promise.all([this.store.lockStarts(namespace, agentId), this.checkCapacity(namespace, agent)]);
+    } catch (error) {
+      throw error instanceof DatabaseBusyError ? new AgentBusyError(agentId, maxRuns, error) : error;
+    }
+  }
+
+  /** Takes a slot of this replica. Returns undefined if the run must be queued. */
+  takeSlot(run: StartingRun): StartSlot | undefined {
+    return this.workers.takeSlot(run);
+  }
+
+  /**
+   * Rejects with RUN_QUEUE_FULL if the namespace or the credential has as many queued runs as it may have (S-5). Runs that are queued
+   * at the same moment are not counted, so starts do not wait for one another.
+   */
+  async checkQueue(key: QueueKey): Promise<void> {
+    const { perNamespace, perCredential } = this.options.queue;
+    if (perNamespace.limit === 0 && perCredential.limit === 0) return;
+    const limits = { namespace: perNamespace.limit, credential: perCredential.limit };
+    const { namespace, credential } = await this.store.countQueued(key, limits);
+    if (isReached(perCredential, credential)) throw new RunQueueFullError('credential', perCredential);
+    if (isReached(perNamespace, namespace)) throw new RunQueueFullError('namespace', perNamespace);
+  }
+
+  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. Checks the budgets of the agent and the caller as well. */
+  async checkBudget(namespace: string, agentId: string, callerId: string): Promise<void> {
+    await this.spending.check(namespace, agentId, callerId);
+  }
+
+  /** Rejects with SPENDING_LIMIT_REACHED if the run itself may spend nothing. */
+  checkLimit(limit: SpendingLimit): void {
+    this.spending.checkLimit(limit);
+  }
+
+  /** Opens the budget of the run, in the transaction that stores the run. */
+  async openBudget(
+    { namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>,
+    parentRunId: string | null = null,
+  ): Promise<void> {
+    await this.spending.createRun({ namespace, runId, parentRunId, limit });
+  }
+}
+
+function isReached({ limit }: Quota, count: number): boolean {
+  return limit > 0 && count >= limit;
+}

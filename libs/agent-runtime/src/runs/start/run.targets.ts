@@ -1,0 +1,188 @@
+import { Injectable } from '@nestjs/common';
+import { qualifiedId } from '#rollcall/platform';
+import {
+  type AgentRecord,
+  Directory,
+  type DirectoryEntry,
+  DirectoryFollower,
+  MAX_LIMIT,
+  Ranker,
+  type Ranking,
+  RegistryClock,
+  routability,
+  StrongReader,
+} from '#rollcall/registry';
+import type { Definition, DefinitionContent } from '../../definitions/definition.js';
+import { maxRunsOf } from '../../definitions/definition.limits.js';
+import { type DefinitionKey, DefinitionsService } from '../../definitions/definitions.service.js';
+import { addressOf } from '../../delegation/agent.address.js';
+import { unavailableText } from '../../delegation/agent.availability.js';
+import { type AgentHosting, HostedAgents } from '../../lifecycle/hosted.agents.js';
+import { NO_LIMIT, type SpendingLimit } from '../../spending/spending.js';
+import { RunTargetMissingError, RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';
+import type { Run, RunTarget } from '../run.js';
+
+export interface CandidateQuery {
+  readonly namespace: string;
+  readonly capabilities: readonly string[];
+  readonly prefer?: string;
+}
+
+/** The candidates of a query, best first. */
+export interface Candidates {
+  readonly records: readonly AgentRecord[];
+  /** The error if none of them can be used. */
+  unavailable(): RunTargetUnavailableError;
+}
+
+const MAX_EXPLAINED = 20;
+
+/** The registered agents that can execute a run now. */
+@Injectable()
+export class RunCandidates {
+  constructor(
+    private readonly ranker: Ranker,
+    private readonly directory: Directory,
+    private readonly follower: DirectoryFollower,
+    private readonly clock: RegistryClock,
+    private readonly reader: StrongReader,
+  ) {}
+
+  /**
+   * Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. A draining agent finishes
+   * its work, so a run that `hasStarted` can use it.
+   */
+  async get(namespace: string, agentId: string, hasStarted = false): Promise<AgentRecord> {
+    await this.follower.refresh();
+    const entry = await this.find(namespace, agentId);
+    const now = this.directory.advance(this.clock.now());
+    if (!entry) throw new RunTargetUnknownError(agentId);
+    const exclusions = routability(entry, now).filter(({ code }) => !hasStarted || code !== 'draining');
+    const [first] = exclusions;
+    if (!first) return entry.record;
+    throw new RunTargetUnavailableError(unavailableText(agentId, first), { exclusions }, first.eligibleWhen.inMs);
+  }
+
+  /** An agent that the directory of this replica does not contain yet is read from Postgres. */
+  async find(namespace: string, agentId: string): Promise<DirectoryEntry | undefined> {
+    const id = qualifiedId(namespace, agentId);
+    if (!this.directory.find(id)) await this.reader.read(id);
+    return this.directory.find(id);
+  }
+
+  /** Whether the directory of this replica contains the agent. An agent that was registered a moment ago may be missing. */
+  isListed(namespace: string, agentId: string): boolean {
+    return this.directory.find(qualifiedId(namespace, agentId)) !== undefined;
+  }
+
+  async rank(query: CandidateQuery): Promise<Candidates> {
+    await this.follower.refresh();
+    const ranking = this.ranker.rank({ ...query, limit: MAX_LIMIT, explain: true }, this.clock.now());
+    const records = ranking.candidates.flatMap(({ agent }) => {
+      const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
+      return record ? [record] : [];
+    });
+    return { records, unavailable: () => noneCapable(query.capabilities, ranking) };
+  }
+}
+
+function noneCapable(capabilities: readonly string[], ranking: Ranking): RunTargetUnavailableError {
+  const { excluded = [], unclaimed = [], retryAfterMs } = ranking;
+  const message = `No agent with the capabilities ${capabilities.join(', ')} can receive work now. The details explain why each agent was excluded.`;
+  const details = { excluded: excluded.slice(0, MAX_EXPLAINED), unclaimed };
+  return new RunTargetUnavailableError(message, details, retryAfterMs ?? undefined);
+}
+
+/** The agent of a new run. */
+export interface ChosenAgent {
+  readonly agentId: string;
+  /** The definition that the agent is built from; null for an agent outside Rollcall. */
+  readonly definition: Run['definition'];
+  /** The limit that the definition sets for each run. */
+  readonly limit: SpendingLimit;
+  /** How many runs of the agent may be queued or running at a time; null: any number. */
+  readonly maxRuns: number | null;
+  /** The replica that hosts the agent; null if any replica can execute the run. */
+  readonly host: string | null;
+}
+
+/** Chooses the agent that executes a run, when the run starts. */
+@Injectable()
+export class RunTargets {
+  constructor(
+    private readonly definitions: DefinitionsService,
+    private readonly hosted: HostedAgents,
+    private readonly candidates: RunCandidates,
+  ) {}
+
+  async choose(namespace: string, { agent, definition, capabilities, prefer }: RunTarget): Promise<ChosenAgent> {
+    if (definition !== undefined) return await this.defined({ namespace, name: definition });
+    if (agent !== undefined) return await this.registered(namespace, agent);
+    if (capabilities === undefined) return await this.byDefault(namespace);
+    const { records, unavailable } = await this.candidates.rank({
+      namespace,
+      capabilities,
+      ...(prefer !== undefined && { prefer }),
+    });
+    for (const record of records) {
+      const chosen = await this.callable(record);
+      if (chosen) return chosen;
+    }
+    throw unavailable();
+  }
+
+  /** Whether this agent of the registry can execute runs. */
+  async canExecute(record: AgentRecord): Promise<boolean> {
+    return (await this.callable(record)) !== undefined;
+  }
+
+  private async byDefault(namespace: string): Promise<ChosenAgent> {
+    const key = { namespace, name: this.definitions.defaultName(namespace) };
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hostOf(key)]);
+    if (!definition) throw new RunTargetMissingError();
+    return builtFrom(definition, hosting);
+  }
+
+  private async defined(key: DefinitionKey): Promise<ChosenAgent> {
+    return builtFrom(...(await Promise.all([this.definitions.get(key), this.hostOf(key)])));
+  }
+
+  /** A spawned agent is registered. Most definitions are not spawned, so the directory avoids a read. */
+  private async hostOf(key: DefinitionKey): Promise<AgentHosting | undefined> {
+    return this.candidates.isListed(key.namespace, key.name) ? await this.hosted.find(key) : undefined;
+  }
+
+  private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
+    const chosen = await this.callable(await this.candidates.get(namespace, agentId));
+    if (chosen) return chosen;
+    throw new RunTargetUnavailableError(`The agent ${agentId} has no endpoint, so Rollcall cannot call it.`);
+  }
+
+  /** An agent without an address is executed by Rollcall if a replica hosts it, or if there is a definition with its name. */
+  private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
+    const { namespace, agentId } = record;
+    const key = { namespace, name: agentId };
+    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
+    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
+    if (definition) return builtFrom(definition, hosting);
+    return hosting && (await this.spawned(key, hosting));
+  }
+
+  /** An agent without a definition, or with another name than its definition. The limits of the definition apply. */
+  private async spawned({ namespace, name: agentId }: DefinitionKey, hosting: AgentHosting): Promise<ChosenAgent> {
+    const { replicaId: host, definition: name, revision, runLimit, maxRuns } = hosting;
+    if (name === null || revision === null)
+      return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, maxRuns, host };
+    const { content } = await this.definitions.get({ namespace, name });
+    return { agentId, definition: { name, revision }, host, ...limitsOf(content) };
+  }
+}
+
+/** The replica that hosts the agent executes the run first; others can build the agent from the definition. */
+function builtFrom({ name, revision, content }: Definition, hosting: AgentHosting | undefined): ChosenAgent {
+  return { agentId: name, definition: { name, revision }, host: hosting?.replicaId ?? null, ...limitsOf(content) };
+}
+
+function limitsOf(content: DefinitionContent): Pick<ChosenAgent, 'limit' | 'maxRuns'> {
+  return { limit: content.budget ?? NO_LIMIT, maxRuns: maxRunsOf(content) };
+}

@@ -1,0 +1,375 @@
+import { Injectable } from '@nestjs/common';
+import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import type { AgentUsage } from '#rollcall/providers';
+import type { SpendingAmount } from '../../spending/spending.js';
+import { RUNTIME_OWNER } from '../../spending/run.reservations.js';
+import type { RunLease } from './run-claim.store.js';
+import type { DecidedStep } from '../run.decision.js';
+import type { Run, RunFilter, RunKey, StartRun } from '../run.js';
+import {
+  CHARGED,
+  CHARGES_COLUMNS,
+  type ChargesRow,
+  RUN_COLUMNS,
+  type RunRow,
+  subtreeCharge,
+  toChargedRun,
+  toRun,
+} from './run.row.js';
+import type { RunFence } from '../execution/run.scope.js';
+import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
+import type { RunStep, StoredStep } from '../run.step.js';
+import type { ReportedUsage } from '../journal/run.usage.js';
+
+/** A run that does not exist yet. */
+export type NewRun = Pick<
+  Run,
+  'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
+> &
+  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
+  Pick<StartRun, 'conversationId' | 'messageId'> & {
+    state: 'queued' | 'running';
+    deadline: number | null;
+    host: string | null;
+  };
+
+/** What a step of this run reports. */
+export type OwnUsage = ReportedUsage & { readonly runId: string };
+
+/** `at` is a text if the row is part of a JSON aggregate. */
+interface StepRow {
+  readonly seq: number;
+  readonly at: Date | string;
+  readonly step: RunStep;
+}
+
+export interface RunReading {
+  readonly run: Run;
+  readonly steps: readonly StoredStep[];
+}
+
+export interface RunMessages {
+  readonly run: Run;
+  /** The messages of the callers, in order. */
+  readonly messages: readonly StoredStep[];
+}
+
+/** A run, and what the budgets were charged for it and its descendants. */
+export interface TreeRun {
+  readonly run: Run;
+  readonly subtree: SpendingAmount;
+}
+
+type ChargedRow = RunRow & ChargesRow;
+
+export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
+
+/** How many runs are queued. */
+export interface QueuedRuns {
+  readonly namespace: number;
+  /** The runs of one credential in this namespace. */
+  readonly credential: number;
+}
+
+/** How many runs are not finished, and how long the oldest queued run has waited. */
+export interface OpenRuns {
+  readonly runs: Record<'queued' | 'running' | 'waiting', number>;
+  readonly oldestQueuedMs: number;
+}
+
+/** Shorter than the time limit of a statement, so that the caller gets the error AGENT_BUSY. */
+const LOCK_TIMEOUT = '2s';
+const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
+
+const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
+           revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
+           started_at, attempts, lease_owner, lease_token, lease_until)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
+           CASE WHEN $7 = 'running' THEN clock_timestamp() END, ($22::uuid IS NOT NULL)::integer, $21::uuid, $22::uuid,
+           clock_timestamp() + $23 * interval '1 millisecond')
+         ON CONFLICT (id) DO NOTHING RETURNING *),
+       first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
+       SELECT ${RUN_COLUMNS} FROM r`;
+
+/** The redundant condition on the state lets Postgres use the index `run_open`. */
+const QUEUED = `state = 'queued' AND state IN ('queued', 'running') AND parent_id IS NULL`;
+const COUNT_QUEUED = `SELECT
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND ${QUEUED} LIMIT $3) AS n) AS namespace,
+  (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND created_by = $2 AND ${QUEUED} LIMIT $4) AS c) AS credential`;
+
+const RUN = `${RUN_COLUMNS}, ${CHARGES_COLUMNS}`;
+const FIND = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+
+const WITH_MESSAGES = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
+  WHERE run_id = r.id AND step ->> 'type' = 'message') AS s) AS messages FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+
+const WITH_STEPS = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
+  WHERE run_id = r.id AND seq > $3 ORDER BY seq LIMIT $4) AS s) AS steps FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+
+/** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
+@Injectable()
+export class RunStore {
+  constructor(private readonly db: Database) {}
+
+  async transaction<Value>(work: () => Promise<Value>): Promise<Value> {
+    return await this.db.transaction(work);
+  }
+
+  /** Calls one of these functions when the open transaction has ended. */
+  whenEnded({ committed, rolledBack }: { committed: () => void; rolledBack: () => void }): void {
+    this.db.afterCommit(committed);
+    this.db.afterRollback(rolledBack);
+  }
+
+  /**
+   * Adds a run and its first step, the input. With a lease, the run is already claimed. Returns undefined if the run already exists.
+   */
+  async insert(run: NewRun, lease?: RunLease): Promise<Run | undefined> {
+    const values = [...valuesOf(run), lease?.owner ?? null, lease?.token ?? null, lease?.ms ?? null];
+    const [row] = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, values);
+    return row && toRun(row);
+  }
+
+  async find({ namespace, id }: RunKey): Promise<Run | undefined> {
+    const [row] = await this.db.query<ChargedRow>({ name: 'runs-find', text: FIND }, [namespace, id]);
+    return row && toChargedRun(row);
+  }
+
+  /** A run and the messages of its callers, both as of the same moment. */
+  async withMessages({ namespace, id }: RunKey): Promise<RunMessages | undefined> {
+    const statement = { name: 'runs-with-messages', text: WITH_MESSAGES };
+    const [row] = await this.db.query<ChargedRow & { messages: StepRow[] }>(statement, [namespace, id]);
+    return row && { run: toChargedRun(row), messages: row.messages.map((step) => toStoredStep(id, step)) };
+  }
+
+  /** A run and its steps after the step `after`, both as of the same moment. */
+  async withSteps({ namespace, id }: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
+    const statement = { name: 'runs-with-steps', text: WITH_STEPS };
+    const [row] = await this.db.query<ChargedRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
+    return row && { run: toChargedRun(row), steps: row.steps.map((step) => toStoredStep(id, step)) };
+  }
+
+  /** Locks the run until the transaction ends. */
+  async lock({ namespace, id }: RunKey): Promise<Run | undefined> {
+    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1 FOR NO KEY UPDATE`;
+    const [row] = await this.db.query<RunRow>(sql, [namespace, id]);
+    return row && toRun(row);
+  }
+
+  /** The result as it is stored: the stored result of a queued run contains the calls that still wait for a decision. */
+  async storedResult(id: string): Promise<RunResult | null> {
+    const [row] = await this.db.query<{ result: RunResult | null }>('SELECT result FROM run WHERE id = $1', [id]);
+    return row?.result ?? null;
+  }
+
+  /** Newest first; `before` is the position of the last run of the previous page. */
+  async page(filter: RunFilter, limit: number, before?: number): Promise<(Run & { seq: number })[]> {
+    const { namespace, states, agentId, definition, rootId, from, to } = filter;
+    const rows = await this.db.query<ChargedRow>(
+      `SELECT ${RUN} FROM (SELECT * FROM run WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
+         AND ($4::text[] IS NULL OR state = ANY ($4)) AND ($5::text IS NULL OR agent_id = $5)
+         AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL THEN parent_id IS NULL ELSE root_id = $7 END
+         AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
+       ORDER BY seq DESC LIMIT $3) AS r ${CHARGED} ORDER BY r.seq DESC`,
+      [namespace, before, limit, states, agentId, definition, rootId, from, to].map((value) => value ?? null),
+    );
+    return rows.map((row) => Object.assign(toChargedRun(row), { seq: Number(row.seq) }));
+  }
+
+  /** Records the revision with which the run is executed. This has an effect only if the lease is valid. */
+  async setRevision({ rootId, token }: RunFence, revision: number): Promise<void> {
+    const sql = 'UPDATE run SET revision = $3 WHERE id = $1 AND lease_token = $2';
+    await this.db.query(sql, [rootId, token, revision]);
+  }
+
+  /** All runs of a tree, the root first. */
+  async tree(rootId: string): Promise<TreeRun[]> {
+    const sql = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.root_id = $1 ORDER BY r.seq`;
+    const rows = await this.db.query<ChargedRow>(sql, [rootId]);
+    return rows.map((row) => ({ run: toChargedRun(row), subtree: subtreeCharge(row) }));
+  }
+
+  async steps(runId: string, after: number, limit: number): Promise<StoredStep[]> {
+    const sql = 'SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3';
+    const rows = await this.db.query<StepRow>(sql, [runId, after, limit]);
+    return rows.map((row) => toStoredStep(runId, row));
+  }
+
+  /** The last reply of the model and the steps after it. */
+  async lastTurn(runId: string): Promise<RunStep[]> {
+    const rows = await this.db.query<Pick<StepRow, 'step'>>(
+      `SELECT step FROM run_step WHERE run_id = $1 AND seq >=
+         (SELECT max(seq) FROM run_step WHERE run_id = $1 AND step ->> 'type' = 'model-replied') ORDER BY seq`,
+      [runId],
+    );
+    return rows.map(({ step }) => step);
+  }
+
+  /** The messages of the callers of these runs, in order. */
+  async messages(runIds: readonly string[]): Promise<StoredStep[]> {
+    const rows = await this.db.query<StepRow & { runId: string }>(
+      `SELECT run_id AS "runId", seq, at, step FROM run_step
+       WHERE run_id = ANY ($1) AND step->>'type' = 'message' ORDER BY run_id, seq`,
+      [runIds],
+    );
+    return rows.map((row) => toStoredStep(row.runId, row));
+  }
+
+  /**
+   * Adds a step to a waiting run or to one of its descendants, and puts the run into the queue, with the same timestamp. The caller
+   * has locked the run.
+   */
+  async continue(id: string, { runId, step, result }: DecidedStep): Promise<void> {
+    await this.db.query(
+      `WITH moment AS MATERIALIZED (SELECT clock_timestamp() AS now),
+       added AS (INSERT INTO run_step (run_id, seq, at, step)
+         SELECT $3, coalesce((SELECT max(seq) FROM run_step WHERE run_id = $3), 0) + 1, moment.now, $2 FROM moment)
+       UPDATE run SET state = 'queued', state_at = moment.now, waiting_for = NULL, queued_at = moment.now,
+         result = $4, crashes_in_step = 0, ${FREE} FROM moment WHERE id = $1`,
+      [id, JSON.stringify(step), runId, JSON.stringify(result)],
+    );
+  }
+
+  /** The last decision about a call, in any run of the tree. */
+  async findDecision(rootId: string, callId: string): Promise<RunStep | undefined> {
+    const [row] = await this.db.query<{ step: RunStep }>(
+      `SELECT s.step FROM run AS r JOIN run_step AS s ON s.run_id = r.id
+       WHERE r.root_id = $1 AND s.step ->> 'callId' = $2
+         AND (s.step ->> 'type' = 'approval-decided' OR (s.step ->> 'type' = 'tool-finished' AND s.step ->> 'turn' = '0'))
+       ORDER BY s.at DESC, s.seq DESC LIMIT 1`,
+      [rootId, callId],
+    );
+    return row?.step;
+  }
+
+  /** Cancels all runs of a tree that are not finished, and takes the lease from the replica that executes them. */
+  async cancelTree(rootId: string): Promise<Run[]> {
+    const rows = await this.db.query<RunRow>(
+      `UPDATE run AS r SET state = 'cancelled', state_at = clock_timestamp(), waiting_for = NULL, finished_at = clock_timestamp(), ${FREE}
+       WHERE root_id = $1 AND state = ANY ($2) RETURNING ${RUN_COLUMNS}`,
+      [rootId, statusesBefore('cancel')],
+    );
+    return rows.map(toRun);
+  }
+
+  /** What the stored steps of these runs report. */
+  async reportedUsage(ids: readonly string[]): Promise<OwnUsage[]> {
+    return await this.db.query<OwnUsage>(
+      `SELECT run_id AS "runId", coalesce(step -> 'reply' -> 'usage', step -> 'result' -> 'usage', step -> 'usage') AS usage,
+         step -> 'charges' AS charges
+       FROM run_step WHERE run_id = ANY ($1) AND step ->> 'type' IN ('model-replied', 'context-summarised', 'finished')
+       ORDER BY run_id, seq`,
+      [ids],
+    );
+  }
+
+  /** Finished runs that still have reservations. */
+  async finishedWithReservations(sinceMs: number, limit: number): Promise<RunKey[]> {
+    return await this.db.query<RunKey>(
+      `SELECT DISTINCT r.namespace, r.id FROM budget_reservation AS held JOIN run AS r ON r.id = substring(held.run_id FROM '[^/]*$')
+       WHERE held.state = 'held' AND r.finished_at < clock_timestamp() - $1 * interval '1 millisecond'
+         AND held.owner = CASE r.namespace WHEN $3 THEN '' ELSE r.namespace || '/' END || $4 LIMIT $2`,
+      [sinceMs, limit, DEFAULT_NAMESPACE, RUNTIME_OWNER],
+    );
+  }
+
+  async setUsage(usages: ReadonlyMap<string, AgentUsage>): Promise<void> {
+    await this.db.query(
+      `UPDATE run SET usage = entry.usage FROM unnest($1::text[], $2::json[]) AS entry (id, usage) WHERE run.id = entry.id`,
+      [[...usages.keys()], [...usages.values()].map((usage) => JSON.stringify(usage))],
+    );
+  }
+
+  /** Ends waiting runs whose deadline has passed, with their descendants. */
+  async expire({ state, result }: RunEnd, limit: number): Promise<Run[]> {
+    const rows = await this.db.query<RunRow>(
+      `WITH late AS (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
+         LIMIT $3 FOR UPDATE SKIP LOCKED)
+       UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       FROM late WHERE r.root_id = late.id AND r.state IN ('waiting', 'running') RETURNING ${RUN_COLUMNS}`,
+      [state, JSON.stringify(result), limit],
+    );
+    return rows.map(toRun);
+  }
+
+  /** Other starts of this agent's runs wait here until the transaction ends. Rejects with `DatabaseBusyError` after LOCK_TIMEOUT. */
+  async lockStarts(namespace: string, agentId: string): Promise<void> {
+    const key = `rollcall.runs:${namespace}/${agentId}`;
+    await Promise.all([
+      this.db.query(`SELECT set_config('lock_timeout', $1, true)`, [LOCK_TIMEOUT]),
+      this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [key]),
+    ]);
+  }
+
+  /** Counts the queued runs of a namespace, and of one credential in it. Stops counting at these limits. */
+  async countQueued({ namespace, createdBy }: QueueKey, limits: QueuedRuns): Promise<QueuedRuns> {
+    const values = [namespace, createdBy, limits.namespace, limits.credential];
+    const [row] = await this.db.query<QueuedRuns>({ name: 'runs-queued', text: COUNT_QUEUED }, values);
+    return row ?? { namespace: 0, credential: 0 };
+  }
+
+  /** Counts the queued and running runs of an agent. */
+  async countActive(namespace: string, agentId: string): Promise<number> {
+    const [row] = await this.db.query<{ runs: number }>(
+      `SELECT count(*)::integer AS runs FROM run
+       WHERE namespace = $1 AND agent_id = $2 AND state IN ('queued', 'running') AND parent_id IS NULL`,
+      [namespace, agentId],
+    );
+    return row?.runs ?? 0;
+  }
+
+  /** The unfinished roots of all namespaces. Delegated runs are executed together with their roots. */
+  async countOpen(): Promise<OpenRuns> {
+    const rows = await this.db.query<{ state: keyof OpenRuns['runs']; runs: number; oldest: number | null }>(
+      `SELECT state, count(*)::integer AS runs, extract(epoch FROM clock_timestamp() - min(queued_at))::float8 AS oldest
+         FROM run WHERE state IN ('queued', 'running') AND parent_id IS NULL GROUP BY state
+       UNION ALL SELECT 'waiting', count(*)::integer, NULL FROM run WHERE state = 'waiting' AND parent_id IS NULL`,
+    );
+    const runs = { queued: 0, running: 0, waiting: 0 };
+    for (const row of rows) runs[row.state] = row.runs;
+    return { runs, oldestQueuedMs: (rows.find(({ state }) => state === 'queued')?.oldest ?? 0) * 1_000 };
+  }
+
+  async countUnfinished(namespace: string): Promise<number> {
+    const sql = 'SELECT count(*)::integer AS runs FROM run WHERE namespace = $1 AND finished_at IS NULL';
+    const [row] = await this.db.query<{ runs: number }>(sql, [namespace]);
+    return row?.runs ?? 0;
+  }
+
+  /** Deletes trees that finished longer ago than this time. Returns the number of trees. */
+  async prune(keepMs: number, limit: number): Promise<number> {
+    const rows = await this.db.query<{ trees: number }>(
+      `WITH old AS (SELECT id FROM run WHERE parent_id IS NULL
+           AND finished_at < clock_timestamp() - $1 * interval '1 millisecond'
+         ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED),
+       deleted AS (DELETE FROM run WHERE root_id IN (SELECT id FROM old) RETURNING id),
+       steps AS (DELETE FROM run_step WHERE run_id IN (SELECT id FROM deleted))
+       SELECT count(*)::integer AS trees FROM old`,
+      [keepMs, limit],
+    );
+    return rows[0]?.trees ?? 0;
+  }
+}
+
+function toStoredStep(runId: string, { seq, at, step }: StepRow): StoredStep {
+  return { runId, seq, at: new Date(at).toISOString(), step };
+}
+
+function valuesOf(run: NewRun): unknown[] {
+  const { id, namespace, rootId, parentId, depth, retryOf, state, agentId, definition, host, limit } = run;
+  const place = [id, namespace, rootId, parentId, depth, retryOf, state];
+  const agent = [JSON.stringify(run.target), agentId, definition?.name ?? null, definition?.revision ?? null, host];
+  const limits = [limit.tokens, limit.microUsd, run.deadline];
+  const { messageId, conversationId = null } = run;
+  const first: RunStep = { type: 'message', parts: run.input, ...(messageId !== undefined && { messageId }) };
+  return [
+    ...place,
+    ...agent,
+    JSON.stringify(run.input),
+    ...limits,
+    run.createdBy,
+    conversationId,
+    JSON.stringify(first),
+    run.redactAfterMs,
+  ];
+}
