@@ -1,30 +1,30 @@
+import { proxyPostgres } from '#rollcall/platform/testing';
 import {
   A2aAgentProvider,
-  HttpAgentProvider,
-  message,
-  ProviderError,
-  SubprocessAgentProvider,
-  textOfParts,
-  textPart,
   type Agent,
   type AgentEvent,
   type AgentResult,
   type AgentUsage,
   type CallContext,
   type HandleOptions,
+  HttpAgentProvider,
+  message,
+  ProviderError,
+  SubprocessAgentProvider,
+  textOfParts,
+  textPart,
 } from '#rollcall/providers';
 import {
-  localOutbound,
-  LocalServer,
+  type AgentScenario,
   FakeA2aServer,
   FakeProgram,
+  localOutbound,
+  LocalServer,
   startFakeHttpAgent,
-  type AgentScenario,
 } from '#rollcall/providers/testing';
 import { CircuitOpenError } from '#rollcall/registry';
-import { proxyPostgres } from '#rollcall/platform/testing';
-import { until } from '#rollcall/test-support';
 import { type TestRegistry, testRegistry, TwoReplicas } from '#rollcall/registry/testing';
+import { until } from '#rollcall/test-support';
 import type { RunContext } from '../loop/run.context.js';
 import { GuardedAgent } from './guarded.agent.js';
 

@@ -13,9 +13,9 @@ import type { DelegationTarget } from '../delegation/delegation.targets.js';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import { type RunReservation, RunReservations } from '../spending/run.reservations.js';
 import { AgentPriceUnknownError } from '../spending/spending.errors.js';
+import { NO_LIMIT, type RunWriter, type Spending, type SpendingLimit, unrecorded } from '../spending/spending.js';
 import { GracePeriod } from './grace.period.js';
 import { WrappedAgent } from './wrapped.agent.js';
-import { NO_LIMIT, type RunWriter, type Spending, type SpendingLimit, unrecorded } from '../spending/spending.js';
 
 export interface PaymentOptions {
   readonly spending: Spending;

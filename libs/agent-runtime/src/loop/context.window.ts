@@ -1,8 +1,7 @@
-import type { ModelMessage, ModelRequest } from '#rollcall/providers';
-import { userMessage } from '#rollcall/providers';
+import { type ModelMessage, type ModelRequest, userMessage } from '#rollcall/providers';
 import { labelled } from '../skills/labelled.js';
 import { estimateMessages, estimateText } from '../tokens/token.estimate.js';
-import { startOfHistory, type RunState } from './run.state.js';
+import { type RunState, startOfHistory } from './run.state.js';
 
 /** The conversation is shortened above this share of the context window. */
 const SHORTEN_ABOVE = 0.8;

@@ -1,8 +1,8 @@
-import { ProviderError } from '#rollcall/providers';
 import { parse as parseJson } from 'secure-json-parse';
 import { z } from 'zod';
-import { isStandardSchema, type StandardSchema } from '../tools/input/standard.schema.js';
+import { ProviderError } from '#rollcall/providers';
 import { standardSchemaInput } from '../tools/input/standard-schema.input.js';
+import { isStandardSchema, type StandardSchema } from '../tools/input/standard.schema.js';
 import type { ParsedInput } from '../tools/tool.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;

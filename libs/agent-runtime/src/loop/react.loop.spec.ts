@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ProviderError, textPart, userMessage, type ModelRequest } from '#rollcall/providers';
+import { type ModelRequest, ProviderError, textPart, userMessage } from '#rollcall/providers';
 import {
   callTool,
   callTools,

@@ -4,6 +4,7 @@ import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import { composeModel, composeRun } from '../middleware/compose.js';
 import { retry } from '../middleware/retry.middleware.js';
+import type { RunWriter } from '../spending/spending.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { TestLoop } from '../testing/test-loop.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -11,7 +12,6 @@ import type { Tool } from '../tools/tool.js';
 import { attemptModel } from './model.attempt.js';
 import type { RunOutcome } from './run.outcome.js';
 import type { Step } from './step.js';
-import type { RunWriter } from '../spending/spending.js';
 
 const USED = { inputTokens: 10, outputTokens: 5 };
 

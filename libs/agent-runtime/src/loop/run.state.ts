@@ -1,9 +1,9 @@
 import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
-import type { Charge } from '../spending/spending.js';
 import { labelled } from '../skills/labelled.js';
+import type { Charge } from '../spending/spending.js';
 import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
-import { normalized, openCalls, openReply, type OpenCall } from './open.turn.js';
+import { normalized, type OpenCall, openCalls, openReply } from './open.turn.js';
 import type { Step } from './step.js';
 
 /** The state of a run. It follows from the steps alone, so a stored run can be resumed. */

@@ -13,6 +13,7 @@ import { attemptModel } from '../loop/model.attempt.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { RunReservations } from '../spending/run.reservations.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
+import { unrecorded } from '../spending/spending.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { TestLoop } from '../testing/test-loop.js';
 import { defineTool } from '../tools/define.tool.js';
@@ -22,7 +23,6 @@ import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 import { retry } from './retry.middleware.js';
-import { unrecorded } from '../spending/spending.js';
 
 type ToolMessage = Extract<ModelMessage, { role: 'tool' }>;
 const COMPLETED: RunOutcome = { type: 'completed', parts: [] };

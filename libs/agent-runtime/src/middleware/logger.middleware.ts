@@ -1,8 +1,8 @@
 import type { LoggerService } from '@nestjs/common';
 import type { ModelUsage } from '#rollcall/providers';
+import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { Step } from '../loop/step.js';
-import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunCall, RunMiddleware } from './middleware.js';
 import type { RunObserver } from './run.observer.js';
 

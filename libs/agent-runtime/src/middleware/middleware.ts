@@ -3,8 +3,8 @@ import type { LoopEvent } from '../loop/loop.event.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
-import type { RunObserver } from './run.observer.js';
 import type { RunUsage, RunWriter, SpendingLimit } from '../spending/spending.js';
+import type { RunObserver } from './run.observer.js';
 
 /** One execution of the loop. */
 export interface RunCall {

@@ -6,8 +6,6 @@ import { type ModelTerms, termsOf } from '../spending/call.terms.js';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import { type AccountRules, type Payment, RunAccount } from '../spending/run.account.js';
 import { RunReservations } from '../spending/run.reservations.js';
-import type { ModelCall, ModelNext, RunCall } from './middleware.js';
-import type { RunObserver } from './run.observer.js';
 import {
   type Charge,
   type RunUsage,
@@ -16,6 +14,8 @@ import {
   type SpendingLimit,
   unrecorded,
 } from '../spending/spending.js';
+import type { ModelCall, ModelNext, RunCall } from './middleware.js';
+import type { RunObserver } from './run.observer.js';
 
 export interface PaidRunOptions {
   readonly spending: Spending;

@@ -1,8 +1,8 @@
 import type { ContentPart } from '#rollcall/providers';
 import type { SpendingLimit } from '../spending/spending.js';
+import type { RunUsage } from './journal/run.usage.js';
 import type { RunResult, RunStatus, WaitingFor } from './run.status.js';
 import type { StoredStep } from './run.step.js';
-import type { RunUsage } from './journal/run.usage.js';
 
 /** Which agent executes a run. An empty target stands for the default agent (S0.8). */
 export interface RunTarget {

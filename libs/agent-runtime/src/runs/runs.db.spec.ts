@@ -1,8 +1,8 @@
 import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
-import type { TestRuns } from '../testing/test-runs.js';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
+import type { TestRuns } from '../testing/test-runs.js';
 import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };

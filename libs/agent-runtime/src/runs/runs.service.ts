@@ -3,7 +3,9 @@ import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/message.mapper.js';
 import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
-import { RunAdmission } from './start/run.admission.js';
+import type { StartSlot } from './execution/run.workers.js';
+import { RunEvents } from './journal/run.events.js';
+import { RunSettlement } from './journal/run.settlement.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
 import {
   RunDelegatedError,
@@ -14,14 +16,12 @@ import {
   RunNotWaitingError,
   RunRedactedError,
 } from './run.errors.js';
-import { RunEvents } from './journal/run.events.js';
 import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
-import { currentResult } from './store/run.row.js';
-import { RunSettlement } from './journal/run.settlement.js';
 import { isFinal } from './run.status.js';
-import { type NewRun, RunStore } from './store/run.store.js';
+import { RunAdmission } from './start/run.admission.js';
 import { type ChosenAgent, RunTargets } from './start/run.targets.js';
-import type { StartSlot } from './execution/run.workers.js';
+import { currentResult } from './store/run.row.js';
+import { type NewRun, RunStore } from './store/run.store.js';
 
 /** Decides the next step of a run. Returns undefined if the run does not change. */
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;

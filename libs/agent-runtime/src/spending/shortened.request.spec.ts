@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { type ModelMessage, userMessage } from '#rollcall/providers';
-import { shortened } from './shortened.request.js';
 import { estimateMessages, estimateText } from '../tokens/token.estimate.js';
+import { shortened } from './shortened.request.js';
 
 const result = (output: string): ModelMessage => ({
   role: 'tool',

@@ -5,8 +5,8 @@ import { composeModel, composeRun } from '../middleware/compose.js';
 import { given, outcomeOf } from '../testing/index.js';
 import { LedgerSpending } from './ledger.spending.js';
 import { ReservationRecovery } from './reservation.recovery.js';
-import type { RunUsage } from './spending.js';
 import { SpendingLimitError } from './spending.errors.js';
+import type { RunUsage } from './spending.js';
 
 const NO_LIMIT = { tokens: null, microUsd: null };
 const ANSWERED: RunOutcome = { type: 'completed', parts: [] };

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
-import { type AgentEvent, type AgentMessage, message, Secret } from '#rollcall/providers';
-import { LocalServer, localEgress, type ScriptedModel } from '#rollcall/providers/testing';
 import { z } from 'zod';
+import { type AgentEvent, type AgentMessage, message, Secret } from '#rollcall/providers';
+import { localEgress, LocalServer, type ScriptedModel } from '#rollcall/providers/testing';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
 import { AgentFactoryRegistry } from '../delegation/agent.factories.js';

@@ -7,11 +7,11 @@ import type { Step } from '../loop/step.js';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
+import type { OpenAccounts, RunWriter, Spending, SpendingLimit } from '../spending/spending.js';
 import { defineTool } from '../tools/define.tool.js';
 import { toolBox } from '../tools/tool.box.js';
 import { given } from './given.js';
 import { MortalReplica, MortalSpending } from './mortal.replica.js';
-import type { OpenAccounts, RunWriter, Spending, SpendingLimit } from '../spending/spending.js';
 
 export interface InterruptedRunOptions {
   readonly runId?: string;

@@ -1,8 +1,7 @@
-import type { ModelProvider } from '#rollcall/providers';
-import { userMessage } from '#rollcall/providers';
+import { type ModelProvider, userMessage } from '#rollcall/providers';
+import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopEvent } from '../loop/loop.event.js';
 import type { LoopOptions, LoopParts } from '../loop/loop.parts.js';
-import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import { attemptModel } from '../loop/model.attempt.js';
 import { reactLoop } from '../loop/react.loop.js';
 import type { RunOutcome } from '../loop/run.outcome.js';

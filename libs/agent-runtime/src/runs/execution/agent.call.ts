@@ -12,9 +12,9 @@ import { resume, type RunState } from '../../loop/run.state.js';
 import { NO_LIMIT, type RunUsage, type RunWriter } from '../../spending/spending.js';
 import { inputHashOf } from '../../tools/input.hash.js';
 import type { RunJournal } from '../journal/run.journal.js';
+import { sumOf } from '../journal/run.usage.js';
 import { NEEDS_REVIEW } from '../run.status.js';
 import { type AgentStep, lastMessage, type RunStep, toLoopSteps } from '../run.step.js';
-import { sumOf } from '../journal/run.usage.js';
 
 /** One execution of a run, from its beginning or from its last stored step. */
 export interface RecordedCall {

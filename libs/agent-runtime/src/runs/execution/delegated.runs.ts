@@ -15,12 +15,12 @@ import { isDeadline } from '../../delegation/child.scope.js';
 import type { DelegationTarget } from '../../delegation/delegation.targets.js';
 import { RunRecorder } from '../../delegation/run.recorder.js';
 import type { RunContext } from '../../loop/run.context.js';
-import { Progress, recordedCall, type RecordedCall } from './agent.call.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
-import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from '../run.status.js';
-import { type NewRun, RunStore } from '../store/run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+import { type NewRun, RunStore } from '../store/run.store.js';
+import { Progress, recordedCall, type RecordedCall } from './agent.call.js';
+import { RunClosedError, type RunScope } from './run.scope.js';
 
 const CREATED_BY = 'system:runtime';
 const CANCELLED: RunEnd = {

@@ -4,18 +4,18 @@ import { type AgentEvent, type AgentResult, type CallContext, ProviderError, tex
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import type { RunUsage } from '../../spending/spending.js';
 import { inputHashOf } from '../../tools/input.hash.js';
-import { DelegatedRuns } from './delegated.runs.js';
-import { Progress, recordedCall } from './agent.call.js';
-import { type OpenAgent, RunAgents } from './run.agents.js';
-import { RunCrashedError } from '../run.errors.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
+import { reportsIn, sumOf } from '../journal/run.usage.js';
+import { RunCrashedError } from '../run.errors.js';
 import type { Run } from '../run.js';
-import { RunClosedError, type RunScope } from './run.scope.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
 import { lastMessage, type RunStep } from '../run.step.js';
-import { RunStore } from '../store/run.store.js';
-import { reportsIn, sumOf } from '../journal/run.usage.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+import { RunStore } from '../store/run.store.js';
+import { Progress, recordedCall } from './agent.call.js';
+import { DelegatedRuns } from './delegated.runs.js';
+import { type OpenAgent, RunAgents } from './run.agents.js';
+import { RunClosedError, type RunScope } from './run.scope.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';

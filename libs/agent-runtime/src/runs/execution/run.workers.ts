@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, LeasedWork, StopsIn, type WorkEnd, type Worker } from '#rollcall/platform';
-import { agentOf, countByAgent, Turns } from './fair.order.js';
-import { type HeldRun, type RunClaim, RunClaimStore, type RunLease } from '../store/run-claim.store.js';
 import { RunChannel } from '../observe/run.channel.js';
-import { type ExecutionEnd, RunExecution } from './run.execution.js';
 import type { Run } from '../run.js';
-import { RunScope } from './run.scope.js';
-import type { NewRun } from '../store/run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+import { type HeldRun, type RunClaim, RunClaimStore, type RunLease } from '../store/run-claim.store.js';
+import type { NewRun } from '../store/run.store.js';
+import { agentOf, countByAgent, Turns } from './fair.order.js';
+import { type ExecutionEnd, RunExecution } from './run.execution.js';
+import { RunScope } from './run.scope.js';
 
 /** A replica that stops hands its runs over within five seconds: calls in progress have some time to end, and are then aborted. */
 const DRAIN_MS = 3_000;

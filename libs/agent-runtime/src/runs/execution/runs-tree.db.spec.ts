@@ -2,8 +2,8 @@ import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { answers, FakeAgent, hangs } from '../../testing/fake.agent.js';
-import type { TestRuns } from '../../testing/test-runs.js';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../../testing/runs.world.js';
+import type { TestRuns } from '../../testing/test-runs.js';
 import type { Run } from '../run.js';
 
 /** What is reserved for a call of an agent with its own loop. */

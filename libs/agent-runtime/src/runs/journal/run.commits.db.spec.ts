@@ -1,11 +1,11 @@
 import { proxyPostgres } from '#rollcall/platform/testing';
-import { until } from '#rollcall/test-support';
 import type { LedgerOp } from '#rollcall/registry';
+import { until } from '#rollcall/test-support';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS } from '../../testing/runs.world.js';
 import type { TestRuns } from '../../testing/test-runs.js';
+import type { Run } from '../run.js';
 import type { RunWrite } from '../store/run-commit.store.js';
 import type { RunWritten } from './run.commits.js';
-import type { Run } from '../run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
 

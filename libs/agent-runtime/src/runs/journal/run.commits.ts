@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database, GroupCommit, isOutage, qualifiedId, StopsIn } from '#rollcall/platform';
 import { BudgetLedger, type LedgerOutcome, type LedgerSession, repeatIfTaken } from '#rollcall/registry';
-import { type LockedRoots, type NumberedStep, RunCommitStore, type RunWrite } from '../store/run-commit.store.js';
-import { RunEvents } from './run.events.js';
-import type { Run } from '../run.js';
-import { currentResult } from '../store/run.row.js';
 import { RunClosedError, type RunFence } from '../execution/run.scope.js';
+import type { Run } from '../run.js';
 import { isFinal } from '../run.status.js';
+import { type LockedRoots, type NumberedStep, RunCommitStore, type RunWrite } from '../store/run-commit.store.js';
+import { currentResult } from '../store/run.row.js';
 import { type NewRun, RunStore } from '../store/run.store.js';
+import { RunEvents } from './run.events.js';
 import { chargedUsage } from './run.usage.js';
 
 /** `fenced`: the lease of the tree is lost, and nothing was written. */

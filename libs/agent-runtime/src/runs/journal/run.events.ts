@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import { RunChannel } from '../observe/run.channel.js';
-import type { Run } from '../run.js';
 import { RunMeter } from '../observe/run.meter.js';
-import type { RunEnd } from '../run.status.js';
 import { RunWatches } from '../observe/run.watches.js';
+import type { Run } from '../run.js';
+import type { RunEnd } from '../run.status.js';
 
 const RUNTIME = 'system:runtime';
 

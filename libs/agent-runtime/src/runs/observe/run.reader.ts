@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { RunNotFoundError } from '../run.errors.js';
-import { RunChangesStore } from '../store/run-changes.store.js';
 import type {
   ChangedRun,
   ChangeFilter,
@@ -14,6 +13,7 @@ import type {
 } from '../run.js';
 import { isSettled } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
+import { RunChangesStore } from '../store/run-changes.store.js';
 import { type OpenRuns, type RunMessages, RunStore, type TreeRun } from '../store/run.store.js';
 import { RunWatches } from './run.watches.js';
 

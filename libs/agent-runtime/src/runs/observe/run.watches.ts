@@ -1,10 +1,10 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
-import { RunChangesStore } from '../store/run-changes.store.js';
-import { RunChannel, type RunMessage } from './run.channel.js';
 import type { Run } from '../run.js';
 import { isSettled } from '../run.status.js';
 import type { LiveEvent } from '../run.step.js';
+import { RunChangesStore } from '../store/run-changes.store.js';
+import { RunChannel, type RunMessage } from './run.channel.js';
 
 /** What an observer wants to know: everything, or only that the run is finished or waits for its caller. */
 export type Observed = 'steps' | 'ends';

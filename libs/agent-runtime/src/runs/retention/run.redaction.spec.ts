@@ -1,6 +1,6 @@
 import type { AgentResult } from '#rollcall/providers';
-import { REDACTED, redactResult, redactStep } from './run.redaction.js';
 import type { RunStep } from '../run.step.js';
+import { REDACTED, redactResult, redactStep } from './run.redaction.js';
 
 const SECRET = 'secret';
 const part = { type: 'text', text: SECRET } as const;

@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database, inBatches, Periodic } from '#rollcall/platform';
 import type { Run } from '../run.js';
-import { redactedInput, redactResult, redactStep } from './run.redaction.js';
 import type { RunResult } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
-import { RunStore } from '../store/run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+import { RunStore } from '../store/run.store.js';
+import { redactedInput, redactResult, redactStep } from './run.redaction.js';
 
 /** The contents that replace those of a run. */
 export type RedactedRun = Pick<Run, 'id' | 'input'> & { readonly result: RunResult | null };

@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Database, inBatches, Periodic } from '#rollcall/platform';
 import { RunEvents } from '../journal/run.events.js';
 import type { RunEnd } from '../run.status.js';
-import { RunStore } from '../store/run.store.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
+import { RunStore } from '../store/run.store.js';
 
 const LATE: RunEnd = {
   state: 'stopped',

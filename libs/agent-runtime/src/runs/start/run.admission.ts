@@ -3,12 +3,12 @@ import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError, type Quo
 import { AgentBusyError } from '../../lifecycle/lifecycle.errors.js';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import type { SpendingLimit } from '../../spending/spending.js';
+import { RunWorkers, type StartingRun, type StartSlot } from '../execution/run.workers.js';
 import { RunDeadlinePassedError, RunQueueFullError } from '../run.errors.js';
 import type { Run } from '../run.js';
+import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { type QueueKey, RunStore } from '../store/run.store.js';
 import type { ChosenAgent } from './run.targets.js';
-import { RunWorkers, type StartingRun, type StartSlot } from '../execution/run.workers.js';
-import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 

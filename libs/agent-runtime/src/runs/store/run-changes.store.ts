@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { ChangedRun, ChangeFilter, ChangePosition } from '../run.js';
-import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 import type { RunStatus } from '../run.status.js';
+import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
 
 const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL OR r.created_by = $2)
   AND ($3::text[] IS NULL OR r.state = ANY ($3)) AND ($4::text[] IS NULL OR r.waiting_for = ANY ($4))

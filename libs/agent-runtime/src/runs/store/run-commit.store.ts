@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
 import type { LedgerOp } from '#rollcall/registry';
+import type { RunFence } from '../execution/run.scope.js';
 import type { RunSubject } from '../journal/run.events.js';
 import type { Run } from '../run.js';
-import { definitionOf, type RunRow, timesOf } from './run.row.js';
-import type { RunFence } from '../execution/run.scope.js';
 import type { RunEnd } from '../run.status.js';
 import type { RunStep } from '../run.step.js';
+import { definitionOf, type RunRow, timesOf } from './run.row.js';
 
 /** A step and its position in the run. */
 export interface NumberedStep {

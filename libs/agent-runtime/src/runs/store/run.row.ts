@@ -1,9 +1,9 @@
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { SpendingAmount } from '../../spending/spending.js';
-import type { Run } from '../run.js';
-import type { RunEntity } from './run.entity.js';
-import { isFinal, type RunResult, type RunStatus } from '../run.status.js';
 import { chargedUsage } from '../journal/run.usage.js';
+import type { Run } from '../run.js';
+import { isFinal, type RunResult, type RunStatus } from '../run.status.js';
+import type { RunEntity } from './run.entity.js';
 
 export type RunRow = RunEntity;
 

@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { AgentUsage } from '#rollcall/providers';
-import type { SpendingAmount } from '../../spending/spending.js';
 import { RUNTIME_OWNER } from '../../spending/run.reservations.js';
-import type { RunLease } from './run-claim.store.js';
+import type { SpendingAmount } from '../../spending/spending.js';
+import type { RunFence } from '../execution/run.scope.js';
+import type { ReportedUsage } from '../journal/run.usage.js';
 import type { DecidedStep } from '../run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from '../run.js';
+import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
+import type { RunStep, StoredStep } from '../run.step.js';
+import type { RunLease } from './run-claim.store.js';
 import {
   CHARGED,
   CHARGES_COLUMNS,
@@ -16,10 +20,6 @@ import {
   toChargedRun,
   toRun,
 } from './run.row.js';
-import type { RunFence } from '../execution/run.scope.js';
-import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
-import type { RunStep, StoredStep } from '../run.step.js';
-import type { ReportedUsage } from '../journal/run.usage.js';
 
 /** A run that does not exist yet. */
 export type NewRun = Pick<
