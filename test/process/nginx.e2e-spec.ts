@@ -169,7 +169,7 @@ const getMe = async (): Promise<number> => (await ask('GET', '/v1/me')).status;
       await repeatWhile(work, async () => await load.finished(await load.start(3)));
     });
     const streams = Array.from({ length: 2 }, async () => {
-      await repeatWhile(work, async () => await load.follow(await load.start(15)));
+      await repeatWhile(work, async () => await load.follow(await load.start(90)));
     });
     const counts = await Promise.all(workers);
     await Promise.all([...starts, ...streams]);

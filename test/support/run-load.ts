@@ -22,7 +22,12 @@ export class RunLoad {
   ) {}
 
   async define(): Promise<void> {
-    const content = { description: 'Reads the clock.', instructions: 'Read the clock.', tools: ['clock'] };
+    const content = {
+      description: 'Reads the clock.',
+      instructions: 'Read the clock.',
+      tools: ['clock'],
+      maxIterations: 100,
+    };
     await this.send('POST', '/v1/definitions', { name: 'clerk', content });
   }
 

@@ -1,3 +1,4 @@
+import { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
@@ -17,7 +18,8 @@ const LAST_REQUESTS_MS = 250;
 export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
   lifecycle.phase = 'draining';
   await delay(drainDelay);
-  nest.getHttpServer().close();
+  // the method of the HTTP server would also close idle connections, on which the proxy may be sending a request
+  Server.prototype.close.call(nest.getHttpServer());
   await delay(LAST_REQUESTS_MS);
   lifecycle.phase = 'closing';
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);

@@ -92,7 +92,8 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     if (request.is404) unmatched.observe(404, 0);
     else inFlight.begin(reply);
     void reply.headers(request.url.startsWith('/docs') ? PAGE_HEADERS : API_HEADERS).header('x-request-id', request.id);
-    if (lifecycle.phase !== 'serving') void reply.header('connection', 'close');
+    // not before the port is closed: a proxy would open a connection for each request, and closing the port resets those not yet accepted
+    if (lifecycle.phase !== 'serving' && !server.server.listening) void reply.header('connection', 'close');
     if (lifecycle.phase === 'closing') return replyProblem(reply, SHUTTING_DOWN);
     const invalid = urlError(request.url) ?? hostError(request.raw);
     if (invalid) return replyProblem(reply, invalid);

@@ -4,13 +4,14 @@ import { message } from '#rollcall/providers';
 import { type Contract, ContractDispatcher, ContractOutcomes } from '#rollcall/registry';
 import type { Run } from '../runs/run.js';
 import { RunReader } from '../runs/observe/run.reader.js';
-import { isFinal } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
 import { isTemporary } from './temporary.errors.js';
 
 const NAME = 'contracts.runs';
 const EVERY_MS = 1_000;
+/** While no contract needs a run. An event wakes the loop, so this is only for an event that was missed. */
+const IDLE_MS = 30_000;
 const BATCH = 100;
 /** A run that cannot be started is tried again for this time, because another replica may not know the winner yet. */
 const START_WITHIN_MS = 10_000;
@@ -23,10 +24,12 @@ const START_WITHIN_MS = 10_000;
 export class ContractRuns implements OnApplicationBootstrap {
   private readonly loop = new Loop({
     pass: async () => await this.pass(),
-    everyMs: () => EVERY_MS,
+    everyMs: () => (this.isIdle ? IDLE_MS : EVERY_MS),
     onError: (error) => this.faults.report(NAME, error),
   });
 
+  /** Whether the last pass found no contract. */
+  private isIdle = false;
   /** Where the next pass continues. Each pass checks one batch of the running contracts. */
   private position = 0;
 
@@ -50,10 +53,13 @@ export class ContractRuns implements OnApplicationBootstrap {
   }
 
   async pass(): Promise<void> {
-    for (const contract of await this.outcomes.awaitingStart(BATCH))
-      await this.attempt(async () => await this.start(contract));
+    const starting = await this.outcomes.awaitingStart(BATCH);
+    for (const contract of starting) await this.attempt(async () => await this.start(contract));
     const running = await this.outcomes.awaitingOutcome(this.position, BATCH);
-    for (const contract of running) await this.attempt(async () => await this.follow(contract, contract.runId ?? ''));
+    const finished = await this.reader.finishedAmong(running.map(({ runId }) => runId ?? ''));
+    for (const contract of running)
+      if (contract.runId && finished.has(contract.runId)) await this.attempt(async () => await this.follow(contract));
+    this.isIdle = starting.length === 0 && running.length === 0 && this.position === 0;
     this.position = running.length < BATCH ? 0 : (running.at(-1)?.seq ?? 0);
   }
 
@@ -90,11 +96,11 @@ export class ContractRuns implements OnApplicationBootstrap {
     await this.outcomes.recordRun(contract, { ok: false, reason, microUsd: 0, tokens: 0, ms: null });
   }
 
-  private async follow(contract: Contract, id: string): Promise<void> {
-    const { namespace } = contract;
-    const tree = await this.reader.tree({ namespace, id });
+  /** Records the outcome of a run that has finished. */
+  private async follow(contract: Contract): Promise<void> {
+    const { namespace, runId } = contract;
+    const tree = await this.reader.tree({ namespace, id: runId ?? '' });
     const { run } = tree;
-    if (!isFinal(run.state)) return;
     const usage = reportedUsage(tree);
     const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: timeOf(run) };
     const isOk = run.state === 'completed';

@@ -166,7 +166,6 @@ describe('a run', () => {
       await died.promise;
       await world.endLeases();
       const second = await world.replica();
-      await second.workers.pass();
       const done = await ended(second, run);
       expect(done.state).toBe('completed');
       const turn = ['model-replied', 'tool-called', 'tool-finished'];

@@ -114,6 +114,11 @@ export class RunReader {
     return await this.store.steps(key.id, after, limit);
   }
 
+  /** Those of the runs that are finished. */
+  async finishedAmong(ids: readonly string[]): Promise<Set<string>> {
+    return await this.store.finishedAmong(ids);
+  }
+
   /** The run and its descendants, each with the usage of its subtree. */
   async tree(key: RunKey): Promise<RunTree> {
     const { rootId } = await this.get(key);

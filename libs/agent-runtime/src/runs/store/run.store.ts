@@ -182,6 +182,13 @@ export class RunStore {
     await this.db.query(sql, [rootId, token, revision]);
   }
 
+  /** Those of the runs that are finished. */
+  async finishedAmong(ids: readonly string[]): Promise<Set<string>> {
+    if (ids.length === 0) return new Set();
+    const sql = 'SELECT id FROM run WHERE id = ANY ($1) AND finished_at IS NOT NULL';
+    return new Set((await this.db.query<{ id: string }>(sql, [ids])).map(({ id }) => id));
+  }
+
   /** All runs of a tree, the root first. */
   async tree(rootId: string): Promise<TreeRun[]> {
     const sql = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.root_id = $1 ORDER BY r.seq`;
