@@ -2,9 +2,12 @@ import { type ModelReply, ProviderError } from '#rollcall/providers';
 import type { ModelCall } from '../middleware/middleware.js';
 
 /** Calls the model once. It is the innermost part of the model middleware. All steps before the call are stored first. */
-export async function attemptModel(call: ModelCall): Promise<ModelReply> {
-  await call.writer?.commit();
-  return await (call.onDelta ? streamed(call) : call.model.complete(call.request, { signal: call.signal }));
+export function attemptModel(call: ModelCall): Promise<ModelReply> {
+  return call.writer ? call.writer.commit().then(() => callModel(call)) : callModel(call);
+}
+
+function callModel(call: ModelCall): Promise<ModelReply> {
+  return call.onDelta ? streamed(call) : call.model.complete(call.request, { signal: call.signal });
 }
 
 async function streamed({ model, request, signal, onDelta }: ModelCall): Promise<ModelReply> {

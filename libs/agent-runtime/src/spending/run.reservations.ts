@@ -105,7 +105,7 @@ export class RunReservation {
 
 /** The reservations of one execution of a run. It ends all of them when it is closed. */
 export class RunReservations implements OpenAccount {
-  private readonly open = new Set<RunReservation>();
+  private open: readonly RunReservation[] = [];
   private count = 0;
   private isClosed = false;
 
@@ -149,7 +149,7 @@ export class RunReservations implements OpenAccount {
       op: { op: 'reserve', request },
       accept: ({ held }) => {
         const reservation = new RunReservation(name, of, terms.isUnpriced, held);
-        this.open.add(reservation);
+        this.open = [...this.open, reservation];
         this.follow();
         opened(reservation);
       },
@@ -162,7 +162,7 @@ export class RunReservations implements OpenAccount {
    */
   async change(ended: readonly RunReservation[], wanted: readonly WantedReservation[]): Promise<void> {
     const outcomes = await this.apply([...ended.map((one) => this.ending(one)), ...wanted.map(({ op }) => op)]);
-    for (const one of ended) this.open.delete(one);
+    if (ended.length > 0) this.open = this.open.filter((one) => !ended.includes(one));
     const rejected = this.accept(wanted, outcomes.slice(ended.length));
     if (this.isClosed) await this.close(); // the run ended during the commit
     if (!rejected) return;
@@ -176,14 +176,14 @@ export class RunReservations implements OpenAccount {
   async close(): Promise<void> {
     this.isClosed = true;
     this.spending.accounts.remove(this);
-    const ops = [...this.open].map((one) => this.ending(one));
-    this.open.clear();
+    const ops = this.open.map((one) => this.ending(one));
+    this.open = [];
     if (ops.length > 0) await this.writer.close(ops);
   }
 
   /** A reservation that has expired is not charged here, because that would settle it while a call may still be in progress. */
   async keep(): Promise<void> {
-    const open = [...this.open];
+    const { open } = this;
     if (open.length === 0) return;
     const renewed = await this.spending.apply(open.map(({ of }) => ({ op: 'renew', of, ttlMs: TTL_MS })));
     for (const [index, one] of open.entries()) one.isOver = !renewed[index]?.ok;

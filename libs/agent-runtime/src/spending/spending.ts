@@ -92,22 +92,23 @@ export interface OpenAccount {
 
 /** The runs of this process that have reservations. */
 export class OpenAccounts {
-  private readonly byRun = new Map<string, Set<OpenAccount>>();
+  private readonly byRun = new Map<string, readonly OpenAccount[]>();
 
   add(account: OpenAccount): void {
     const id = idOf(account);
-    this.byRun.set(id, (this.byRun.get(id) ?? new Set()).add(account));
+    const known = this.byRun.get(id) ?? [];
+    if (!known.includes(account)) this.byRun.set(id, [...known, account]);
   }
 
   remove(account: OpenAccount): void {
     const id = idOf(account);
-    const accounts = this.byRun.get(id);
-    accounts?.delete(account);
-    if (accounts?.size === 0) this.byRun.delete(id);
+    const others = (this.byRun.get(id) ?? []).filter((one) => one !== account);
+    if (others.length === 0) this.byRun.delete(id);
+    else this.byRun.set(id, others);
   }
 
   get all(): OpenAccount[] {
-    return Array.from(this.byRun.values(), (accounts) => Array.from(accounts)).flat();
+    return [...this.byRun.values()].flat();
   }
 
   /** An operation of a delegated run also changes the budgets of the runs above it, which are executed by the same process. */

@@ -66,7 +66,7 @@ export class InMemorySpending implements Spending {
     const { budgets, opened, charged, closed } = batch.writes();
     for (const budget of budgets) this.budgets.set(budget.id, budget);
     for (const one of [...opened, ...charged])
-      if (one.state === 'held') this.held.set(nameOf(one), { ...one, isOver: false });
+      if (one.state === 'held') this.held.set(nameOf(one), one as LockedReservation);
     for (const one of closed) this.held.delete(nameOf(one));
     this.accounts.note(outcomes);
     return outcomes;
