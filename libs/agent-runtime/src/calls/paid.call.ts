@@ -63,6 +63,10 @@ export async function* paidCall({ target, message, options, payment, writer }: P
   const reservation = await reserve(reservations, target, payment);
   const budget = toBudget(reservation.amount);
   try {
+    if (options.signal?.aborted) {
+      reservation.lent = undefined; // the agent is not called
+      throw aborted(`The call to agent ${target.agent.name}`);
+    }
     for await (const event of eventsOf(target.agent, message, { ...options, ...(budget && { budget }) })) {
       if (event.type === 'finished') {
         charge(reservation, event.result.usage, target);
@@ -73,7 +77,7 @@ export async function* paidCall({ target, message, options, payment, writer }: P
   } catch (error) {
     const { code } = (error ?? {}) as { code?: unknown };
     if (wasNeverSent(error) || NOT_ADMITTED.has(code)) reservation.lent = undefined;
-    else charge(reservation, usageOfFailure(error), target);
+    if (reservation.lent) charge(reservation, usageOfFailure(error), target);
     throw error;
   } finally {
     await reservations.close();

@@ -96,6 +96,10 @@ export class LedgerSpending implements Spending {
     return this.ledger.reported(of, usage);
   }
 
+  partialCharge(of: ReservationKey, usage: Usage): LedgerOp {
+    return this.ledger.reported(of, usage, 'charge');
+  }
+
   async close(ops: readonly LedgerOp[]): Promise<void> {
     try {
       throwUnlessEnded(await this.apply(ops));

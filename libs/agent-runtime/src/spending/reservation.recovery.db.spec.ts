@@ -165,7 +165,7 @@ describe('a cancelled run', () => {
     const calls = await reserve('calls', CALLS);
     calls.use(of(30), false);
     calls.lent = of(100, 10);
-    await recovery.charge(RUN, [reply(calls, of(30))]);
+    await recovery.charge([{ ...RUN, charges: [reply(calls, of(30))] }]);
     expect(await budget()).toEqual({ own: of(30), held: of(370, 40) });
     calls.use(of(100, 10), true);
     await reservations.close();
@@ -176,7 +176,7 @@ describe('a cancelled run', () => {
     const calls = await reserve('calls', CALLS);
     await replicas.database.db.query(`UPDATE budget_reservation SET expires_at = expires_at - interval '121 seconds'`);
     await replicas.here.budgets.sweeper.sweep();
-    for (let pass = 0; pass < 2; pass += 1) await recovery.charge(RUN, [reply(calls, of(30, 1))]);
+    for (let pass = 0; pass < 2; pass += 1) await recovery.charge([{ ...RUN, charges: [reply(calls, of(30, 1))] }]);
     expect(await budget()).toEqual({ own: of(30, 1), held: of(0) });
   });
 });

@@ -31,11 +31,13 @@ export class ReservationRecovery {
 
   /**
    * For a run that does not continue. Makes the charges of recorded replies. Charges a call in progress as reserved, because its usage is
-   * unknown. Releases what is reserved for the final call. `isCalling`: a call follows the last step.
+   * unknown. Releases what is reserved for the final call. `isCalling`: a call follows the last step. The reservations of the execution
+   * `except` are left to their owner.
    */
-  async end(run: PayingRun, charges: readonly Charge[], isCalling: boolean): Promise<void> {
+  async end(run: PayingRun, charges: readonly Charge[], isCalling: boolean, except?: string): Promise<void> {
     const usages = recordedUsage(charges);
-    const held = await this.heldFor(run);
+    const isOwn = (one: Reservation): boolean => except !== undefined && nameOf(run, one).includes(`/${except}.`);
+    const held = (await this.heldFor(run)).filter((one) => !isOwn(one));
     const others: LedgerOp[] = [];
     for (const one of held) {
       const name = nameOf(run, one);
@@ -47,12 +49,16 @@ export class ReservationRecovery {
   }
 
   /**
-   * Makes the charges of recorded replies, also of expired reservations. A reservation stays open, because its owner may still charge a
-   * call in progress.
+   * Makes the charges of recorded replies of several runs, also of expired reservations. A reservation stays open, because its owner may
+   * still charge a call in progress. All charges are one list: two lists in one transaction would overwrite each other's budgets.
    */
-  async charge(run: PayingRun, charges: readonly Charge[]): Promise<void> {
-    const usages = [...recordedUsage(charges)];
-    await this.apply(usages.map(([name, usage]) => ({ op: 'charge', of: reservationOf(run, name), usage })));
+  async charge(runs: readonly (PayingRun & { readonly charges: readonly Charge[] })[]): Promise<void> {
+    const ops = runs.flatMap((run) =>
+      [...recordedUsage(run.charges)].map(([name, usage]) =>
+        this.ledger.reported(reservationOf(run, name), usage, 'charge'),
+      ),
+    );
+    await this.apply(ops);
   }
 
   private settlements(run: PayingRun, usages: ReadonlyMap<string, Usage>): LedgerOp[] {

@@ -189,7 +189,7 @@ export class RunReservations implements OpenAccount {
     for (const [index, one] of open.entries()) one.isOver = !renewed[index]?.ok;
     const due = open.filter(({ isOver, stored, charged }) => !isOver && stored !== charged);
     const charges = due.map((one) => [one, one.stored] as const);
-    await this.spending.apply(charges.map(([{ of }, usage]) => ({ op: 'charge', of, usage })));
+    await this.spending.apply(charges.map(([{ of }, usage]) => this.spending.partialCharge(of, usage)));
     for (const [one, usage] of charges) one.charged = usage;
   }
 

@@ -72,6 +72,8 @@ export interface Spending {
   apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]>;
   /** Settles a reservation with a usage that somebody outside reports, up to a limit (S-6). */
   settlement(of: ReservationKey, usage: Usage): LedgerOp;
+  /** Like `settlement`, for a part of a reservation, which stays open. The usage is the total so far. */
+  partialCharge(of: ReservationKey, usage: Usage): LedgerOp;
   /** Ends reservations. If the database is unavailable, this is repeated until it succeeds; until then, the amounts stay reserved. */
   close(ops: readonly LedgerOp[]): Promise<void>;
   /**

@@ -76,6 +76,10 @@ export class InMemorySpending implements Spending {
     return { op: 'settle', of, usage, atMostTimes: SETTLE_MULTIPLE, isCapped: true };
   }
 
+  partialCharge(of: ReservationKey, usage: Usage): LedgerOp {
+    return { op: 'charge', of, usage, atMostTimes: SETTLE_MULTIPLE, isCapped: true };
+  }
+
   async close(ops: readonly LedgerOp[]): Promise<void> {
     throwUnlessEnded(await this.apply(ops));
   }

@@ -66,6 +66,10 @@ export class MortalSpending implements Spending {
     return this.spending.settlement(of, usage);
   }
 
+  partialCharge(of: ReservationKey, usage: Usage): LedgerOp {
+    return this.spending.partialCharge(of, usage);
+  }
+
   async close(ops: readonly LedgerOp[]): Promise<void> {
     await this.replica.perform(async () => await this.spending.close(ops));
   }

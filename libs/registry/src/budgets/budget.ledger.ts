@@ -110,10 +110,10 @@ export class BudgetLedger {
     return reservationOf(await this.run(this.reported(of, usage)));
   }
 
-  /** The operation of `settleReported`. */
-  reported(of: ReservationKey, usage: Usage): LedgerOp {
+  /** The operation of `settleReported`, or the same for a part of the reservation, which stays open. */
+  reported(of: ReservationKey, usage: Usage, op: 'settle' | 'charge' = 'settle'): LedgerOp {
     const { settleMultiple: atMostTimes } = this.rules.limits;
-    return { op: 'settle', of, usage: countable(usage), atMostTimes, isCapped: true };
+    return { op, of, usage: countable(usage), atMostTimes, isCapped: true };
   }
 
   /**

@@ -65,8 +65,8 @@ export type LedgerOp =
    * to it. The ledger line then states the whole usage.
    */
   | { op: 'settle'; of: ReservationKey; usage: Usage; atMostTimes?: number; isCapped?: boolean }
-  /** Charges a part of a reservation, which stays open. The usage is the total so far. */
-  | { op: 'charge'; of: ReservationKey; usage: Usage }
+  /** Charges a part of a reservation, which stays open. The usage is the total so far. It has the same limit as a settlement. */
+  | { op: 'charge'; of: ReservationKey; usage: Usage; atMostTimes?: number; isCapped?: boolean }
   | { op: 'release'; of: ReservationKey }
   /** Extends the lifetime to at least `ttlMs` from now. */
   | { op: 'renew'; of: ReservationKey; ttlMs: number }
@@ -155,7 +155,7 @@ export class LedgerBatch {
       case 'settle':
         return this.settle(op.of, op.usage, op);
       case 'charge':
-        return this.chargePart(op.of, op.usage);
+        return this.chargePart(op.of, op.usage, op);
       case 'release':
         return this.close(op.of, 'released');
       case 'renew':
@@ -283,10 +283,13 @@ export class LedgerBatch {
   }
 
   /** Charges what is not charged yet. A reservation that has expired is settled. */
-  private chargePart(of: ReservationKey, usage: Usage): LedgerOutcome {
+  private chargePart(of: ReservationKey, usage: Usage, bound: Bound): LedgerOutcome {
     const found = this.reservations.get(keyOf(of));
-    if (found?.state !== 'held') return this.settle(of, usage);
-    const part = partOf(found, usage);
+    if (found?.state !== 'held') return this.settle(of, usage, bound);
+    const most = mostOf(found, bound.atMostTimes ?? 0);
+    const part = partOf(found, bound.isCapped ? cappedUsage(usage, most) : usage);
+    const excess = excessOf(part.total, most);
+    if (excess) return { ok: false, error: new SettlementTooLargeError(found, part.total, excess) };
     const { due } = part;
     if (isZero(due)) return { ok: true, reservation: found, replayed: true };
     const overflow = overflowOf(this.affectedBy(found), due, (budget) => budget.used);

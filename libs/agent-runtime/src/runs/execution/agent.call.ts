@@ -94,7 +94,7 @@ const LATE: AgentResult = {
 
 /**
  * A call of an agent that has its own loop, in three parts: `begin` stores that the agent is called and reserves what it may use; the
- * agent is called; its result, the charge and the end of the run are stored together by whoever ends the run. A call that was interrupted
+ * agent is called; its result, the charge and the end of the run are stored together when the run ends. A call that was interrupted
  * is repeated only if the agent is marked as idempotent or an operator has approved the repetition, because it is unknown what the agent
  * has done.
  */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Inject, Injectable } from '@nestjs/common';
+import { isOutage } from '#rollcall/platform';
 import {
   type Agent,
   type AgentEvent,
@@ -83,6 +84,7 @@ export class DelegatedRuns extends RunRecorder {
     const scope = context && this.scopes.get(context.rootRunId);
     if (!context || !scope) return yield* paidAgent(target, payment).handle(message, options);
     const draft = { ...draftOf(message, context, options), definition: target.definition ?? null };
+    scope.hadDelegated = true;
     const journal = await this.journals.openDelegated(draft, scope);
     if (isFinal(journal.run.state)) return yield recordedResult(journal);
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
@@ -128,7 +130,10 @@ async function waitForReview({ scope, run }: RunJournal, { pending }: Progress):
 async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Promise<void> {
   if (journal.isEnded || journal.scope.isClosed) return;
   try {
-    await journal.finish(end, usage);
+    await journal.finish(end, usage).catch(async (error: unknown) => {
+      if (error instanceof RunClosedError || isOutage(error)) throw error;
+      await journal.finish(failureOf(error), usage); // without the steps that could not be stored
+    });
   } catch (error) {
     if (!(error instanceof RunClosedError)) throw error;
   }

@@ -142,10 +142,10 @@ export class RunJournal implements RunWriter {
   async finish(end: RunEnd, usage: AgentUsage): Promise<void> {
     this.isEnded = true;
     await this.inOrder(async () => {
-      const ops = this.closing;
+      const ops = [...this.closing];
       const mayHaveDelegated = this.scope.hadDelegated || this.run.attempts > 1;
       const outcomes = await this.write({ ops, end: { ...end, usage, mayHaveDelegated } });
-      this.closing = [];
+      this.closing = this.closing.slice(ops.length); // operations that were added during the commit
       this.isOver = true;
       this.report(outcomes);
     });
@@ -171,11 +171,11 @@ export class RunJournal implements RunWriter {
     await this.parts.spending.close(ops).catch((error: unknown) => this.warn(error));
   }
 
-  /** Ends the reservations of interrupted executions. Charges what the stored steps cost, and a call without a result as reserved. */
+  /** Ends the reservations of earlier executions. Charges what the stored steps cost, and a call without a result as reserved. */
   async endReservations(): Promise<void> {
     const { namespace, id: runId } = this.run;
     const charges = chargesIn(reportsIn(this.steps));
-    await this.parts.recovery.end({ namespace, runId }, charges, isCallingModel(this.steps));
+    await this.parts.recovery.end({ namespace, runId }, charges, isCallingModel(this.steps), this.execution);
   }
 
   /** An event that is not stored. */

@@ -32,12 +32,12 @@ export class RunSettlement {
   async charge(cancelled: readonly Payer[]): Promise<void> {
     try {
       const reports = await this.reportsOf(cancelled);
-      const charged = cancelled.map(async ({ namespace, id: runId }) => {
-        await this.recovery.charge({ namespace, runId }, chargesIn(reports.get(runId) ?? []));
+      const runs = cancelled.map(({ namespace, id: runId }) => {
+        return { namespace, runId, charges: chargesIn(reports.get(runId) ?? []) };
       });
-      await Promise.all(charged);
+      await this.recovery.charge(runs);
     } catch (error) {
-      if (!isOutage(error)) throw error;
+      if (!isOutage(error) || this.store.inTransaction) throw error;
     }
   }
 

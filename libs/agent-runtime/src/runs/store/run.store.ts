@@ -111,6 +111,11 @@ const WITH_STEPS = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[
 export class RunStore {
   constructor(private readonly db: Database) {}
 
+  /** Whether the calling code runs in a transaction. */
+  get inTransaction(): boolean {
+    return this.db.inTransaction;
+  }
+
   async transaction<Value>(work: () => Promise<Value>): Promise<Value> {
     return await this.db.transaction(work);
   }
