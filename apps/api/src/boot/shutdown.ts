@@ -4,7 +4,7 @@ import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 
 /** How long requests on open connections are served after the port is closed. A proxy may have sent them before it noticed the shutdown. */
-const LAST_REQUESTS_MS = 250;
+const LAST_REQUESTS_MS = 750;
 
 /**
  * Stops the application in this order:
@@ -21,6 +21,7 @@ export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }
   // the method of the HTTP server would also close idle connections, on which the proxy may be sending a request
   Server.prototype.close.call(nest.getHttpServer());
   await delay(LAST_REQUESTS_MS);
+  nest.getHttpServer().closeIdleConnections(); // otherwise, a proxy could send a request on one of them, which would be rejected
   lifecycle.phase = 'closing';
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
 }
