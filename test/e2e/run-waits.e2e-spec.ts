@@ -137,7 +137,7 @@ describe('POST /v1/runs with waitMs', () => {
 describe('Prefer: wait', () => {
   const prefer = (value: string): CallOptions => ({ headers: { prefer: value } });
 
-  it.each(['wait=20', 'respond-async, wait=20', 'WAIT = "20"; strict', 'wait=86400'])(
+  it.each(['wait=20', 'respond-async, wait=20', 'WAIT = "20"; strict', 'wait=86400', 'wait=99999999999'])(
     'R-3 is honoured and confirmed: %s',
     async (value) => {
       const { status, headers, body } = await start('echo', '', prefer(value));

@@ -3,6 +3,8 @@ import type { FastifyReply } from 'fastify';
 /** Returns a signal that is aborted when the client closes the connection, so that work for this client can end. */
 export function closeSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  reply.raw.once('close', () => controller.abort());
+  if (reply.raw.destroyed)
+    controller.abort(); // the client has already left, so `close` does not follow
+  else reply.raw.once('close', () => controller.abort());
   return controller.signal;
 }

@@ -13,7 +13,7 @@ import { type RunView, toRunView } from './run.view.js';
 import type { RunQuery } from './runs.dto.js';
 
 /** RFC 7240: `Prefer: respond-async, wait=10`. Names are case-insensitive, and a value may be quoted. */
-const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=$|[,;])/i;
+const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 const WAITED = 'wait';
 
 /** For a route that cannot wait. */

@@ -34,10 +34,10 @@ function tool(name: string, execute: () => Promise<string> | string): Tool {
   return defineTool({ name, description: 'Works.', idempotent: true, execute });
 }
 
-// eslint-disable-next-line require-yield -- the agent fails before its first event
+/** Fails before the first event. */
 async function* unreachable(): AsyncGenerator<AgentEvent> {
   const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
-  throw new ProviderError('AGENT_FAILED', 'The agent cannot be reached.', { cause });
+  yield await Promise.reject<AgentEvent>(new ProviderError('AGENT_FAILED', 'The agent cannot be reached.', { cause }));
 }
 
 describe('the charges of a run', () => {
