@@ -4,6 +4,10 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.exit(1);
 }
 
+// Keeps the compiled code in dist/ for the next start, if the folder is writable.
+const { enableCompileCache } = await import('node:module');
+enableCompileCache(`${import.meta.dirname}/../../../.compiled`);
+
 const { readArguments } = await import('./boot/arguments.js');
 const args = readArguments(process.argv.slice(2));
 if ('print' in args) {

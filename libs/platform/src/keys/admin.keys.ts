@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
 import { KeyChanges } from './key.changes.js';
-import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
+import type { KeyEntity, KeySource } from './key.entity.js';
 import { hashOf, newSecret } from './key.secret.js';
-import { KeyStore, type NewKey } from './key.store.js';
+import { ADMIN_ROLE, KeyStore, type NewKey } from './key.store.js';
 
 /** The admin key cannot be set up at startup. The message is for the person who starts the process. */
 export class AdminKeyError extends Error {

@@ -1,7 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type PoolName } from '../postgres/database.js';
 import type { VisibleNamespaces } from '../namespaces/namespace.js';
-import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
+import type { KeyEntity, KeySource } from './key.entity.js';
+
+/** An installation always keeps at least one permanent key with this role. */
+export const ADMIN_ROLE = 'admin';
 
 export interface NewKey {
   id: string;

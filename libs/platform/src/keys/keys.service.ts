@@ -4,7 +4,6 @@ import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
 import { NamespaceContents } from '../namespaces/namespace.contents.js';
 import { ALL_NAMESPACES, isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { Database, type PoolName } from '../postgres/database.js';
-import { ADMIN_ROLE } from './key.entity.js';
 import {
   KeyFromEnvironmentError,
   KeyNotActiveError,
@@ -13,7 +12,7 @@ import {
   LastAdminKeyError,
 } from './key.errors.js';
 import { newSecret } from './key.secret.js';
-import { type KeyRow, KeyStore, type NewKey } from './key.store.js';
+import { ADMIN_ROLE, type KeyRow, KeyStore, type NewKey } from './key.store.js';
 
 export type WantedKey = Pick<NewKey, 'name' | 'namespace' | 'roles' | 'expiresAt'>;
 

@@ -1,0 +1,17 @@
+import { DefinitionRevisionEntity } from '../definitions/definition-revision.entity.js';
+import { DefinitionEntity } from '../definitions/definition.entity.js';
+import { RuntimeAgentEntity } from '../lifecycle/runtime-agent.entity.js';
+import { RuntimeCommandEntity } from '../lifecycle/runtime-command.entity.js';
+import { ToolPinEntity } from '../tools/mcp/tool-pin.entity.js';
+import { RunEntity, RunStepEntity } from '../runs/store/run.entity.js';
+
+/** The entities of this library. They describe the tables and the types of rows; a test compares them with the migrations. */
+export const RUNTIME_ENTITIES = [
+  ToolPinEntity,
+  DefinitionEntity,
+  DefinitionRevisionEntity,
+  RuntimeAgentEntity,
+  RuntimeCommandEntity,
+  RunEntity,
+  RunStepEntity,
+];
