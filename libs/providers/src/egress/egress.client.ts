@@ -1,7 +1,7 @@
-import { Agent, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
+import type { Agent, fetch as undiciFetch, RequestInit as UndiciInit } from 'undici';
 import { aborted, ProviderError } from '../errors.js';
 import { guardedBody } from './guarded-body.js';
-import { guardedConnector, type ConnectorOptions } from './egress.connector.js';
+import type { ConnectorOptions } from './egress.connector.js';
 import { toEgressError } from './egress.errors.js';
 import type { EgressPolicy } from './egress.policy.js';
 
@@ -50,19 +50,15 @@ export interface EgressClientOptions {
  */
 export class EgressClient {
   readonly fetch: typeof fetch = (input, init) => this.call(input, init);
-  private readonly agent: Agent;
+  private dispatcher?: Promise<Dispatcher>;
+  private closed = false;
   private readonly policy: EgressPolicy;
   private readonly limits: EgressLimits;
   private readonly timers = new Set<RequestTimer>();
 
-  constructor({ policy, limits = SHORT_CALL_LIMITS, resolve }: EgressClientOptions) {
-    this.policy = policy;
-    this.limits = limits;
-    this.agent = new Agent({
-      connect: guardedConnector({ policy, connectMs: limits.connectMs, resolve }),
-      headersTimeout: limits.headersMs,
-      bodyTimeout: limits.idleMs,
-    });
+  constructor(private readonly options: EgressClientOptions) {
+    this.policy = options.policy;
+    this.limits = options.limits ?? SHORT_CALL_LIMITS;
   }
 
   /** The number of requests whose response was neither read to the end nor aborted. */
@@ -71,9 +67,26 @@ export class EgressClient {
   }
 
   async close(): Promise<void> {
-    await this.agent.destroy();
+    this.closed = true;
+    const dispatcher = await this.dispatcher;
+    await dispatcher?.agent.destroy();
     for (const requestTimer of this.timers) requestTimer.stop();
     this.timers.clear();
+  }
+
+  /** The package is large, so it is loaded at the first request. */
+  private async createDispatcher(): Promise<Dispatcher> {
+    const [{ Agent, fetch }, { guardedConnector }] = await Promise.all([
+      import('undici'),
+      import('./egress.connector.js'),
+    ]);
+    const agent = new Agent({
+      connect: guardedConnector({ ...this.options, connectMs: this.limits.connectMs }),
+      headersTimeout: this.limits.headersMs,
+      bodyTimeout: this.limits.idleMs,
+    });
+    if (this.closed) await agent.destroy(); // it rejects all requests
+    return { agent, fetch };
   }
 
   private async call(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -93,8 +106,9 @@ export class EgressClient {
         : (requestTimer.expired ?? toEgressError(error, url.host));
     try {
       const signal = caller ? AbortSignal.any([caller, requestTimer.signal]) : requestTimer.signal;
-      const options = { ...init, signal, redirect: 'manual', dispatcher: this.agent } as UndiciInit;
-      const response = await undiciFetch(url, options);
+      const { agent, fetch: send } = await (this.dispatcher ??= this.createDispatcher());
+      const options = { ...init, signal, redirect: 'manual', dispatcher: agent } as UndiciInit;
+      const response = await send(url, options);
       if (REDIRECTS.has(response.status)) throw redirected(url, response.status);
       return guardedResponse(response, { limit: this.limits.bytes, host: url.host, explain, end });
     } catch (error) {
@@ -103,6 +117,11 @@ export class EgressClient {
       throw explained;
     }
   }
+}
+
+interface Dispatcher {
+  agent: Agent;
+  fetch: typeof undiciFetch;
 }
 
 function guardedResponse(
