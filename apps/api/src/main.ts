@@ -8,6 +8,9 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
 const { enableCompileCache } = await import('node:module');
 enableCompileCache(`${import.meta.dirname}/../../../.compiled`);
 
+const { nameSourcesInStackTraces } = await import('./boot/stack-traces.js');
+nameSourcesInStackTraces();
+
 const { readArguments } = await import('./boot/arguments.js');
 const args = readArguments(process.argv.slice(2));
 if ('print' in args) {
