@@ -1,5 +1,6 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { NamespaceContents } from '#rollcall/platform';
 import { Keyring } from '#rollcall/providers';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
@@ -12,7 +13,6 @@ import { AgentNameStore } from './definitions/agent-name.store.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
-import { DefinitionContents } from './definitions/definition.contents.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
@@ -24,15 +24,15 @@ import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delega
 import { NamespaceTargets } from './delegation/namespace.targets.js';
 import { RegistryTargets } from './delegation/registry.targets.js';
 import { RunRecorder } from './delegation/run.recorder.js';
-import { DefinitionExplorer } from './deployment/definition.explorer.js';
-import { DefinitionFiles } from './deployment/definition.files.js';
-import { DefinitionSources } from './deployment/definition.sources.js';
-import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
-import { DeploymentService } from './deployment/deployment.service.js';
-import { DeploymentStore } from './deployment/deployment.store.js';
-import { SpecIntake } from './deployment/spec.intake.js';
-import { StrictDefinitions } from './deployment/strict.definitions.js';
-import { DefinitionImports } from './imports/definition.imports.js';
+import { DefinitionExplorer } from './definitions/deployment/definition.explorer.js';
+import { DefinitionFiles } from './definitions/deployment/definition.files.js';
+import { DefinitionSources } from './definitions/deployment/definition.sources.js';
+import { DEPLOYMENT_OPTIONS } from './definitions/deployment/deployment.options.js';
+import { DeploymentService } from './definitions/deployment/deployment.service.js';
+import { DeploymentStore } from './definitions/deployment/deployment.store.js';
+import { SpecValidator } from './definitions/spec-files/spec.validator.js';
+import { StrictDefinitions } from './definitions/deployment/strict.definitions.js';
+import { DefinitionImports } from './definitions/definition.imports.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
 import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
@@ -51,7 +51,6 @@ import { RunReader } from './runs/observe/run.reader.js';
 import { RunWatches } from './runs/observe/run.watches.js';
 import { RunRedactionStore, RunRedactor } from './runs/retention/run.redactor.js';
 import { RunSweeper } from './runs/retention/run.sweeper.js';
-import { RunContents } from './runs/run.contents.js';
 import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
 import { RunsService } from './runs/runs.service.js';
 import { RunAdmission } from './runs/start/run.admission.js';
@@ -83,6 +82,7 @@ export class AgentRuntimeModule {
       global: true,
       imports: [DiscoveryModule],
       providers: [
+        NAMESPACE_CONTENTS,
         GuardedAgents,
         ReservationRecovery,
         LedgerSpending,
@@ -123,10 +123,22 @@ export class AgentRuntimeModule {
   }
 }
 
+/**
+ * What the runtime adds to the contents of a namespace. A namespace with definitions, or with a run that could still continue, cannot be
+ * deleted.
+ */
+const NAMESPACE_CONTENTS: FactoryProvider = {
+  provide: Symbol('namespace contents of the runtime'),
+  inject: [NamespaceContents, DefinitionStore, RunStore],
+  useFactory: (contents: NamespaceContents, definitions: DefinitionStore, runs: RunStore) => {
+    contents.add({ kind: 'definitions', count: async (namespace) => await definitions.countIn(namespace) });
+    contents.add({ kind: 'runs', count: async (namespace) => await runs.countUnfinished(namespace) });
+  },
+};
+
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
   DefinitionChanges,
-  DefinitionContents,
   AgentNameStore,
   AgentNames,
   DefinitionStore,
@@ -141,7 +153,7 @@ const DEPLOYMENT: Provider[] = [
   DefinitionSources,
   DeploymentService,
   DeploymentStore,
-  SpecIntake,
+  SpecValidator,
   StrictDefinitions,
 ];
 const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
@@ -175,7 +187,6 @@ function delegationProviders(options: DelegationOptions): Provider[] {
 
 const RUNS: Provider[] = [
   RunChannel,
-  RunContents,
   RunWatches,
   RunStore,
   RunChangesStore,

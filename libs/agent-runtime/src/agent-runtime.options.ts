@@ -1,6 +1,6 @@
 import type { ExecutionOptions } from './agents/installed.middleware.js';
 import type { DelegationOptions } from './delegation/delegation.js';
-import type { DeploymentOptions } from './deployment/deployment.options.js';
+import type { DeploymentOptions } from './definitions/deployment/deployment.options.js';
 import type { LifecycleOptions } from './lifecycle/lifecycle.options.js';
 import type { RunsOptions } from './runs/runs.options.js';
 import type { SkillLibraryOptions } from './skills/skill.library.js';

@@ -1,6 +1,4 @@
 import type { Schema } from '#rollcall/platform';
-import { DefinitionRevisionEntity } from './definitions/definition-revision.entity.js';
-import { DefinitionEntity } from './definitions/definition.entity.js';
 import { RuntimeAgentEntity } from './lifecycle/runtime-agent.entity.js';
 import { RuntimeCommandEntity } from './lifecycle/runtime-command.entity.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
@@ -13,6 +11,7 @@ import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.
 import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 import { RunEntity, RunStepEntity } from './runs/store/run.entity.js';
+import { DefinitionEntity, DefinitionRevisionEntity } from './definitions/definition.entity.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {

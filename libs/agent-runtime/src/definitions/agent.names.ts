@@ -21,7 +21,7 @@ export class AgentNames {
   ) {}
 
   /** For a new definition. Throws AGENT_ALREADY_EXISTS if a live spawned agent has the name, but was not built from that definition. */
-  async claimForDefinition(key: AgentName): Promise<void> {
+  async lockForDefinition(key: AgentName): Promise<void> {
     const { namespace, name } = key;
     if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
     // Both statements are sent together. The second one runs when the lock is held, so it sees the changes of earlier holders.
@@ -33,7 +33,7 @@ export class AgentNames {
    * For a spawned agent. Throws AGENT_ALREADY_EXISTS if another live agent gets the name during the wait for the lock. Throws
    * AGENT_NAME_RESERVED if a definition has the name and the agent was not built from it.
    */
-  async claimForAgent(key: AgentName, definition: string | null): Promise<void> {
+  async lockForAgent(key: AgentName, definition: string | null): Promise<void> {
     await this.lockFree(key);
     if (definition !== key.name && (await this.store.isDefined(key))) throw new AgentNameReservedError(key.name);
   }

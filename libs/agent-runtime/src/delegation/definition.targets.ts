@@ -53,12 +53,12 @@ export class DefinitionTargets implements DelegationTargets {
     return { name, agent, definition: { name, revision }, close: async () => await agent.shutdown() };
   }
 
-  /** Claims and wanted capabilities are compared as in a query of the live registry. */
+  /** Claimed and wanted capabilities are compared as in a query of the live registry. */
   private async nameOf({ capabilities, among }: WantedCapabilities, run: RunContext): Promise<string | undefined> {
     const { aliases } = this.directory;
     const wanted = capabilities.map((one) => aliases.resolve(one));
-    const claims = await this.definitions.claims(run.namespace);
-    const found = claims.find(({ name, capabilities: claimed }) => {
+    const defined = await this.definitions.capabilitiesByName(run.namespace);
+    const found = defined.find(({ name, capabilities: claimed }) => {
       if (isOnPath(name, run) || (among && !among.has(name))) return false;
       const keys = new Set(capabilityKeys(aliases.resolveAll(claimed)));
       return wanted.every((one) => keys.has(one));

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import { AgentBeats } from './agent.beats.js';
 import { AgentHost } from './agent.host.js';
 import { type AgentInfo, toInfo } from './agent.info.js';
-import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { AgentShutdowns } from './agent.shutdowns.js';
+import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
 import { type AgentHosting, type AgentUse, HostedAgents, type UseOptions } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentNotHostedError, AgentShutdownFailedError } from './lifecycle.errors.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';

@@ -12,13 +12,11 @@ import {
   StaleGenerationError,
 } from '#rollcall/registry';
 import { AgentNames } from '../definitions/agent.names.js';
-import { capabilitiesOf } from '../definitions/definition.capabilities.js';
-import type { DefinitionContent } from '../definitions/definition.js';
-import { maxRunsOf } from '../definitions/definition.limits.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError } from './lifecycle.errors.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { Membership, SpawnedAgent, SpawnedFacts } from './spawned.agent.js';
+import { capabilitiesOf, type DefinitionContent, maxRunsOf } from '../definitions/definition.js';
 
 const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
 
@@ -96,7 +94,7 @@ export class AgentRegistrar {
     const { namespace, name, spawnedBy: by } = facts;
     const registration = registrationOf(facts, content);
     return await this.db.transaction(async () => {
-      await this.names.claimForAgent({ namespace, name }, facts.definition);
+      await this.names.lockForAgent({ namespace, name }, facts.definition);
       const joined = await this.agents
         .register({ namespace, agentId: name, leaseToken, by, asOperator: true, facts: registration })
         .catch((error: unknown) => {

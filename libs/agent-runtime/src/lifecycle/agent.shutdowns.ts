@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import { AgentHost } from './agent.host.js';
 import { AgentRegistrar } from './agent.registrar.js';
 import { AgentSpawner } from './agent.spawner.js';

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import type { ShutdownDetail, ShutdownReport } from './shutdown.report.js';
 import type { SpawnedFacts } from './spawned.agent.js';
 

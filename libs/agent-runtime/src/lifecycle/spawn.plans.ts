@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AgentNameStore } from '../definitions/agent-name.store.js';
 import { DefinitionNameInvalidError } from '../definitions/definition.errors.js';
-import { isDefinitionName } from '../definitions/definition.name.js';
+import { type DefinitionKey, isDefinitionName } from '../definitions/definition.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
-import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
+import { DefinitionsService } from '../definitions/definitions.service.js';
 import type { Blueprint } from './agent.instance.js';
 import { AgentExistsError, AgentNameReservedError, SpawnInvalidError } from './lifecycle.errors.js';
 

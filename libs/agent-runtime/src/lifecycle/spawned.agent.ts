@@ -1,6 +1,6 @@
 import { qualifiedId } from '#rollcall/platform';
 import type { AgentType } from '#rollcall/providers';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import type { AgentInfo } from './agent.info.js';
 import type { HostedAgent } from './hosted.agent.js';
 import type { AgentVitals } from './runtime-agent.store.js';

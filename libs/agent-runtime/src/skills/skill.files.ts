@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { readLimited } from '../spec-files/limited.file.js';
+import { readLimited } from '../definitions/spec-files/limited.file.js';
 import type { Skill } from './skill.js';
 import { MAX_FILE_BYTES } from './skill.loader.js';
 

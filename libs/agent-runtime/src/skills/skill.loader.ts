@@ -1,10 +1,10 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { fileProblem, isInside, readLimited } from '../spec-files/limited.file.js';
-import { SpecFileError } from '../spec-files/spec-file.error.js';
+import { fileProblem, isInside, readLimited } from '../definitions/spec-files/limited.file.js';
 import type { Skill } from './skill.js';
 import { parseSkill } from './skill.parser.js';
+import { SpecFileError } from '../definitions/spec-files/spec.js';
 
 /** A problem of one file or folder. With `error`, the skill was not loaded; with `warning`, it was loaded. */
 export interface SkillDiagnostic {

@@ -12,9 +12,13 @@ import {
   routability,
   StrongReader,
 } from '#rollcall/registry';
-import type { Definition, DefinitionContent } from '../../definitions/definition.js';
-import { maxRunsOf } from '../../definitions/definition.limits.js';
-import { type DefinitionKey, DefinitionsService } from '../../definitions/definitions.service.js';
+import {
+  type Definition,
+  type DefinitionContent,
+  type DefinitionKey,
+  maxRunsOf,
+} from '../../definitions/definition.js';
+import { DefinitionsService } from '../../definitions/definitions.service.js';
 import { addressOf } from '../../delegation/agent.address.js';
 import { unavailableText } from '../../delegation/agent.availability.js';
 import { type AgentHosting, HostedAgents } from '../../lifecycle/hosted.agents.js';
