@@ -1,6 +1,4 @@
 import type { Schema } from '#rollcall/platform';
-import { RuntimeAgentEntity } from './lifecycle/runtime-agent.entity.js';
-import { RuntimeCommandEntity } from './lifecycle/runtime-command.entity.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
 import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
@@ -12,6 +10,7 @@ import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacit
 import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 import { RunEntity, RunStepEntity } from './runs/store/run.entity.js';
 import { DefinitionEntity, DefinitionRevisionEntity } from './definitions/definition.entity.js';
+import { RuntimeAgentEntity, RuntimeCommandEntity } from './lifecycle/lifecycle.entities.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {

@@ -1,5 +1,5 @@
 import type { ContentPart } from '#rollcall/providers';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 import type { ChildResult } from './child.result.js';
 
 const TAG = 'agent_output';

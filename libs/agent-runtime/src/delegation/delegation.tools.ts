@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CONTRACT_NET, MAX_CAPABILITIES } from '#rollcall/registry';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
 import { childOutput, childOutputs, OUTPUT_RULE } from './child.output.js';

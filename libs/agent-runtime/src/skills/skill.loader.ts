@@ -2,9 +2,9 @@ import type { Dirent } from 'node:fs';
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { fileProblem, isInside, readLimited } from '../definitions/spec-files/limited.file.js';
+import { SpecFileError } from '../definitions/spec-files/spec.js';
 import type { Skill } from './skill.js';
 import { parseSkill } from './skill.parser.js';
-import { SpecFileError } from '../definitions/spec-files/spec.js';
 
 /** A problem of one file or folder. With `error`, the skill was not loaded; with `warning`, it was loaded. */
 export interface SkillDiagnostic {
@@ -24,8 +24,10 @@ export interface LoadedSkills {
 const SKILL_FILE = 'SKILL.md';
 const MAX_DEPTH = 6;
 const MAX_FOLDERS = 2_000;
-export const MAX_FILE_BYTES = 262_144;
+const MAX_FILE_BYTES = 262_144;
 const IGNORED = new Set(['node_modules', '.git']);
+const MAX_LISTED_FILES = 100;
+const MAX_FILE_DEPTH = 4;
 
 /** Loads all skills below the folders. If two skills have the same name, the first one wins. A faulty skill never stops the others. */
 export async function loadSkills(folders: readonly string[]): Promise<LoadedSkills> {
@@ -124,4 +126,27 @@ class SkillLoading {
   private relative(path: string): string {
     return path === '' ? this.label : join(this.label, relative(this.root, path)).split(sep).join('/');
   }
+}
+
+/** The other files of a skill, as sorted paths relative to its folder. Links are not listed. */
+export async function filesOf({ root }: Skill): Promise<string[]> {
+  const found: string[] = [];
+  await collect(root, root, 0, found);
+  return found.toSorted();
+}
+
+async function collect(root: string, folder: string, depth: number, found: string[]): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+    if (found.length >= MAX_LISTED_FILES) return;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && depth < MAX_FILE_DEPTH) await collect(root, path, depth + 1, found);
+    else if (entry.isFile() && path !== join(root, SKILL_FILE)) found.push(relative(root, path).split(sep).join('/'));
+  }
+}
+
+/** Reads a text file of a skill. A path that leads out of its folder is rejected. */
+export async function readSkillFile({ root }: Skill, file: string): Promise<string> {
+  if (file.includes('\0')) throw new Error('The path contains a NUL character.');
+  return await readLimited(join(root, file), root, MAX_FILE_BYTES);
 }

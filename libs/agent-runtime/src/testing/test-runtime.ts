@@ -18,8 +18,6 @@ import {
 } from '#rollcall/providers';
 import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
-import { AgentRuntimeModule } from '../agent-runtime.module.js';
-import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
 import { NativeRegistration } from '../agents/native.registration.js';
 import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
@@ -29,16 +27,17 @@ import { DefinitionSources } from '../definitions/deployment/definition.sources.
 import type { DeploymentOptions } from '../definitions/deployment/deployment.options.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
 import { DefinitionImports } from '../definitions/definition.imports.js';
-import { AgentBeats } from '../lifecycle/agent.beats.js';
+import { AgentBeats } from '../lifecycle/registration/agent.beats.js';
 import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
-import { AgentShutdowns } from '../lifecycle/agent.shutdowns.js';
+import { AgentShutdowns } from '../lifecycle/shutdown/agent.shutdowns.js';
 import { DefinitionFollower } from '../lifecycle/definition.follower.js';
 import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
-import { LostHosts } from '../lifecycle/lost.hosts.js';
-import { RuntimeCommands } from '../lifecycle/runtime.commands.js';
+import { LostHosts } from '../lifecycle/registration/lost.hosts.js';
+import { RuntimeCommands } from '../lifecycle/shutdown/runtime.commands.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
+import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 
 /** The services of the runtime of one replica. */
 export interface TestRuntime {

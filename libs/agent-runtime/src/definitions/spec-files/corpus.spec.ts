@@ -5,7 +5,7 @@ import { loadFromFile, type SpecReport } from './spec.loader.js';
 import type { SpecOptions } from './spec.js';
 import { parseMarkdownSpec } from './spec.parser.js';
 
-const CORPUS = join(import.meta.dirname, '../../../../test/fixtures/specs');
+const CORPUS = join(import.meta.dirname, '../../../../../test/fixtures/specs');
 const OPTIONS: SpecOptions = {
   knownTools: ['http_fetch', 'calculator', 'spawn_subagent'],
   knownModels: ['fast', 'smart'],

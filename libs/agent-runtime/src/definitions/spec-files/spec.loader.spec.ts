@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadFromDirectory, loadFromFile } from './spec.loader.js';
 
-const CORPUS = join(import.meta.dirname, '../../../../test/fixtures/specs');
+const CORPUS = join(import.meta.dirname, '../../../../../test/fixtures/specs');
 
 let folder: string;
 beforeEach(async () => {

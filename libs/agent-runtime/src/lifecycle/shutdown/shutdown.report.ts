@@ -3,11 +3,10 @@
  * `abort`: it failed to release its resources. `kill`: it had not ended at the deadline, and was abandoned.
  */
 export const SHUTDOWN_PHASES = ['stop', 'abort', 'drain', 'kill'] as const;
-export type ShutdownPhase = (typeof SHUTDOWN_PHASES)[number];
 
 /** How the shutdown of one agent ended. */
 export interface ShutdownDetail {
-  phase: ShutdownPhase;
+  phase: (typeof SHUTDOWN_PHASES)[number];
   durationMs: number;
   /** Whether the agent was abandoned at the deadline. */
   forced: boolean;
@@ -31,7 +30,7 @@ export function toAgentShutdown({ error, ...detail }: ShutdownDetail): AgentShut
   return { ...detail, error: error?.message ?? null };
 }
 
-export function reportOf(ended: Iterable<readonly [string, AgentShutdown]>): ShutdownReport {
+export function shutdownReportOf(ended: Iterable<readonly [string, AgentShutdown]>): ShutdownReport {
   const details = Object.fromEntries([...ended].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   const all = Object.entries(details);
   return {

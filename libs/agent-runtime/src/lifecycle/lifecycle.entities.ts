@@ -1,5 +1,5 @@
-import type { AgentState, AgentType } from '#rollcall/providers';
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { AgentState, AgentType } from '#rollcall/providers';
 import type { SpendingLimit } from '../spending/spending.js';
 
 /** An agent that a replica hosts. It is live while the registry has a live registration with this generation. */
@@ -25,4 +25,17 @@ export class RuntimeAgentEntity {
   @Column({ name: 'in_flight', type: 'integer' }) inFlight: number;
   @Column({ name: 'spawned_by', type: 'text' }) spawnedBy: string;
   @Column({ name: 'spawned_at', type: 'timestamptz', default: () => 'clock_timestamp()' }) spawnedAt: Date;
+}
+
+/** A command to another replica, with its result. */
+@Entity('runtime_command')
+@Index('runtime_command_replica', ['replicaId'], { where: '(NOT is_taken)' })
+export class RuntimeCommandEntity {
+  @PrimaryColumn({ type: 'uuid', primaryKeyConstraintName: 'runtime_command_pkey' }) id: string;
+  @Column({ name: 'replica_id', type: 'text' }) replicaId: string;
+  @Column({ type: 'jsonb' }) command: object;
+  @Column({ name: 'expires_at', type: 'timestamptz' }) expiresAt: Date;
+  /** Whether the replica has started to execute it. */
+  @Column({ name: 'is_taken', type: 'boolean', default: false }) isTaken: boolean;
+  @Column({ type: 'jsonb', nullable: true }) result: object | null;
 }

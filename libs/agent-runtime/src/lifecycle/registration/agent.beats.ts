@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, DatabaseBusyError, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
-import { AgentHost } from './agent.host.js';
-import { AgentRegistrar, claimOf, hasEnded } from './agent.registrar.js';
+import { AgentHost } from '../agent.host.js';
+import { AgentRegistrar, leaseClaimOf, hasEnded } from './agent.registrar.js';
 import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
-import type { SpawnedAgent } from './spawned.agent.js';
+import type { SpawnedAgent } from '../spawned.agent.js';
 
 interface Sent {
   vitals: AgentVitals;
@@ -69,7 +69,7 @@ export class AgentBeats {
       (agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.host.options.beatEveryMs,
     );
     if (due.length === 0) return;
-    const beats = due.map((agent) => ({ ...claimOf(agent), inFlight: agent.hosted.inFlight }));
+    const beats = due.map((agent) => ({ ...leaseClaimOf(agent), inFlight: agent.hosted.inFlight }));
     const results = await this.heartbeats.beatAll(beats);
     await Promise.all(results.map(async (result, index) => await this.accept(due[index], result, now)));
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { AgentState } from '#rollcall/providers';
-import type { RuntimeAgentEntity } from './runtime-agent.entity.js';
+import type { RuntimeAgentEntity } from '../lifecycle.entities.js';
 
 export type RuntimeAgentRow = RuntimeAgentEntity;
 

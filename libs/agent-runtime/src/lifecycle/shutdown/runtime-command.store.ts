@@ -9,7 +9,7 @@ export interface RuntimeCommand {
 }
 
 /** How the shutdown of each agent ended, by name. */
-export type CommandResult = Record<string, AgentShutdown>;
+export type ShutdownResults = Record<string, AgentShutdown>;
 
 export interface TakenCommand {
   id: string;
@@ -45,7 +45,7 @@ export class RuntimeCommandStore {
     );
   }
 
-  async answer(id: string, result: CommandResult): Promise<void> {
+  async answer(id: string, result: ShutdownResults): Promise<void> {
     await this.db.query(
       `WITH answered AS (UPDATE runtime_command SET result = $2 WHERE id = $1 RETURNING id)
        SELECT pg_notify('${RESULT_CHANNEL}', id::text) FROM answered`,
@@ -53,9 +53,9 @@ export class RuntimeCommandStore {
     );
   }
 
-  async resultOf(id: string): Promise<CommandResult | null> {
+  async resultOf(id: string): Promise<ShutdownResults | null> {
     const sql = 'SELECT result FROM runtime_command WHERE id = $1';
-    return (await this.db.query<{ result: CommandResult | null }>(sql, [id]))[0]?.result ?? null;
+    return (await this.db.query<{ result: ShutdownResults | null }>(sql, [id]))[0]?.result ?? null;
   }
 
   async prune(): Promise<void> {

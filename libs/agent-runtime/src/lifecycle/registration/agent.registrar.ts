@@ -11,12 +11,12 @@ import {
   type Registration,
   StaleGenerationError,
 } from '#rollcall/registry';
-import { AgentNames } from '../definitions/agent.names.js';
-import type { Blueprint } from './agent.instance.js';
-import { AgentExistsError } from './lifecycle.errors.js';
+import { AgentNames } from '../../definitions/agent.names.js';
+import { AgentExistsError } from '../lifecycle.errors.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
-import type { Membership, SpawnedAgent, SpawnedFacts } from './spawned.agent.js';
-import { capabilitiesOf, type DefinitionContent, maxRunsOf } from '../definitions/definition.js';
+import type { Membership, SpawnedAgent, SpawnedFacts } from '../spawned.agent.js';
+import { capabilitiesOf, type DefinitionContent, maxRunsOf } from '../../definitions/definition.js';
+import type { Blueprint } from '../hosted.agent.js';
 
 const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
 
@@ -50,7 +50,7 @@ export class AgentRegistrar {
     const { definition } = agent.facts;
     const { capabilities, capacity, provider } = registrationOf({ ...agent.facts, revision }, content);
     const label = definitionLabel(definition, revision);
-    await this.agents.update(claimOf(agent), { capabilities, capacity, provider, definition: label });
+    await this.agents.update(leaseClaimOf(agent), { capabilities, capacity, provider, definition: label });
     const { agentType } = this.providers.get(content.provider);
     Object.assign(agent.facts, { revision, agentType, provider: content.provider });
     await this.store.publish([agent.vitals]);
@@ -58,7 +58,7 @@ export class AgentRegistrar {
 
   /** Ends the registration, unless it has ended already. */
   async leave(agent: SpawnedAgent): Promise<void> {
-    await this.end(claimOf(agent));
+    await this.end(leaseClaimOf(agent));
   }
 
   /** Ends the registration of an agent whose replica does not answer. */
@@ -114,7 +114,7 @@ export function hasEnded(error: unknown): boolean {
   return ENDED.some((kind) => error instanceof kind);
 }
 
-export function claimOf({ agentId, membership }: SpawnedAgent): LeaseClaim {
+export function leaseClaimOf({ agentId, membership }: SpawnedAgent): LeaseClaim {
   return { agentId, generation: membership.generation, tokenHash: hashOfToken(membership.leaseToken) };
 }
 

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, Periodic, PgListener, StopsIn } from '#rollcall/platform';
-import { AgentHost } from './agent.host.js';
+import { AgentHost } from '../agent.host.js';
 import {
   COMMAND_CHANNEL,
-  type CommandResult,
+  type ShutdownResults,
   RESULT_CHANNEL,
   type RuntimeCommand,
   RuntimeCommandStore,
   type TakenCommand,
 } from './runtime-command.store.js';
 
-type Handler = (command: RuntimeCommand, limitMs: number) => Promise<CommandResult>;
+type Handler = (command: RuntimeCommand, limitMs: number) => Promise<ShutdownResults>;
 
 /** A notification may be lost; then this pass finds the command or the result. */
 const PASS_EVERY_MS = 1_000;
@@ -21,7 +21,7 @@ const USABLE_SHARE = 0.8;
 /** Sends commands to other replicas through Postgres, and executes the commands for this replica. */
 @Injectable()
 export class RuntimeCommands {
-  private readonly waiting = new Map<string, (result: CommandResult) => void>();
+  private readonly waiting = new Map<string, (result: ShutdownResults) => void>();
   private readonly executing = new Set<Promise<void>>();
   private handler?: Handler;
 
@@ -46,8 +46,8 @@ export class RuntimeCommands {
   }
 
   /** The result of the other replica; undefined if it did not answer in time. */
-  async send(replicaId: string, command: RuntimeCommand, limitMs: number): Promise<CommandResult | undefined> {
-    const { promise, resolve } = Promise.withResolvers<CommandResult | undefined>();
+  async send(replicaId: string, command: RuntimeCommand, limitMs: number): Promise<ShutdownResults | undefined> {
+    const { promise, resolve } = Promise.withResolvers<ShutdownResults | undefined>();
     const id = randomUUID();
     this.waiting.set(id, resolve);
     const timer = setTimeout(() => resolve(undefined), limitMs).unref();

@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
-import type { DefinitionKey } from '../definitions/definition.js';
-import { AgentHost } from './agent.host.js';
-import { AgentRegistrar } from './agent.registrar.js';
-import { AgentSpawner } from './agent.spawner.js';
-import { AgentNotHostedError } from './lifecycle.errors.js';
-import { LifecycleLog } from './lifecycle.log.js';
-import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
-import type { CommandResult } from './runtime-command.store.js';
+import type { DefinitionKey } from '../../definitions/definition.js';
+import { AgentHost } from '../agent.host.js';
+import { AgentRegistrar } from '../registration/agent.registrar.js';
+import { AgentSpawner } from '../agent.spawner.js';
+import { AgentNotHostedError } from '../lifecycle.errors.js';
+import { LifecycleLog } from '../lifecycle.log.js';
+import { type RuntimeAgentRow, RuntimeAgentStore } from '../registration/runtime-agent.store.js';
+import type { ShutdownResults } from './runtime-command.store.js';
 import { RuntimeCommands } from './runtime.commands.js';
-import { type AgentShutdown, reportOf, type ShutdownReport, toAgentShutdown } from './shutdown.report.js';
-import type { SpawnedAgent } from './spawned.agent.js';
+import { type AgentShutdown, shutdownReportOf, type ShutdownReport, toAgentShutdown } from './shutdown.report.js';
+import type { SpawnedAgent } from '../spawned.agent.js';
 
 /** The share of the time limit in which other replicas must answer. In the rest, the agents of replicas that did not answer are removed. */
 const ANSWER_SHARE = 0.9;
@@ -60,7 +60,7 @@ export class AgentShutdowns {
         for (const [name, detail] of results) ended.set(name, detail);
       } while (performance.now() < deadline);
     });
-    const report = reportOf(ended);
+    const report = shutdownReportOf(ended);
     LifecycleLog.allClosed(report);
     return report;
   }
@@ -77,7 +77,7 @@ export class AgentShutdowns {
     await this.spawner.gate.empty();
     const { spawned } = this.host;
     const [ended] = await Promise.all([this.close(spawned, stopMs), this.host.closeOthers(stopMs)]);
-    if (spawned.length > 0) LifecycleLog.allClosed(reportOf(Object.entries(ended)));
+    if (spawned.length > 0) LifecycleLog.allClosed(shutdownReportOf(Object.entries(ended)));
   }
 
   private async round(
@@ -96,13 +96,13 @@ export class AgentShutdowns {
     return results.flatMap((result) => Object.entries(result));
   }
 
-  private async closeOneHere(key: DefinitionKey, limitMs: number): Promise<CommandResult> {
+  private async closeOneHere(key: DefinitionKey, limitMs: number): Promise<ShutdownResults> {
     const agent = this.host.find(key);
     return agent ? await this.close([agent], limitMs) : {};
   }
 
-  private async closeAllHere(namespace: string, limitMs: number): Promise<CommandResult> {
-    const close = async (): Promise<CommandResult> => await this.close(this.membersOf(namespace), limitMs);
+  private async closeAllHere(namespace: string, limitMs: number): Promise<ShutdownResults> {
+    const close = async (): Promise<ShutdownResults> => await this.close(this.membersOf(namespace), limitMs);
     return await this.spawner.gate.whileClosed(namespace, close);
   }
 
@@ -110,7 +110,7 @@ export class AgentShutdowns {
     return this.host.spawned.filter(({ facts }) => facts.namespace === namespace);
   }
 
-  private async close(agents: readonly SpawnedAgent[], limitMs: number): Promise<CommandResult> {
+  private async close(agents: readonly SpawnedAgent[], limitMs: number): Promise<ShutdownResults> {
     const closing = agents.map(async (agent): Promise<[string, AgentShutdown]> => {
       const detail = await this.host.shutdown(agent, limitMs);
       return [agent.facts.name, toAgentShutdown(detail)];
@@ -123,7 +123,7 @@ export class AgentShutdowns {
     rows: readonly RuntimeAgentRow[],
     command: Partial<DefinitionKey> & { namespace: string },
     limitMs: number,
-  ): Promise<CommandResult> {
+  ): Promise<ShutdownResults> {
     const started = performance.now();
     const result = await this.commands.send(replicaId, command, limitMs * ANSWER_SHARE);
     if (result) return result;

@@ -5,6 +5,19 @@ const CANDIDATE = /([<＜﹤])([\s\p{Cf}\p{Mn}/\\／⁄∕]*[\p{L}\p{N}\p{Pc}\p{
 const BRACKET = /[<＜﹤]/;
 
 /**
+ * Puts a text of a third party between tags, so that a model can distinguish the text from its instructions. The text can neither
+ * close the tag nor imitate another tag of the runtime.
+ */
+export function labelled(tag: string, attributes: Readonly<Record<string, string>>, text: string): string {
+  const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeAttribute(value)}"`);
+  return `<${tag}${written.join('')}>\n${inert(text, tag)}\n</${tag}>`;
+}
+
+function escapeAttribute(value: string): string {
+  return inert(value).replace(/[&"<>\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/**
  * The text without tags that a model could read as a label of the runtime, so a text can neither end its own label nor begin
  * another one. Spellings with spaces, invisible characters and letters of other alphabets are recognised, too. `‹` replaces the
  * bracket, so the text keeps its length; everything else stays as it is.
