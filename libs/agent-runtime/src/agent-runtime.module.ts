@@ -29,13 +29,13 @@ import { DeploymentStore } from './definitions/deployment/deployment.store.js';
 import { StrictDefinitions } from './definitions/deployment/strict.definitions.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { SpecValidator } from './definitions/spec-files/spec.validator.js';
-import { AgentConnector } from './delegation/agent.connector.js';
-import { AgentFactoryRegistry } from './delegation/agent.factories.js';
-import { DefinitionTargets } from './delegation/definition.targets.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
-import { NamespaceTargets } from './delegation/namespace.targets.js';
-import { RegistryTargets } from './delegation/registry.targets.js';
-import { RunRecorder } from './delegation/run.recorder.js';
+import { RunRecorder } from './delegation/delegation.services.js';
+import { AgentConnector } from './delegation/targets/agent.connector.js';
+import { AgentFactoryRegistry } from './delegation/targets/agent.factories.js';
+import { DefinitionTargets } from './delegation/targets/definition.targets.js';
+import { CombinedTargets, type DelegationTargets } from './delegation/targets/delegation.targets.js';
+import { RegistryTargets } from './delegation/targets/registry.targets.js';
 import { AgentHost } from './lifecycle/agent.host.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 import { AgentSpawner, SpawnPlans } from './lifecycle/agent.spawner.js';
@@ -183,8 +183,13 @@ function delegationProviders(options: DelegationOptions): Provider[] {
     useFactory: (recorder: RunRecorder) => ({ ...options, recorder }),
     inject: [RunRecorder],
   };
-  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
-  return [settings, AgentFactoryRegistry, ...targets, Delegation];
+  /** The agents in the namespace of a run: the winner of an auction if the run asks for it, then definitions, then the live registry. */
+  const targets = {
+    provide: CombinedTargets,
+    useFactory: (...sources: DelegationTargets[]) => new CombinedTargets(sources),
+    inject: [ContractTargets, DefinitionTargets, RegistryTargets],
+  };
+  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, DefinitionTargets, targets, Delegation];
 }
 
 const DEFINITIONS: Provider[] = [

@@ -8,8 +8,8 @@ import {
   ContractInviters,
   ContractOutcomes,
 } from '#rollcall/registry';
-import type { Run } from '../runs/run.js';
 import { RunReader } from '../runs/observe/run.reader.js';
+import type { Run } from '../runs/run.js';
 import { RunsService } from '../runs/runs.service.js';
 import { RunTargets } from '../runs/start/run.targets.js';
 import { reportedUsage, tokensOf } from './run.cost.js';

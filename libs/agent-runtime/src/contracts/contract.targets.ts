@@ -8,8 +8,8 @@ import {
   DEFAULT_SELECTION_MS,
   Directory,
 } from '#rollcall/registry';
-import { AgentConnector } from '../delegation/agent.connector.js';
 import { DelegationTargetUnknownError } from '../delegation/delegation.errors.js';
+import { AgentConnector } from '../delegation/targets/agent.connector.js';
 import {
   type DelegationResult,
   type DelegationTarget,
@@ -17,7 +17,7 @@ import {
   isOnPath,
   type ListedTarget,
   type WantedAgent,
-} from '../delegation/delegation.targets.js';
+} from '../delegation/targets/delegation.targets.js';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import type { RunContext } from '../loop/run.context.js';
@@ -77,9 +77,9 @@ export class ContractTargets implements DelegationTargets {
     try {
       const target = await this.winners.connect(run.namespace, localIdOf(contract.winner ?? ''));
       const priceMicroUsd = await this.outcomes.priceOf(contract);
-      return { ...target, priceMicroUsd, ended: async (result) => await this.record(contract, result) };
+      return { ...target, priceMicroUsd, ended: async (result) => await this.reportOutcome(contract, result) };
     } catch (error) {
-      await this.record(contract, { ok: false });
+      await this.reportOutcome(contract, { ok: false });
       throw error;
     }
   }
@@ -99,7 +99,7 @@ export class ContractTargets implements DelegationTargets {
     );
   }
 
-  private async record({ namespace, id, by }: Contract, { ok, usage = {} }: DelegationResult): Promise<void> {
+  private async reportOutcome({ namespace, id, by }: Contract, { ok, usage = {} }: DelegationResult): Promise<void> {
     const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: null };
     await this.outcomes.record({ namespace, id }, { by, mayManage: false }, { ok, ...cost });
   }

@@ -13,8 +13,8 @@ import {
   toNoticeView,
 } from '#rollcall/registry';
 import { AgentHost } from '../lifecycle/agent.host.js';
-import { leaseClaimOf } from '../lifecycle/registration/agent.registrar.js';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
+import { leaseClaimOf } from '../lifecycle/registration/agent.registrar.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
 import { repeated } from './temporary.errors.js';
 

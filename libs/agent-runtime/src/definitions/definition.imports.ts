@@ -6,7 +6,6 @@ import { inputHashOf } from '../tools/input.hash.js';
 import { DefinitionConfiguredError } from './definition.errors.js';
 import type { DeployedDefinition, DeploymentPlan, ManagedSource, TakenName } from './deployment/deployment.plan.js';
 import { DeploymentService } from './deployment/deployment.service.js';
-import { SpecValidator } from './spec-files/spec.validator.js';
 import type { SpecOptions } from './spec-files/spec.js';
 import {
   type FileResult,
@@ -16,6 +15,7 @@ import {
   specReportOf,
   type SpecText,
 } from './spec-files/spec.loader.js';
+import { SpecValidator } from './spec-files/spec.validator.js';
 
 interface DefinitionImport {
   readonly namespace: string;

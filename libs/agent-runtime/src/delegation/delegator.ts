@@ -2,10 +2,9 @@ import type { RunContext } from '../loop/run.context.js';
 import type { ToolContext } from '../tools/tool.js';
 import { type ChildResult, isFailed } from './child.result.js';
 import { ChildRunner, type ChildRunnerOptions, type DelegatedTask } from './child.runner.js';
-import { reachedLimit, checkPath, tooManyRuns } from './delegation.guards.js';
-import { isOnPath, type ListedTarget } from './delegation.targets.js';
+import { checkPath, reachedLimit, tooManyRuns, type TreeCounter } from './delegation.limits.js';
 import { RunSlots } from './run.slots.js';
-import type { TreeCounter } from './tree.counter.js';
+import { isOnPath, type ListedTarget } from './targets/delegation.targets.js';
 
 export interface DelegatorOptions extends ChildRunnerOptions {
   /** All agents of a process share it, because it counts the runs of whole trees. */

@@ -5,13 +5,13 @@ import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import type { DefinitionKey } from '../definitions/definition.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
-import { AgentRegistrar } from './registration/agent.registrar.js';
+import { type Blueprint, HostedAgent } from './hosted.agent.js';
 import type { AgentUse, PinnedRevision, UseOptions } from './hosted.agents.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
+import { AgentRegistrar } from './registration/agent.registrar.js';
 import type { ShutdownDetail } from './shutdown/shutdown.report.js';
 import type { SpawnedAgent } from './spawned.agent.js';
-import { type Blueprint, HostedAgent } from './hosted.agent.js';
 
 /**
  * The agents of this replica. A spawned agent is a member of the registry. For any other definition, an agent is built on first use. It

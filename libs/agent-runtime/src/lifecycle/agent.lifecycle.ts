@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import type { DefinitionKey } from '../definitions/definition.js';
-import { AgentBeats } from './registration/agent.beats.js';
 import { AgentHost } from './agent.host.js';
-import { AgentShutdowns } from './shutdown/agent.shutdowns.js';
+import { AgentSpawner, type PreparedSpawn, type SpawnRequest } from './agent.spawner.js';
 import { type AgentHosting, type AgentUse, HostedAgents, type UseOptions } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentNotHostedError, AgentShutdownFailedError } from './lifecycle.errors.js';
+import { AgentBeats } from './registration/agent.beats.js';
 import { type AgentInfoFilter, RuntimeAgentStore } from './registration/runtime-agent.store.js';
+import { AgentShutdowns } from './shutdown/agent.shutdowns.js';
 import type { AgentShutdown, ShutdownReport } from './shutdown/shutdown.report.js';
 import { type AgentInfo, toInfo } from './spawned.agent.js';
-import { AgentSpawner, type PreparedSpawn, type SpawnRequest } from './agent.spawner.js';
 
 /** Spawns, finds, lists and shuts down the agents of all replicas (S1.1–S1.6). */
 @Injectable()

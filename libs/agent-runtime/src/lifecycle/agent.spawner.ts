@@ -7,10 +7,10 @@ import { type DefinitionKey, isDefinitionName } from '../definitions/definition.
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
 import { AgentHost } from './agent.host.js';
-import { AgentRegistrar } from './registration/agent.registrar.js';
 import type { Blueprint, HostedAgent } from './hosted.agent.js';
 import { AgentExistsError, AgentNameReservedError, SpawnInvalidError } from './lifecycle.errors.js';
 import { LifecycleLog } from './lifecycle.log.js';
+import { AgentRegistrar } from './registration/agent.registrar.js';
 import { SpawnGate } from './spawn.gate.js';
 import { type AgentInfo, SpawnedAgent } from './spawned.agent.js';
 

@@ -1,6 +1,6 @@
 import { AgentNotFoundError } from '#rollcall/registry';
-import { RuntimeError } from '../errors.js';
 import { quoted } from '../definitions/definition.js';
+import { RuntimeError } from '../errors.js';
 
 /** The agent has as many calls in progress as its definition allows. */
 export class AgentBusyError extends RuntimeError {

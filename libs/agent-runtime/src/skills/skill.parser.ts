@@ -1,7 +1,7 @@
 import { parseFrontMatter } from '../definitions/spec-files/front-matter.js';
+import { SpecFileError, type SpecProblem } from '../definitions/spec-files/spec.js';
 import { estimateText } from '../tokens/token.estimate.js';
 import type { Skill } from './skill.js';
-import { SpecFileError, type SpecProblem } from '../definitions/spec-files/spec.js';
 
 const KNOWN_KEYS = [
   'name',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
 import { labelled } from '../labels/labelled.text.js';
+import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
 import type { AgentSkill, Skill } from './skill.js';
 import { filesOf, readSkillFile } from './skill.loader.js';
 

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
+import type { SpawnRequest } from '../lifecycle/agent.spawner.js';
+import type { AgentInfo } from '../lifecycle/spawned.agent.js';
 import { FakeAgentProvider, type FakeSettings } from './fake.agent-provider.js';
 import { type TestRuntime, testRuntime } from './test-runtime.js';
-import type { AgentInfo } from '../lifecycle/spawned.agent.js';
-import type { SpawnRequest } from '../lifecycle/agent.spawner.js';
 
 /** A replica with the agent provider `fake`. */
 export interface TestHost extends TestRuntime {

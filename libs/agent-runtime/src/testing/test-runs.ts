@@ -6,6 +6,7 @@ import { type Agent, type ModelRequest, ProvidersModule } from '#rollcall/provid
 import { type say, ScriptedModel } from '#rollcall/providers/testing';
 import { BudgetsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 import { NativeRegistration } from '../agents/native.registration.js';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
@@ -32,7 +33,6 @@ import { toolBox } from '../tools/tool.box.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { Tool } from '../tools/tool.js';
-import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 
 const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'echo' } }, aliases: {} };
 const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };

@@ -18,26 +18,26 @@ import {
 } from '#rollcall/providers';
 import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
+import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 import { NativeRegistration } from '../agents/native.registration.js';
 import { AgentBuilder } from '../definitions/agent.builder.js';
+import { DefinitionImports } from '../definitions/definition.imports.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
-import { Delegation } from '../delegation/delegation.js';
 import { DefinitionSources } from '../definitions/deployment/definition.sources.js';
 import type { DeploymentOptions } from '../definitions/deployment/deployment.options.js';
+import { Delegation } from '../delegation/delegation.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
-import { DefinitionImports } from '../definitions/definition.imports.js';
-import { AgentBeats } from '../lifecycle/registration/agent.beats.js';
 import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentLifecycle } from '../lifecycle/agent.lifecycle.js';
-import { AgentShutdowns } from '../lifecycle/shutdown/agent.shutdowns.js';
 import { DefinitionFollower } from '../lifecycle/definition.follower.js';
 import type { LifecycleOptions } from '../lifecycle/lifecycle.options.js';
+import { AgentBeats } from '../lifecycle/registration/agent.beats.js';
 import { LostHosts } from '../lifecycle/registration/lost.hosts.js';
+import { AgentShutdowns } from '../lifecycle/shutdown/agent.shutdowns.js';
 import { RuntimeCommands } from '../lifecycle/shutdown/runtime.commands.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
-import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 
 /** The services of the runtime of one replica. */
 export interface TestRuntime {

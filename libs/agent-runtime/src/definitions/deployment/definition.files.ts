@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import { inputHashOf } from '../../tools/input.hash.js';
 import { loadFromDirectory, type SpecReport } from '../spec-files/spec.loader.js';
+import { SpecValidator } from '../spec-files/spec.validator.js';
 import { SpecWatcher, type WatchOptions } from '../spec-files/spec.watcher.js';
 import type { AgentFilesOptions } from './deployment.options.js';
 import type { DeployedDefinition, ManagedSource } from './deployment.plan.js';
-import { SpecValidator } from '../spec-files/spec.validator.js';
 
 export interface FileDefinitions {
   readonly report: SpecReport;

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
+import { definitions, WeatherReporter } from 'examples/agents/code-first.js';
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type AgentResult, message, type ModelRequest } from '#rollcall/providers';
 import { callTool, say, ScriptedModel, type Step } from '#rollcall/providers/testing';
-import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { definitions, WeatherReporter } from '../../../../../examples/agents/code-first.js';
 import { type TestRuntime, testRuntime, type TestRuntimeOptions } from '../../testing/index.js';
 
 /** What the model of an agent does: one step for each call. The key is the beginning of the instructions of the agent. */

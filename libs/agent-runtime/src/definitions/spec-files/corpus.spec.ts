@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DefinitionContent } from '../definition.js';
-import { loadFromFile, type SpecReport } from './spec.loader.js';
 import type { SpecOptions } from './spec.js';
+import { loadFromFile, type SpecReport } from './spec.loader.js';
 import { parseMarkdownSpec } from './spec.parser.js';
 
 const CORPUS = join(import.meta.dirname, '../../../../../test/fixtures/specs');

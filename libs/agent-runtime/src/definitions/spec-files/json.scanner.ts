@@ -78,11 +78,11 @@ export class JsonScanner {
   }
 
   private onKey(token: string, offset: number): boolean {
-    if (this.open.length <= 2 && !this.open.includes('[')) this.record(JSON.parse(token) as string, offset);
+    if (this.open.length <= 2 && !this.open.includes('[')) this.addKey(JSON.parse(token) as string, offset);
     return this.expect('colon');
   }
 
-  private record(key: string, offset: number): void {
+  private addKey(key: string, offset: number): void {
     const isFirstLevel = this.open.length === 1;
     if (isFirstLevel) this.firstLevelKey = key;
     const path = isFirstLevel ? pathOf(key) : pathOf(this.firstLevelKey, key);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parseJsonSpecs, parseMarkdownSpec } from './spec.parser.js';
 import type { SpecOptions } from './spec.js';
+import { parseJsonSpecs, parseMarkdownSpec } from './spec.parser.js';
 
 const PAGE = readFileSync('docs/definitions-files.md', 'utf8');
 const OPTIONS: SpecOptions = {

@@ -1,8 +1,8 @@
 import { parseFrontMatter } from './front-matter.js';
 import { JsonScanner } from './json.scanner.js';
 import { readSpec } from './spec.content.js';
-import { type ParsedFile, type ParsedSpec, shown, SpecFileError, type SpecOptions, SpecProblems } from './spec.js';
 import { KNOWN_KEYS, PROMPT_KEYS } from './spec.fields.js';
+import { type ParsedFile, type ParsedSpec, shown, SpecFileError, type SpecOptions, SpecProblems } from './spec.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 const NO_SPEC: ParsedFile = Object.freeze({ specs: [], errors: [] });

@@ -1,7 +1,7 @@
-import type { DefinitionContent } from '../definition.js';
 import { suggestion } from '../../tools/closest.name.js';
-import { shown, type SpecOptions, type SpecProblems } from './spec.js';
+import type { DefinitionContent } from '../definition.js';
 import { textList, withoutDuplicates } from './spec.fields.js';
+import { shown, type SpecOptions, type SpecProblems } from './spec.js';
 
 type ToolChoice = Pick<DefinitionContent, 'tools' | 'disallowedTools' | 'subagents'>;
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs';
-import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.js';
 import { SpecFileError, type SpecOptions } from './spec.js';
+import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.js';
 
 export interface WatchOptions extends SpecOptions {
   /** Returns how files are read. Called before each pass. Absent: the options of the watcher apply. */

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, DatabaseBusyError, DatabaseUnavailableError, Periodic } from '#rollcall/platform';
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
 import { AgentHost } from '../agent.host.js';
-import { AgentRegistrar, leaseClaimOf, hasEnded } from './agent.registrar.js';
-import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
 import type { SpawnedAgent } from '../spawned.agent.js';
+import { AgentRegistrar, hasEnded, leaseClaimOf } from './agent.registrar.js';
+import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
 
 interface Sent {
   vitals: AgentVitals;

@@ -12,11 +12,11 @@ import {
   StaleGenerationError,
 } from '#rollcall/registry';
 import { AgentNames } from '../../definitions/agent.names.js';
-import { AgentExistsError } from '../lifecycle.errors.js';
-import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
-import type { Membership, SpawnedAgent, SpawnedFacts } from '../spawned.agent.js';
 import { capabilitiesOf, type DefinitionContent, maxRunsOf } from '../../definitions/definition.js';
 import type { Blueprint } from '../hosted.agent.js';
+import { AgentExistsError } from '../lifecycle.errors.js';
+import type { Membership, SpawnedAgent, SpawnedFacts } from '../spawned.agent.js';
+import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.js';
 
 const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
 import { AgentHost } from '../agent.host.js';
-import { AgentRegistrar } from './agent.registrar.js';
 import { LifecycleLog } from '../lifecycle.log.js';
+import { AgentRegistrar } from './agent.registrar.js';
 import { RuntimeAgentStore } from './runtime-agent.store.js';
 
 interface Observed {

@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { qualifiedId, StopsIn } from '#rollcall/platform';
 import type { DefinitionKey } from '../../definitions/definition.js';
 import { AgentHost } from '../agent.host.js';
-import { AgentRegistrar } from '../registration/agent.registrar.js';
 import { AgentSpawner } from '../agent.spawner.js';
 import { AgentNotHostedError } from '../lifecycle.errors.js';
 import { LifecycleLog } from '../lifecycle.log.js';
+import { AgentRegistrar } from '../registration/agent.registrar.js';
 import { type RuntimeAgentRow, RuntimeAgentStore } from '../registration/runtime-agent.store.js';
+import type { SpawnedAgent } from '../spawned.agent.js';
 import type { ShutdownResults } from './runtime-command.store.js';
 import { RuntimeCommands } from './runtime.commands.js';
-import { type AgentShutdown, shutdownReportOf, type ShutdownReport, toAgentShutdown } from './shutdown.report.js';
-import type { SpawnedAgent } from '../spawned.agent.js';
+import { type AgentShutdown, type ShutdownReport, shutdownReportOf, toAgentShutdown } from './shutdown.report.js';
 
 /** The share of the time limit in which other replicas must answer. In the rest, the agents of replicas that did not answer are removed. */
 const ANSWER_SHARE = 0.9;

@@ -4,10 +4,10 @@ import { BackgroundFaults, Periodic, PgListener, StopsIn } from '#rollcall/platf
 import { AgentHost } from '../agent.host.js';
 import {
   COMMAND_CHANNEL,
-  type ShutdownResults,
   RESULT_CHANNEL,
   type RuntimeCommand,
   RuntimeCommandStore,
+  type ShutdownResults,
   type TakenCommand,
 } from './runtime-command.store.js';
 

@@ -19,8 +19,8 @@ import {
   maxRunsOf,
 } from '../../definitions/definition.js';
 import { DefinitionsService } from '../../definitions/definitions.service.js';
-import { addressOf } from '../../delegation/agent.address.js';
-import { unavailableText } from '../../delegation/agent.availability.js';
+import { addressOf } from '../../delegation/targets/agent.connector.js';
+import { unavailableText } from '../../delegation/targets/registry.targets.js';
 import { type AgentHosting, HostedAgents } from '../../lifecycle/hosted.agents.js';
 import { NO_LIMIT, type SpendingLimit } from '../../spending/spending.js';
 import { RunTargetMissingError, RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';

@@ -1,6 +1,6 @@
 import type { Agent, AgentUsage, ModelProvider } from '#rollcall/providers';
 import type { CostModel } from '#rollcall/registry';
-import type { RunContext } from '../loop/run.context.js';
+import type { RunContext } from '../../loop/run.context.js';
 
 /** The agent that a model asks for: one by name, or the best one with all these capabilities. */
 export type WantedAgent =
@@ -67,12 +67,19 @@ export function isOnPath(name: string, { agentName, ancestry }: RunContext): boo
   return name === agentName || ancestry.includes(name);
 }
 
-/** Several sources of targets as one. If two sources have an agent with the same name, the agent of the first source is used. */
+/**
+ * Several sources of targets as one. If two sources have an agent with the same name, the agent of the first source is used. If `only` is
+ * present, agents with other names do not exist for the run: they are neither listed nor found by name or capability.
+ */
 export class CombinedTargets implements DelegationTargets {
-  constructor(private readonly sources: readonly DelegationTargets[]) {}
+  constructor(
+    private readonly sources: readonly DelegationTargets[],
+    private readonly only?: ReadonlySet<string>,
+  ) {}
 
   async list(context: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
-    const lists = await Promise.all(this.sources.map(async (source) => await source.list(context, among)));
+    const names = this.only ?? among;
+    const lists = await Promise.all(this.sources.map(async (source) => await source.list(context, names)));
     const byName = new Map<string, ListedTarget>();
     for (const target of lists.flat()) if (!byName.has(target.name)) byName.set(target.name, target);
     return [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
@@ -83,8 +90,11 @@ export class CombinedTargets implements DelegationTargets {
     context: RunContext,
     parent?: DelegatingParent,
   ): Promise<DelegationTarget | undefined> {
+    const { only } = this;
+    if (only && 'name' in wanted && !only.has(wanted.name)) return undefined;
+    const restricted = only && !('name' in wanted) ? { ...wanted, among: only } : wanted;
     for (const source of this.sources) {
-      const target = await source.open(wanted, context, parent);
+      const target = await source.open(restricted, context, parent);
       if (target) return target;
     }
     return undefined;

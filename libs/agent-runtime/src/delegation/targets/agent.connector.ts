@@ -2,8 +2,29 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { type Agent, Keyring } from '#rollcall/providers';
 import type { AgentRecord } from '#rollcall/registry';
-import { type AgentAddress, addressOf } from './agent.address.js';
-import { GuardedAgents } from '../calls/guarded.agent.js';
+import { GuardedAgents } from '../../calls/guarded.agent.js';
+
+/** How an agent of the registry is called. */
+interface AgentAddress {
+  readonly provider: 'a2a' | 'http';
+  readonly url: string;
+}
+
+type Addressed = Pick<AgentRecord, 'endpoint' | 'agentCard'>;
+
+/** An agent with a card is called over A2A, any other agent over HTTP. Undefined if the record has no usable URL. */
+export function addressOf({ endpoint, agentCard }: Addressed): AgentAddress | undefined {
+  const url = endpoint ?? (agentCard && urlOfCard(agentCard));
+  if (!url || !URL.canParse(url)) return undefined;
+  return { provider: agentCard ? 'a2a' : 'http', url };
+}
+
+/** Cards of version 1.0 list interfaces; older cards have one URL. */
+function urlOfCard(card: Readonly<Record<string, unknown>>): string | undefined {
+  const [first] = Array.isArray(card['supportedInterfaces']) ? (card['supportedInterfaces'] as unknown[]) : [];
+  const { url = card['url'] } = (first ?? {}) as { url?: unknown };
+  return typeof url === 'string' ? url : undefined;
+}
 
 /** An agent of the registry that can be called until `release`. */
 export interface Connection {

@@ -5,17 +5,16 @@ import {
   capabilityKeys,
   Directory,
   DirectoryFollower,
+  type Exclusion,
   MAX_LIMIT,
   type RankedCandidate,
   Ranker,
   RegistryClock,
   routability,
 } from '#rollcall/registry';
-import type { RunContext } from '../loop/run.context.js';
-import { addressOf } from './agent.address.js';
-import { unavailableText } from './agent.availability.js';
-import { AgentConnector } from './agent.connector.js';
-import { DelegationTargetUnknownError } from './delegation.errors.js';
+import type { RunContext } from '../../loop/run.context.js';
+import { DelegationTargetUnknownError } from '../delegation.errors.js';
+import { addressOf, AgentConnector } from './agent.connector.js';
 import {
   type DelegationTarget,
   type DelegationTargets,
@@ -114,4 +113,9 @@ export class RegistryTargets implements DelegationTargets {
 /** Agents choose their own names and capabilities, so the description is data. */
 function toListed({ agentId, name, capabilities }: Listable): ListedTarget {
   return { name: agentId, description: `${name}; capabilities: ${capabilities.join(', ')}` };
+}
+
+/** Why the agent cannot receive work now, and when it can. */
+export function unavailableText(agentId: string, { text, eligibleWhen }: Exclusion): string {
+  return `The agent ${agentId} cannot receive work now: ${text}. It can receive work when ${eligibleWhen.text}.`;
 }

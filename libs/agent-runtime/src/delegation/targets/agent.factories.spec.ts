@@ -1,4 +1,4 @@
-import { FakeAgent } from '../testing/fake.agent.js';
+import { FakeAgent } from '../../testing/fake.agent.js';
 import { AgentFactoryRegistry } from './agent.factories.js';
 
 describe('S2.3 a registry of factories', () => {

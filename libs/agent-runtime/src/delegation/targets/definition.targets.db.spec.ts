@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
+import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type AgentConfig, type AgentResult, message, type ModelRequest, Secret } from '#rollcall/providers';
 import { callTool, callTools, say, ScriptedModel, type Step } from '#rollcall/providers/testing';
-import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import { answers, FakeAgent, fails } from '../testing/fake.agent.js';
-import { type TestRuntime, testRuntime } from '../testing/index.js';
-import { aRun } from '../testing/tool-calls.js';
+import { answers, fails, FakeAgent } from '../../testing/fake.agent.js';
+import { type TestRuntime, testRuntime } from '../../testing/index.js';
+import { aRun } from '../../testing/tool-calls.js';
 
 const KEY = 'sk-0123456789';
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { capabilityKeys, Directory } from '#rollcall/registry';
-import { AgentBuilder } from '../definitions/agent.builder.js';
-import type { Definition } from '../definitions/definition.js';
-import { DefinitionsService } from '../definitions/definitions.service.js';
-import type { RunContext } from '../loop/run.context.js';
+import { AgentBuilder } from '../../definitions/agent.builder.js';
+import type { Definition } from '../../definitions/definition.js';
+import { DefinitionsService } from '../../definitions/definitions.service.js';
+import type { RunContext } from '../../loop/run.context.js';
 import {
   type DelegatingParent,
   type DelegationTarget,
