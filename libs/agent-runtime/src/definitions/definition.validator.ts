@@ -124,21 +124,28 @@ function unknownReferences(content: DefinitionContent, known: KnownNames): Defin
 function unknownParts(content: DefinitionContent, { tools, skills }: KnownNames): DefinitionFault[] {
   const wanted = (content.skills ?? []).map(({ name }) => name);
   return [
-    ...faults('tools', 'tool', unknownEntries(content.tools ?? [], tools), filterNames(tools)),
-    ...faults('disallowedTools', 'tool', unknownDenied(content.disallowedTools ?? [], tools), filterNames(tools)),
-    ...faults('skills', 'skill', missing(wanted, skills), skills),
+    ...unknownFaults('tools', 'tool', unknownEntries(content.tools ?? [], tools), filterNames(tools)),
+    ...unknownFaults(
+      'disallowedTools',
+      'tool',
+      unknownDenied(content.disallowedTools ?? [], tools),
+      filterNames(tools),
+    ),
+    ...unknownFaults('skills', 'skill', missing(wanted, skills), skills),
   ];
 }
 
 function unknownProvider({ provider }: DefinitionContent, { providers }: KnownNames): DefinitionFault[] {
-  return faults('provider', 'agent provider', missing([provider], providers), providers);
+  return unknownFaults('provider', 'agent provider', missing([provider], providers), providers);
 }
 
 function unknownModel({ model }: DefinitionContent, { models, vendors }: KnownNames): DefinitionFault[] {
   if (model === null || model === undefined || model === INHERIT) return [];
-  if (typeof model === 'string') return faults('model', 'model preset or alias', missing([model], models), models);
-  if ('vendor' in model) return faults('model.vendor', 'model vendor', missing([model.vendor], vendors), vendors);
-  return faults('model.preset', 'model preset or alias', missing([model.preset], models), models);
+  if (typeof model === 'string')
+    return unknownFaults('model', 'model preset or alias', missing([model], models), models);
+  if ('vendor' in model)
+    return unknownFaults('model.vendor', 'model vendor', missing([model.vendor], vendors), vendors);
+  return unknownFaults('model.preset', 'model preset or alias', missing([model.preset], models), models);
 }
 
 /** The names that occur twice in one list. */
@@ -171,7 +178,12 @@ function missing(wanted: readonly string[], known: readonly string[]): string[] 
   return [...new Set(wanted)].filter((name) => !known.includes(name));
 }
 
-function faults(field: string, noun: string, unknown: readonly string[], known: readonly string[]): DefinitionFault[] {
+function unknownFaults(
+  field: string,
+  noun: string,
+  unknown: readonly string[],
+  known: readonly string[],
+): DefinitionFault[] {
   return unknown.map((name, index) => {
     const hint = index < MAX_SUGGESTIONS ? suggestion(name, known) : '';
     return { field, message: `${field}: there is no ${noun} ${JSON.stringify(name)}${hint}` };

@@ -22,12 +22,6 @@ const REFUSED = 'The agent refused the task. Do not delegate the same task to it
 const STOPPED = 'The agent reached a limit before it had an answer. What it has so far may be incomplete.';
 const WAITING =
   'The agent cannot continue, because an operator must approve its tool calls. Continue without its answer.';
-
-/** A question is a success: the agent worked correctly, and the parent can answer it. */
-export function isFailed({ outcome }: ChildResult): boolean {
-  return outcome !== 'completed' && outcome !== 'input-required';
-}
-
 const TAG = 'agent_output';
 const MAX_REASON_CHARS = 1_000;
 const MAX_ARTIFACTS = 20;
@@ -58,6 +52,11 @@ export function withoutAnswer(
   texts: Pick<ChildResult, 'advice' | 'reason'>,
 ): ChildResult {
   return { agent, outcome, ...texts, parts: [], artifacts: [] };
+}
+
+/** A question is a success: the agent worked correctly, and the parent can answer it. */
+export function isFailed({ outcome }: ChildResult): boolean {
+  return outcome !== 'completed' && outcome !== 'input-required';
 }
 
 /** The text of an error for a model. The messages of errors without a code are internal, so the model does not get them. */

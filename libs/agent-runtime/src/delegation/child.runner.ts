@@ -213,12 +213,12 @@ function labelOf(wanted: WantedAgent): string {
  */
 async function callChild(
   agent: Agent,
-  message: AgentMessage,
+  input: AgentMessage,
   options: HandleOptions & { signal: AbortSignal },
   observe: Observer,
 ): Promise<AgentResult> {
   const grace = new GracePeriod(options.signal, GRACE_MS);
-  const events = agent.handle(message, options)[Symbol.asyncIterator]();
+  const events = agent.handle(input, options)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const step = await grace.wait(events.next());

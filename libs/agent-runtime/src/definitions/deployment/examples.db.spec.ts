@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { definitions, WeatherReporter } from 'examples/agents/code-first.js';
+import { definitions, WeatherReporter } from '../../../../../examples/agents/code-first.js';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type AgentResult, message, type ModelRequest } from '#rollcall/providers';
 import { callTool, say, ScriptedModel, type Step } from '#rollcall/providers/testing';
