@@ -21,8 +21,6 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
 import { DefinitionExplorer } from './definitions/deployment/definition.explorer.js';
-import { DefinitionFiles } from './definitions/deployment/definition.files.js';
-import { DefinitionSources } from './definitions/deployment/definition.sources.js';
 import { DEPLOYMENT_OPTIONS, type DeploymentOptions } from './definitions/deployment/deployment.options.js';
 import { DeploymentService } from './definitions/deployment/deployment.service.js';
 import { DeploymentStore } from './definitions/deployment/deployment.store.js';
@@ -83,6 +81,7 @@ import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
 import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import { DefinitionFiles, DefinitionSources } from './definitions/deployment/definition.sources.js';
 
 export interface AgentRuntimeOptions extends DeploymentOptions {
   readonly tools: ToolsOptions;

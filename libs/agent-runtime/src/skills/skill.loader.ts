@@ -87,9 +87,9 @@ class SkillLoading {
   private async resolve(path: string, entry: Dirent): Promise<string | undefined> {
     if (entry.isDirectory()) return path;
     if (!entry.isSymbolicLink()) return undefined;
-    const target = await realpath(path).catch(() => undefined);
-    if (target === undefined || !(await lstat(target)).isDirectory()) return undefined;
-    if (isInside(this.root, target)) return undefined; // the target is visited at its own path
+    const linked = await realpath(path).catch(() => undefined);
+    if (linked === undefined || !(await lstat(linked)).isDirectory()) return undefined;
+    if (isInside(this.root, linked)) return undefined; // the folder is visited at its own path
     this.report('error', path, 1, 'The link leads out of the folder of skills, so it is not followed.');
     return undefined;
   }

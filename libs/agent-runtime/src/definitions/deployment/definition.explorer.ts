@@ -29,6 +29,6 @@ function classOf({ instance, metatype }: ProviderWrapper): object | undefined {
 }
 
 /** A subclass does not inherit the definition, because otherwise the name would be registered twice. */
-function definitionOf(target: object): CodeDefinition | undefined {
-  return Reflect.getOwnMetadata(AGENT_DEFINITION, target) as CodeDefinition | undefined;
+function definitionOf(provider: object): CodeDefinition | undefined {
+  return Reflect.getOwnMetadata(AGENT_DEFINITION, provider) as CodeDefinition | undefined;
 }

@@ -8,12 +8,12 @@ export function isInside(root: string, path: string): boolean {
 
 /** Reads a text file below `root`. A link that leads out of `root`, a special file and a file that is too large are rejected. */
 export async function readLimited(path: string, root: string, maxBytes: number): Promise<string> {
-  const target = await realpath(path);
-  if (!isInside(root, target)) throw new SpecFileError(1, 'The link leads out of the folder.');
-  const stat = await lstat(target);
+  const real = await realpath(path);
+  if (!isInside(root, real)) throw new SpecFileError(1, 'The link leads out of the folder.');
+  const stat = await lstat(real);
   if (!stat.isFile()) throw new SpecFileError(1, 'It is not a regular file.');
   if (stat.size > maxBytes) throw tooLarge(maxBytes);
-  return checkedText(await readFile(target), maxBytes);
+  return checkedText(await readFile(real), maxBytes);
 }
 
 /** The text of a file that is small enough and not binary. */
