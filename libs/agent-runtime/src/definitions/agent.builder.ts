@@ -4,7 +4,7 @@ import { ASK_TOOL } from '../loop/caller.question.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import { type DefinitionContent, NATIVE } from './definition.js';
 
-export interface BuildOptions {
+interface BuildOptions {
   /** The namespace of the definition, and of runs whose caller specifies none. */
   readonly namespace: string;
   /** The model of the agent that delegates. An agent with the model `inherit` uses it (S4.7). */

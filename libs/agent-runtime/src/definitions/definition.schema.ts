@@ -63,7 +63,7 @@ const NO_MATCH = 'Invalid string: ';
 
 const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'elements' };
 
-export interface ReadContent {
+interface ReadContent {
   /** The valid fields and elements of lists, with the defaults. If there are faults, it is used only to find further faults. */
   readonly content: DefinitionContent;
   readonly faults: readonly DefinitionFault[];

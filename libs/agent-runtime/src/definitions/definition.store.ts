@@ -5,7 +5,7 @@ import type { DefinitionRevisionEntity } from './definition.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
 export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
-export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
+type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;

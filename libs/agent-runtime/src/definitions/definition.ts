@@ -40,7 +40,7 @@ export interface DefinitionContent {
   metadata?: Record<string, unknown>;
 }
 
-/** The name of a definition in a namespace. */
+/** The name of a definition in a namespace. Agents share these names: an agent of a definition has its name by default. */
 export interface DefinitionKey {
   namespace: string;
   name: string;

@@ -12,7 +12,7 @@ import { type DefinitionContent, NATIVE } from './definition.js';
 import { readContent, settingsFaults, unknownKey, withoutUnknownKeys } from './definition.schema.js';
 
 /** The names that a definition can refer to. */
-export interface KnownNames {
+interface KnownNames {
   tools: KnownTools;
   skills: readonly string[];
   /** Presets and aliases. */

@@ -16,7 +16,7 @@ import { ToolSet } from '../tools/tool.set.js';
 import { toolFilterOf } from './agent.builder.js';
 import { type DefinitionContent, type DefinitionKey, NATIVE } from './definition.js';
 
-export interface EffectiveBudget {
+interface EffectiveBudget {
   kind: 'run' | 'agent' | 'namespace';
   /** The agent or the namespace; null for the budget that each run gets. */
   subject: string | null;

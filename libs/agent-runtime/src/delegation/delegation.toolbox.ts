@@ -10,7 +10,7 @@ import { CombinedTargets, type DelegatingParent, type DelegationTarget } from '.
 import { canInherit } from './toolbox.inheritance.js';
 
 /** The agent whose tools are created. */
-export interface DelegatingAgent extends DelegatingParent {
+interface DelegatingAgent extends DelegatingParent {
   readonly toolboxes: readonly ToolBox[];
   readonly toolFilter?: ToolFilter;
   /** The only agents that the agent may delegate to. Absent: all. */

@@ -20,7 +20,7 @@ export interface DelegationOptions extends DelegationLimits {
 }
 
 /** The limits of the tree of runs, if the agent of its root does not set them. */
-export interface DelegationLimits {
+interface DelegationLimits {
   readonly maxDelegationDepth?: number;
   readonly maxDelegationWidth?: number;
   readonly maxDelegatedRuns?: number;

@@ -150,7 +150,7 @@ export class HostedAgent {
 }
 
 /** One built agent with its calls. A new revision of the definition gets a new instance. */
-export class AgentInstance {
+class AgentInstance {
   private readonly slots: CallSlots;
   private readonly ending = new AbortController();
 

@@ -8,7 +8,7 @@ export interface SkillLibraryOptions {
   folders: readonly string[];
 }
 
-export class SkillNotFoundError extends RuntimeError {
+class SkillNotFoundError extends RuntimeError {
   readonly code = 'SKILL_NOT_FOUND';
 
   constructor(name: string, known: readonly string[]) {

@@ -3,7 +3,7 @@ import { inert, labelled } from '../labels/labelled.text.js';
 import type { AgentSkill, Skill } from './skill.js';
 import { ACTIVATE_SKILL } from './skill.toolbox.js';
 
-export interface PromptParts {
+interface PromptParts {
   readonly name: string;
   readonly description: string;
   readonly instructions: string;
@@ -13,10 +13,10 @@ export interface PromptParts {
   readonly maxPreloadTokens?: number;
 }
 
-export const DEFAULT_MAX_PRELOAD_TOKENS = 20_000;
+const DEFAULT_MAX_PRELOAD_TOKENS = 20_000;
 const MAX_SHOWN_DESCRIPTION = 1_024;
 
-export class SkillsTooLargeError extends RuntimeError {
+class SkillsTooLargeError extends RuntimeError {
   readonly code = 'SKILLS_TOO_LARGE';
 
   constructor(skills: readonly Skill[], tokens: number, maxTokens: number) {

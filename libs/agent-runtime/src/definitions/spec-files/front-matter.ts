@@ -2,7 +2,7 @@ import { type Document, isAlias, isMap, isNode, isScalar, LineCounter, parseDocu
 import { closestName } from '../../tools/closest.name.js';
 import { SpecFileError, type SpecProblem } from './spec.js';
 
-export interface FrontMatter {
+interface FrontMatter {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The text after the front matter, without surrounding blank lines. */
   readonly body: string;

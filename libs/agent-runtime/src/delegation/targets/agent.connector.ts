@@ -27,7 +27,7 @@ function urlOfCard(card: Readonly<Record<string, unknown>>): string | undefined 
 }
 
 /** An agent of the registry that can be called until `release`. */
-export interface Connection {
+interface Connection {
   readonly agent: Agent;
   release(): Promise<void>;
 }

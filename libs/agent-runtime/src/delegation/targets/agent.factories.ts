@@ -4,7 +4,7 @@ import { AgentFactoryInvalidError, AgentFactoryTakenError, AgentFactoryUnknownEr
 import type { DelegationTarget, DelegationTargets, ListedTarget, WantedAgent } from './delegation.targets.js';
 
 /** Creates an agent at this depth of the tree of runs. It must be a new agent each time, because each agent is shut down after its run. */
-export type AgentFactory = (depth: number) => Agent | Promise<Agent>;
+type AgentFactory = (depth: number) => Agent | Promise<Agent>;
 
 /** The agents that can be created in this process, by name (S2.3). */
 export interface AgentFactories {
