@@ -1,7 +1,5 @@
-import { DefinitionRevisionEntity } from '../definitions/definition-revision.entity.js';
-import { DefinitionEntity } from '../definitions/definition.entity.js';
-import { RuntimeAgentEntity } from '../lifecycle/runtime-agent.entity.js';
-import { RuntimeCommandEntity } from '../lifecycle/runtime-command.entity.js';
+import { DefinitionEntity, DefinitionRevisionEntity } from '../definitions/definition.entity.js';
+import { RuntimeAgentEntity, RuntimeCommandEntity } from '../lifecycle/lifecycle.entities.js';
 import { ToolPinEntity } from '../tools/mcp/tool-pin.entity.js';
 import { RunEntity, RunStepEntity } from '../runs/store/run.entity.js';
 
