@@ -1,9 +1,9 @@
 import { AgentCard } from '@a2a-js/sdk';
 import { Inject, Injectable } from '@nestjs/common';
+import canonicalize from 'canonicalize';
 import { calculateJwkThumbprint, FlattenedSign, type JWK } from 'jose';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { canonicalJson, withoutEmpty } from './canonical.json.js';
 import { PublicUrl } from './public.url.js';
 
 export const JWKS_PATH = '.well-known/jwks.json';
@@ -29,7 +29,7 @@ export class CardSigner {
   /** The JSON of the card with its signatures. */
   async sign(card: AgentCard): Promise<object> {
     const json = withoutEmpty(AgentCard.toJSON(card)) as object;
-    const content = new TextEncoder().encode(canonicalJson(json));
+    const content = new TextEncoder().encode(canonicalize(json)); // RFC 8785
     const signatures = await Promise.all((await this.keys).map(async (key) => await this.signature(content, key)));
     return signatures.length > 0 ? { ...json, signatures } : json;
   }
@@ -57,4 +57,19 @@ export class CardSigner {
 /** A key without an id gets its thumbprint, which is the same on all replicas. */
 async function withId(key: Config['a2a']['signingKeys'][number]): Promise<SigningKey> {
   return { ...key, kid: key.kid ?? (await calculateJwkThumbprint(key)) };
+}
+
+/**
+ * Removes null values, empty texts, empty lists and empty objects at all levels. The specification leaves them out of the signed
+ * content, so a card without them has the same content for every verifier.
+ */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return nonEmpty(value.map(withoutEmpty).filter((one) => one !== undefined));
+  if (typeof value !== 'object' || value === null) return value === null || value === '' ? undefined : value;
+  const entries = Object.entries(value).map(([name, inner]) => [name, withoutEmpty(inner)] as const);
+  return nonEmpty(Object.fromEntries(entries.filter(([, inner]) => inner !== undefined)));
+}
+
+function nonEmpty<T extends object>(value: T): T | undefined {
+  return Object.keys(value).length > 0 ? value : undefined;
 }
