@@ -1,7 +1,7 @@
 import type { RunKey } from '#rollcall/agent-runtime';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from '../auth/principal.js';
-import type { A2aAgent } from './a2a.agent.js';
+import type { A2aAgent } from './cards/a2a.agent.js';
 
 /** One request of an A2A client. */
 export interface A2aCall {

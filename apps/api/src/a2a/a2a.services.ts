@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { RunCommands } from '../runs/run.commands.js';
-import { MessagesService } from './messages.service.js';
-import { TaskPush } from './task.push.js';
-import { TaskReader } from './task.reader.js';
-import { TaskStream } from './task.stream.js';
+import { MessagesService } from './messages/messages.service.js';
+import { TaskPush } from './push/task.push.js';
+import { TaskReader } from './tasks/a2a.tasks.js';
+import { TaskStream } from './tasks/task.stream.js';
 
 /** The services that the operations of A2A use. */
 @Injectable()

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Role, type SendMessageRequest, type Task, TaskState } from '@a2a-js/sdk';
 import { RuntimeError } from '#rollcall/agent-runtime';
 import { textPart } from '#rollcall/providers';
-import { EXTENSION } from './agent.card.js';
-import { messageOf } from './task.mapper.js';
+import { EXTENSION } from './cards/agent.card.js';
+import { messageOf } from './tasks/task.mapper.js';
 
 /** The errors that reject a task before it begins: no agent can receive work, no amount can be reserved, or the agent is busy. */
 const REFUSALS: ReadonlySet<string> = new Set(['RUN_TARGET_UNAVAILABLE', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY']);

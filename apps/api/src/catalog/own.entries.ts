@@ -1,4 +1,4 @@
-import type { PublicUrl } from '../a2a/public.url.js';
+import type { PublicUrl } from '../a2a/cards/public.url.js';
 import { SERVER_CARD_TYPE } from '../mcp/server.card.js';
 import { VERSION } from '../version.js';
 import { A2A_CARD, type EntryFacts, REGISTRY } from './catalog.entry.js';

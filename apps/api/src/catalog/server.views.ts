@@ -1,4 +1,4 @@
-import type { PublicUrl } from '../a2a/public.url.js';
+import type { PublicUrl } from '../a2a/cards/public.url.js';
 import { AUTHORIZATION_HEADER } from '../mcp/server.card.js';
 import { VERSION } from '../version.js';
 import { MCP_PATH, OWN_NAME } from './own.entries.js';

@@ -1,5 +1,5 @@
 import type { Schema } from '#rollcall/platform';
-import { PushEntity } from '../a2a/push.entity.js';
+import { PushEntity } from '../a2a/push/push.entity.js';
 import { AuditEntity } from '../audit/audit.entity.js';
 import { TicketEntity } from '../events/ticket.entity.js';
 import { IdempotencyEntity } from '../idempotency/idempotency.entity.js';

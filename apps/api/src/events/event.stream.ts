@@ -8,7 +8,7 @@ import {
   type UnusableCursorError,
 } from '#rollcall/platform';
 import { EVENTS } from './event.catalog.js';
-import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from '../streams/stream.end.js';
 
 /** A connection that events are written to. */
 export interface StreamSink {

@@ -16,8 +16,8 @@ import { EventStreams } from './event.streams.js';
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { SseConnection } from './sse.connection.js';
-import { beginSse } from './sse.response.js';
-import { StreamConnections } from './stream.connections.js';
+import { beginSse } from '../streams/sse.writer.js';
+import { StreamConnections } from '../streams/stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
 /** Errors for cursors from which a consumer cannot continue. */

@@ -18,10 +18,10 @@ import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
-import { FrameSocket } from './frame.socket.js';
+import { FrameSocket } from '../streams/frame.socket.js';
 import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
-import { StreamConnections } from './stream.connections.js';
+import { StreamConnections } from '../streams/stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
 const PATH = '/v1/events/ws';

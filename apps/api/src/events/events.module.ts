@@ -5,7 +5,7 @@ import { EventMetrics } from './event.metrics.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
 import { EventsService } from './events.service.js';
-import { StreamConnections } from './stream.connections.js';
+import { StreamConnections } from '../streams/stream.connections.js';
 import { TicketStore } from './ticket.store.js';
 import { TicketsService } from './tickets.service.js';
 

@@ -4,7 +4,7 @@ import type { WebSocket } from 'ws';
 import { isUnusableCursor } from '#rollcall/platform';
 import { sendProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
-import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
+import { CLOSE_CODES, TRY_AGAIN_LATER } from '../streams/stream.end.js';
 
 const MAX_RUN_ID = 128;
 

@@ -1,9 +1,9 @@
 import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
 import { toFrame } from './event.frame.js';
 import type { EventStream, StreamSink } from './event.stream.js';
-import type { FrameSocket } from './frame.socket.js';
-import { CLOSE_CODES, type StreamEnd, TRY_AGAIN_LATER } from './stream.end.js';
-import type { StreamConnection } from './stream.connections.js';
+import type { FrameSocket } from '../streams/frame.socket.js';
+import { CLOSE_CODES, type StreamEnd, TRY_AGAIN_LATER } from '../streams/stream.end.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
 
 /** Another stream on the same socket, such as the events of one run. */
 export interface SocketStream {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { formatCursor, type LogPosition, type RegistryEvent, toCloudEventText } from '#rollcall/platform';
 import type { EventStream, StreamSink } from './event.stream.js';
-import type { StreamEnd } from './stream.end.js';
-import type { StreamConnection } from './stream.connections.js';
+import type { StreamEnd } from '../streams/stream.end.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
 
 /** One response with server-sent events. The `id` of an event is the cursor after it. */
 export class SseConnection implements StreamSink, StreamConnection {

@@ -2,7 +2,7 @@ import type { ServerEvent } from '@modelcontextprotocol/server';
 import type { RegistryEvent } from '#rollcall/platform';
 import { EVENTS } from '../events/event.catalog.js';
 import type { McpCall } from './mcp.call.js';
-import { taskUri } from './task.subscriptions.js';
+import { taskUri } from './tasks/task.subscriptions.js';
 import { AGENTS, agentUri, EVENTS_PREFIX, runUri } from './resource.uris.js';
 
 /** The changes that a subscription selects. */

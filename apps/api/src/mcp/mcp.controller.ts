@@ -7,12 +7,12 @@ import { InFlight } from '../http/in-flight.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';
 import { SelfAudited } from '../mutation/self-audited.js';
-import { mcpErrors } from './error.format.js';
+import { mcpErrors } from './mcp.errors.js';
 import { HostGuard } from './host.guard.js';
 import { McpAgents } from './mcp.agents.js';
 import { callOf } from './mcp.call.js';
 import { McpExchange } from './mcp.exchange.js';
-import { McpTools } from './mcp.tools.js';
+import { McpTools } from './tools/mcp.tools.js';
 import { METADATA_PATH } from './protected.resource.js';
 
 /** MCP for Rollcall itself, and for each agent as one tool. Each tool declares its own permission. */

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { SendSpace } from '../events/send.space.js';
-import type { StreamConnection } from '../events/stream.connections.js';
+import { SendSpace } from '../streams/send.space.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
 
 export interface McpStreamOptions {
   /** The maximum number of bytes in the send buffer. */

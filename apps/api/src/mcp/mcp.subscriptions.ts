@@ -8,9 +8,9 @@ import { validationFailed } from '../http/validation.error.js';
 import { TASKS } from './client.capabilities.js';
 import { FeedBus } from './feed.bus.js';
 import type { McpCall } from './mcp.call.js';
-import { needsTasks } from './mcp.tasks.js';
+import { needsTasks } from './tasks/mcp.tasks.js';
 import { toProtocolError } from './protocol.errors.js';
-import { TaskSubscriptions } from './task.subscriptions.js';
+import { TaskSubscriptions } from './tasks/task.subscriptions.js';
 
 const MAX_TASKS = 100;
 const TaskIdsSchema = z.array(z.string()).max(MAX_TASKS).optional();

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, onSendHookHandler } from 'fastify';
-import { PublicUrl } from '../a2a/public.url.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 

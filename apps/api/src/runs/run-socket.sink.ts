@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { RunStreamEvent } from '#rollcall/agent-runtime';
 import type { SocketConnection } from '../events/socket.connection.js';
-import type { StreamEnd } from '../events/stream.end.js';
+import type { StreamEnd } from '../streams/stream.end.js';
 import { toProblem } from '../http/problem.js';
 import { toMessage } from './run.message.js';
 import type { RunSink } from './run.stream.js';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { isFinal, type RunStreamEvent } from '#rollcall/agent-runtime';
-import type { StreamConnection } from '../events/stream.connections.js';
-import type { StreamEnd } from '../events/stream.end.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
+import type { StreamEnd } from '../streams/stream.end.js';
 import { toMessage } from './run.message.js';
 import type { RunSink, RunStream } from './run.stream.js';
 

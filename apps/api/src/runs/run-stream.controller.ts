@@ -3,8 +3,8 @@ import { ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiProduces, ApiTags 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { beginSse } from '../events/sse.response.js';
-import { StreamConnections } from '../events/stream.connections.js';
+import { beginSse } from '../streams/sse.writer.js';
+import { StreamConnections } from '../streams/stream.connections.js';
 import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { validationFailed } from '../http/validation.error.js';

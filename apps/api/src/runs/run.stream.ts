@@ -1,7 +1,7 @@
 import { isFinal, type RunFeed, type RunKey, type RunStreamEvent } from '#rollcall/agent-runtime';
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
-import { SendSpace } from '../events/send.space.js';
-import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../events/stream.end.js';
+import { SendSpace } from '../streams/send.space.js';
+import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../streams/stream.end.js';
 
 const RESUME = 'Connect again, resume each run with the last step that you received as `afterStep`';
 
