@@ -1,20 +1,19 @@
 import { Global, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { EventStreams } from './event.streams.js';
 import { EventMetrics } from './event.metrics.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
 import { EventsService } from './events.service.js';
-import { StreamConnections } from '../streams/stream.connections.js';
 import { TicketStore } from './ticket.store.js';
 import { TicketsService } from './tickets.service.js';
+import { EventStreams } from './event.stream.js';
 
 /** Pages and streams of the event log over REST, SSE and WebSocket. */
 @Global()
 @Module({
   imports: [AuthModule],
   controllers: [EventsController],
-  providers: [EventMetrics, EventsService, EventStreams, StreamConnections, TicketStore, TicketsService, EventsGateway],
-  exports: [EventsService, StreamConnections],
+  providers: [EventMetrics, EventsService, EventStreams, TicketStore, TicketsService, EventsGateway],
+  exports: [EventsService],
 })
 export class EventsModule {}

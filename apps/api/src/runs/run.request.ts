@@ -1,4 +1,4 @@
-import type { RunActor, StartRun } from '#rollcall/agent-runtime';
+import type { RunActor, RunKey, StartRun } from '#rollcall/agent-runtime';
 import { message } from '#rollcall/providers';
 import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation.error.js';
@@ -25,6 +25,11 @@ export function toStartRun(body: StartRunBody, { namespace, owner: by }: Princip
   };
 }
 
-export function actorOf({ owner: by, permissions }: Principal): RunActor {
+export function runActorOf({ owner: by, permissions }: Principal): RunActor {
   return { by, mayManage: permissions.includes('runs:manage') };
+}
+
+/** Identifies a run of the namespace of the caller. */
+export function runKeyOf({ namespace }: Principal, id: string): RunKey {
+  return { namespace, id };
 }

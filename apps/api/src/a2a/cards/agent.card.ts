@@ -1,5 +1,7 @@
 import { A2A_PROTOCOL_VERSION, AgentCard, type AgentSkill } from '@a2a-js/sdk';
 import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
+import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
+import { type A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
 /** The extension of Rollcall: live facts in cards, and the facts of the run in the metadata of tasks. */
 export const EXTENSION = 'urn:rollcall:a2a:v1';
@@ -7,7 +9,7 @@ const SCHEME = 'bearer';
 const ABOUT_EXTENSION =
   'Cards: price, health and load of the agent. Tasks: the agent, the state and the usage of the run. See docs/a2a.md.';
 
-export interface CardFacts {
+interface CardFacts {
   readonly name: string;
   readonly description: string;
   readonly version: string;
@@ -61,4 +63,13 @@ export function skill(id: string, name: string, description: string, tags: reado
 export function skillsOf(capabilities: readonly string[], agent: { name: string; description: string }): AgentSkill[] {
   if (capabilities.length === 0) return [skill('general', agent.name, agent.description, ['agent'])];
   return capabilities.map((one) => skill(one, one, `Work that needs the capability ${one}.`, one.split('.')));
+}
+
+/** The card in the form of version 0.3. The SDK exports its conversion only as a part of the transport of that version. */
+export async function toLegacyCard(card: AgentCard): Promise<object> {
+  const source: Pick<A2ARequestHandler, 'getAuthenticatedExtendedAgentCard'> = {
+    getAuthenticatedExtendedAgentCard: async () => await Promise.resolve(card),
+  };
+  const transport = new LegacyRestTransportHandler(source as A2ARequestHandler);
+  return await transport.getAuthenticatedExtendedAgentCard(new ServerCallContext());
 }

@@ -5,15 +5,12 @@ import { type Run, type RunMessages, RunTargetUnknownError, type StartRun } from
 import { fromA2aParts } from '#rollcall/providers';
 import { AgentNotFoundError } from '#rollcall/registry';
 import { permit } from '../../auth/auth.guard.js';
-import { type CommandResult, type RunCommand, RunCommands } from '../../runs/run.commands.js';
-import type { A2aCall } from '../a2a.call.js';
-import { decisionIn } from './message.decision.js';
-import { type CheckedMessage, checkedMessage, keyedMessage } from './message.key.js';
-import { permissionToSend, skillIn } from './message.skill.js';
-import { startOf } from './message.target.js';
-import { RootSkills } from './root.skills.js';
+import { type RunCommand, type RunCommandResult, RunCommands } from '../../runs/run.commands.js';
+import type { IncomingCall } from '../incoming.calls.js';
 import { TaskPush } from '../push/task.push.js';
-import { type SentMessage, TaskReader } from '../tasks/a2a.tasks.js';
+import { A2aTasks, type SentMessage } from '../tasks/a2a.tasks.js';
+import { type CheckedMessage, checkedMessage, decisionIn, keyedMessage, startOf } from './message.js';
+import { permissionToSend, RootSkills, skillIn } from './root.skills.js';
 
 /**
  * Accepts messages. Rollcall itself answers a message that names one of its skills. Any other message starts a run, or continues the
@@ -23,12 +20,12 @@ import { type SentMessage, TaskReader } from '../tasks/a2a.tasks.js';
 export class MessagesService {
   constructor(
     private readonly commands: RunCommands,
-    private readonly tasks: TaskReader,
+    private readonly tasks: A2aTasks,
     private readonly push: TaskPush,
     private readonly skills: RootSkills,
   ) {}
 
-  async send(call: A2aCall, params: SendMessageRequest): Promise<SentMessage | Message> {
+  async send(call: IncomingCall, params: SendMessageRequest): Promise<SentMessage | Message> {
     const { agent, caller } = call;
     const json = agent.agentId === null ? SendMessageRequest.toJSON(params) : undefined;
     permit(caller, permissionToSend({ agentId: agent.agentId ?? undefined }, json));
@@ -38,7 +35,7 @@ export class MessagesService {
     return sent.message.taskId ? await this.continue(call, sent) : await this.start(call, sent);
   }
 
-  private async start(call: A2aCall, sent: CheckedMessage): Promise<SentMessage> {
+  private async start(call: IncomingCall, sent: CheckedMessage): Promise<SentMessage> {
     const { messageId } = sent.message;
     const options = { details: { messageId }, also: this.pushOf(call, sent) };
     const started = this.commands.start(commandOf(call, sent), () => requestOf(call, sent), options);
@@ -48,7 +45,7 @@ export class MessagesService {
     return run ? { id, known: { run, messages: [firstMessage(run, messageId)] } } : { id };
   }
 
-  private async continue(call: A2aCall, sent: CheckedMessage): Promise<SentMessage> {
+  private async continue(call: IncomingCall, sent: CheckedMessage): Promise<SentMessage> {
     const { taskId, contextId, messageId, parts: given } = sent.message;
     const run = await this.tasks.get(call, taskId);
     if (contextId && contextId !== run.conversationId)
@@ -59,14 +56,14 @@ export class MessagesService {
     const also = this.pushOf(call, sent);
     const parts = fromA2aParts(given);
     const decision = decisionIn(parts);
-    const { id }: CommandResult = decision
+    const { id }: RunCommandResult = decision
       ? await this.commands.decide(command, taskId, decision, also)
       : await this.commands.continue(command, taskId, { parts, messageId }, also);
     return { id };
   }
 
   /** Stores the push configuration of the message together with the run. */
-  private pushOf(call: A2aCall, { params }: CheckedMessage): (run: Run) => Promise<void> {
+  private pushOf(call: IncomingCall, { params }: CheckedMessage): (run: Run) => Promise<void> {
     const push = this.push.checked(call, params.configuration?.taskPushNotificationConfig);
     return async (run) => await this.push.addTo(run, push);
   }
@@ -76,12 +73,12 @@ export function isMessage(sent: object): sent is Message {
   return 'messageId' in sent;
 }
 
-function commandOf(call: A2aCall, sent: CheckedMessage): RunCommand {
+function commandOf(call: IncomingCall, sent: CheckedMessage): RunCommand {
   return { caller: call.caller, once: keyedMessage(call, sent), stores: 'id' };
 }
 
 /** Rejects with AGENT_NOT_FOUND if the agent has left. */
-function requestOf(call: A2aCall, { params, message }: CheckedMessage): StartRun {
+function requestOf(call: IncomingCall, { params, message }: CheckedMessage): StartRun {
   const { agent, caller } = call;
   if (agent.hasLeft) throw gone(call);
   const { messageId, contextId, parts } = message;
@@ -94,6 +91,6 @@ function firstMessage({ id: runId, createdAt: at, input: parts }: Run, messageId
   return { runId, seq: 1, at, step: { type: 'message', parts, messageId } };
 }
 
-function gone({ agent }: A2aCall): AgentNotFoundError {
+function gone({ agent }: IncomingCall): AgentNotFoundError {
   return new AgentNotFoundError(agent.agentId ?? '');
 }

@@ -1,4 +1,4 @@
-import { permissionToSend, skillIn } from './message.skill.js';
+import { permissionToSend, skillIn } from './root.skills.js';
 
 const sent = (parts: unknown, more: object = {}): object => ({ message: { messageId: 'm', parts, ...more } });
 

@@ -2,13 +2,35 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
 import { EventLog, PUSH_KIND, SinksService, WebhookSecrets } from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl, Secret } from '#rollcall/providers';
-import { type CheckedPush, checkPush } from './push.check.js';
+import { schemaFailed } from '../../http/schema.error.js';
 import { type PushRow, PushStore } from './push.store.js';
 
 const MAX_PER_TASK = 10;
+
+const MAX_ID = 256;
+const MAX_SECRET = 4_096;
+/** The value of a header, which must not contain a line break. */
+const HeaderValue = z
+  .string()
+  .max(MAX_SECRET)
+  .regex(/^[\x20-\x7e]*$/, 'must contain only visible ASCII characters');
+const ConfigSchema = z.object({
+  id: z.string().max(MAX_ID),
+  url: z.string().min(1, 'is required').max(2_048),
+  token: HeaderValue,
+  authentication: z
+    .object({
+      scheme: z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a scheme, such as Bearer'),
+      credentials: HeaderValue,
+    })
+    .optional(),
+});
+
+type CheckedPush = z.infer<typeof ConfigSchema>;
 
 export interface PushSecrets {
   readonly token: string;
@@ -77,4 +99,11 @@ export class PushConfigs {
     const secrets = token || credentials ? this.secrets.seal(new Secret(text), id) : null;
     return { id, namespace, runId, configId: configId || randomUUID(), url, scheme, secrets, version };
   }
+}
+
+/** Checks the fields that become parts of requests to the client. */
+function checkPush(config: TaskPushNotificationConfig): CheckedPush {
+  const { data, error } = ConfigSchema.safeParse(config);
+  if (data) return data;
+  throw schemaFailed(error, { root: 'params' });
 }

@@ -8,12 +8,11 @@ import { Injectable } from '@nestjs/common';
 import type { Run } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import { AuditService } from '../../audit/audit.service.js';
-import type { A2aCall } from '../a2a.call.js';
-import { invalidPageToken } from '../tasks/page.token.js';
-import { versionOf } from '../protocol.version.js';
+import type { IncomingCall } from '../incoming.calls.js';
+import { protocolVersionOf } from '../protocol.version.js';
+import { A2aTasks, invalidPageToken } from '../tasks/a2a.tasks.js';
 import { type NewPush, PushConfigs } from './push.configs.js';
 import type { PushRow } from './push.store.js';
-import { TaskReader } from '../tasks/a2a.tasks.js';
 
 /** A `pageSize` of 0 means this number, because the decoded request has 0 if the field is missing. */
 const MAX_PAGE = 100;
@@ -22,15 +21,15 @@ const MAX_PAGE = 100;
 @Injectable()
 export class TaskPush {
   constructor(
-    private readonly tasks: TaskReader,
+    private readonly tasks: A2aTasks,
     private readonly configs: PushConfigs,
     private readonly db: Database,
     private readonly audit: AuditService,
   ) {}
 
   /** Checks the configuration in a message. `addTo` stores it. */
-  checked({ request }: A2aCall, config: TaskPushNotificationConfig | undefined): NewPush | undefined {
-    return config && this.configs.check(config, versionOf(request));
+  checked({ request }: IncomingCall, config: TaskPushNotificationConfig | undefined): NewPush | undefined {
+    return config && this.configs.check(config, protocolVersionOf(request));
   }
 
   /** Call this in the transaction that starts or continues the run. */
@@ -38,21 +37,21 @@ export class TaskPush {
     if (push) await this.save(push, async () => await Promise.resolve(run));
   }
 
-  async create(call: A2aCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
+  async create(call: IncomingCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
     const read = async (): Promise<Run> => await this.tasks.get(call, config.taskId);
     await read(); // so that a task that does not exist is reported before an invalid field; `save` reads the run again
-    const push = this.configs.check(config, versionOf(call.request));
+    const push = this.configs.check(config, protocolVersionOf(call.request));
     return toConfig(await this.db.transaction(async () => await this.save(push, read)));
   }
 
-  async get(call: A2aCall, taskId: string, id: string): Promise<TaskPushNotificationConfig> {
+  async get(call: IncomingCall, taskId: string, id: string): Promise<TaskPushNotificationConfig> {
     const row = await this.configs.find(await this.tasks.get(call, taskId), id);
     if (!row) throw new TaskNotFoundError('There is no such task or configuration, or it is not yours.');
     return toConfig(row);
   }
 
   async list(
-    call: A2aCall,
+    call: IncomingCall,
     { taskId, pageSize, pageToken }: ListTaskPushNotificationConfigsRequest,
   ): Promise<ListTaskPushNotificationConfigsResponse> {
     if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE)
@@ -66,7 +65,7 @@ export class TaskPush {
   }
 
   /** Deleting a configuration that does not exist succeeds. */
-  async delete(call: A2aCall, taskId: string, id: string): Promise<void> {
+  async delete(call: IncomingCall, taskId: string, id: string): Promise<void> {
     const run = await this.tasks.get(call, taskId);
     await this.db.transaction(async () => {
       const row = await this.configs.find(run, id);

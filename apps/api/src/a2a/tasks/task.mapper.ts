@@ -1,14 +1,53 @@
-import { type Artifact, Message, Role, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk';
-import { isFinal, type Run, type StoredStep } from '#rollcall/agent-runtime';
+import {
+  type Artifact,
+  Message,
+  Role,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  taskStateToJSON,
+  type TaskStatus,
+} from '@a2a-js/sdk';
+import {
+  type ChangeFilter,
+  isFinal,
+  type Run,
+  type RunStatus,
+  type StoredStep,
+  type WaitingFor,
+} from '#rollcall/agent-runtime';
 import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
 import { runFacts } from '../../runs/run.task.js';
 import { EXTENSION } from '../cards/agent.card.js';
-import { taskStateOf } from './task.state.js';
 
 /** A task has at most one artifact: the answer of its run. */
 const ARTIFACT = 'result';
 
-export interface TaskOptions {
+const APPROVAL =
+  'The calls in `approvals` need an approval. Answer with a data part {"decision": {"callId", "inputHash", "approved"}}.';
+
+const STATES: Record<Exclude<RunStatus, 'waiting'>, TaskState> = {
+  queued: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  refused: TaskState.TASK_STATE_REJECTED,
+  stopped: TaskState.TASK_STATE_FAILED,
+  failed: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+};
+/** The specification also uses AUTH_REQUIRED for an approval by a human (section 7.6). */
+const WAITING: Record<WaitingFor, TaskState> = {
+  input: TaskState.TASK_STATE_INPUT_REQUIRED,
+  approval: TaskState.TASK_STATE_AUTH_REQUIRED,
+  needs_review: TaskState.TASK_STATE_AUTH_REQUIRED,
+};
+
+/** The names of the states that a task can have. */
+export const TASK_STATES: readonly string[] = [
+  ...new Set([...Object.values(STATES), ...Object.values(WAITING)].map((state) => taskStateToJSON(state))),
+];
+
+interface TaskOptions {
   /** How many of the newest messages the task contains. Absent: all messages. */
   readonly historyLength?: number;
   /** If false, the task has no artifacts. The default is true. */
@@ -16,7 +55,7 @@ export interface TaskOptions {
 }
 
 /** `messages` are the messages of the caller. */
-export function toTask(run: Run, messages: readonly StoredStep[], options: TaskOptions = {}): Task {
+export function toA2aTask(run: Run, messages: readonly StoredStep[], options: TaskOptions = {}): Task {
   const { historyLength, includeArtifacts = true } = options;
   const history = messages.map((stored) => toHistory(run, stored));
   return {
@@ -40,6 +79,22 @@ export function statusUpdate(run: Run, status: TaskStatus = toStatus(run)): Stre
   return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: factsOf(run) } } };
 }
 
+function taskStateOf({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>): TaskState {
+  return state === 'waiting' ? WAITING[waitingFor ?? 'input'] : STATES[state];
+}
+
+/** The runs whose task has this state; undefined if there is no such state. */
+export function runsIn(wanted: TaskState): Pick<ChangeFilter, 'states' | 'waitingFor'> | undefined {
+  const waitingFor = keysOf(WAITING, wanted);
+  if (waitingFor.length > 0) return { states: ['waiting'], waitingFor };
+  const states = keysOf(STATES, wanted);
+  return states.length > 0 ? { states } : undefined;
+}
+
+function keysOf<Key extends string>(table: Record<Key, TaskState>, wanted: TaskState): Key[] {
+  return (Object.keys(table) as Key[]).filter((key) => table[key] === wanted);
+}
+
 /** The complete or partial answer of a finished run. While a run waits, the parts of its result are a question and belong to the status. */
 export function artifactsOf({ state, result }: Run): Artifact[] {
   if (!isFinal(state) || state === 'refused' || !result || result.parts.length === 0) return [];
@@ -55,11 +110,6 @@ export function artifact(parts: readonly ContentPart[]): Artifact {
     metadata: undefined,
     extensions: [],
   };
-}
-
-/** The facts of the run that A2A has no field for. */
-function factsOf(run: Run): Record<string, unknown> {
-  return { [EXTENSION]: runFacts(run) };
 }
 
 export function agentMessage({ id, conversationId }: Run, messageId: string, parts: readonly ContentPart[]): Message {
@@ -82,6 +132,11 @@ function toHistory({ id, conversationId }: Run, { seq, step }: StoredStep): Mess
   return messageOf(messageId, { taskId: id, contextId: conversationId, role: Role.ROLE_USER, parts });
 }
 
+/** The facts of the run that A2A has no field for. */
+function factsOf(run: Run): Record<string, unknown> {
+  return { [EXTENSION]: runFacts(run) };
+}
+
 /** Why the run waits, was refused, failed or was stopped. */
 function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart[] {
   if (!result) return [];
@@ -91,6 +146,3 @@ function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart
   if (state === 'failed') return [textPart(error?.message ?? 'The run failed.')];
   return state === 'stopped' ? [textPart(detail ?? 'The run was stopped.')] : [];
 }
-
-const APPROVAL =
-  'The calls in `approvals` need an approval. Answer with a data part {"decision": {"callId", "inputHash", "approved"}}.';

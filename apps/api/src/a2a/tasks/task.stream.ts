@@ -1,12 +1,23 @@
 import type { StreamResponse, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
-import { isFinal, type Run, RunFeed, type RunStreamEvent, type StoredStep } from '#rollcall/agent-runtime';
+import {
+  isFinal,
+  type Run,
+  RunFeed,
+  type RunStatus,
+  type RunStreamEvent,
+  type StoredStep,
+  type WaitingFor,
+} from '#rollcall/agent-runtime';
 import { type ContentPart, textPart } from '#rollcall/providers';
-import { type A2aCall, keyOf } from '../a2a.call.js';
-import { TaskPath } from './task.path.js';
-import { agentMessage, artifact, artifactsOf, statusUpdate, toStatus, toTask } from './task.mapper.js';
+import { runKeyOf } from '../../runs/run.request.js';
+import type { IncomingCall } from '../incoming.calls.js';
+import { agentMessage, artifact, artifactsOf, statusUpdate, toA2aTask, toStatus } from './task.mapper.js';
 
 type LiveEvent = Exclude<RunStreamEvent, { type: 'step' | 'state' }>;
+
+/** The states of a run from its question to the continued work. */
+const PATH: readonly RunStatus[] = ['waiting', 'queued', 'running'];
 
 /**
  * The events of a task, on any replica: first the task as it is, then each change once and in order. While the answer is
@@ -18,18 +29,18 @@ export class TaskStream {
 
   /** The stream ends with the task. With `untilInput`, it also ends when the run asks its caller a question. */
   async *of(
-    call: A2aCall,
+    call: IncomingCall,
     { id }: Pick<Run, 'id'>,
     untilInput: boolean,
   ): AsyncGenerator<StreamResponse, void, undefined> {
     const messages: StoredStep[] = [];
     let updates: TaskUpdates | undefined;
-    for await (const event of this.feed.watch(keyOf(call, id), 0, call.signal)) {
+    for await (const event of this.feed.watch(runKeyOf(call.caller, id), 0, call.signal)) {
       if (updates) yield* updates.of(event);
       else if (event.type === 'step' && event.stored.step.type === 'message') messages.push(event.stored);
       else if (event.type === 'state') {
         updates = new TaskUpdates(event.run);
-        yield { payload: { $case: 'task', value: toTask(event.run, messages) } };
+        yield { payload: { $case: 'task', value: toA2aTask(event.run, messages) } };
       }
       if (event.type === 'state' && untilInput && event.run.waitingFor === 'input') return;
     }
@@ -100,4 +111,53 @@ function chunk(
 ): StreamResponse {
   const value = { taskId, contextId, artifact: one, append, lastChunk, metadata: undefined };
   return { payload: { $case: 'artifactUpdate', value } };
+}
+
+/**
+ * Lists all states of a run in order. A replica reads the state of a run after a change. So it may miss a short state that another
+ * replica reads. The steps and the number of attempts show which states were in between, so all subscribers receive the same changes.
+ */
+export class TaskPath {
+  /** `run` is the state that the subscriber knows. */
+  constructor(private run: Run) {}
+
+  get current(): Run {
+    return this.run;
+  }
+
+  /** A message or a decision ends a wait, even if the subscriber has not received that wait. */
+  afterStep({ step, at }: StoredStep): Run[] {
+    const { state } = this.run;
+    if (step.type === 'message') return this.waited('input', at);
+    return step.type === 'approval-decided' && state !== 'queued' ? this.waited('approval', at) : [];
+  }
+
+  /** Returns an empty list if another replica continues the run in the same state, or if a step has already shown a later state. */
+  afterState(now: Run): Run[] {
+    const before = this.run;
+    if (now.stateAt < before.stateAt) return [];
+    this.run = now;
+    const isSame = now.state === before.state && (now.state !== 'waiting' || now.attempts === before.attempts);
+    return isSame ? [] : [...unseen(before, now).map((state) => past(before, state)), now];
+  }
+
+  private waited(waitingFor: WaitingFor, at: string): Run[] {
+    const before = this.run;
+    const wait = { ...past(before, 'waiting'), stateAt: at, waitingFor };
+    const isSeen = before.state === 'waiting';
+    const states = isSeen ? [] : [...(before.state === 'queued' ? [past(before, 'running')] : []), wait];
+    this.run = { ...past(before, 'queued'), stateAt: at };
+    return [...states, this.run];
+  }
+}
+
+function unseen(before: Run, now: Run): RunStatus[] {
+  if (isFinal(now.state) && now.attempts === before.attempts) return [];
+  const end = PATH.indexOf(now.state);
+  return PATH.slice(PATH.indexOf(before.state) + 1, end > 0 ? end : PATH.length);
+}
+
+/** The result of the run at that time is not known. */
+function past(run: Run, state: RunStatus): Run {
+  return { ...run, state, waitingFor: null, result: null };
 }

@@ -1,22 +1,18 @@
+import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk';
 import type { A2AError } from '@a2a-js/sdk/errors';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { callerOf } from '../../auth/caller.js';
-import type { Config } from '../../config/config.schema.js';
-import { CONFIG } from '../../config/config.token.js';
-import { beginSse } from '../../streams/sse.writer.js';
-import { StreamConnections } from '../../streams/stream.connections.js';
 import { becomeStream } from '../../http/request.slots.js';
-import { a2aProblemOf, toA2aError } from '../a2a.errors.js';
-import { SseConnection } from './sse.connection.js';
+import { SseStreams } from '../../streams/sse.writer.js';
+import { a2aErrorOf, a2aProblemOf, EdgeError } from '../a2a.errors.js';
 
-/** Sends the events of a generator as server-sent events. */
+/**
+ * Sends the events of a task as server-sent events, at the pace of the client: the next event is read when the send buffer has space.
+ * If the server ends the stream, its last event is an error. The client then continues with SubscribeToTask, which needs no cursor.
+ */
 @Injectable()
-export class SseStreams {
-  constructor(
-    private readonly connections: StreamConnections,
-    @Inject(CONFIG) private readonly config: Config,
-  ) {}
+export class A2aStreams {
+  constructor(private readonly sse: SseStreams) {}
 
   /** Rejects if the generator fails before its first event: the error is then an ordinary response. */
   async send(
@@ -26,28 +22,20 @@ export class SseStreams {
   ): Promise<void> {
     becomeStream(reply); // before the message takes effect
     const first = await events.next();
-    const response = beginSse(reply.request, reply);
-    if (!response) return void (await events.return());
-    const { buffer, slowAfter: slowAfterMs } = this.config.events;
-    const connection = new SseConnection(response, { buffer, slowAfterMs, errorData });
-    response.once('close', this.connections.add(callerOf(reply.request), connection));
+    const writer = this.sse.open(reply);
+    if (!writer) return void (await events.return());
+    const fail = (error: A2AError): void => writer.finish(formatSSEErrorEvent(errorData(error)));
+    writer.attach({
+      onEnd: ({ code, detail }) => fail(new EdgeError(code === 'CREDENTIAL_ENDED' ? 401 : 503, code, detail, { code })),
+    });
     try {
-      await copy(first, events, connection);
-      connection.finish();
+      for (let next = first; !next.done; next = await events.next())
+        if (!(await writer.send(formatSSEEvent(next.value)))) return;
+      writer.finish();
     } catch (error) {
-      connection.fail(toA2aError(error, a2aProblemOf(error, reply.request.id)));
+      fail(a2aErrorOf(error, a2aProblemOf(error, reply.request.id)));
     } finally {
       await events.return();
     }
-  }
-}
-
-async function copy(
-  first: IteratorResult<object, void>,
-  events: AsyncGenerator<object, void, undefined>,
-  connection: SseConnection,
-): Promise<void> {
-  for (let next = first; !next.done; next = await events.next()) {
-    if (!(await connection.send(next.value))) return;
   }
 }

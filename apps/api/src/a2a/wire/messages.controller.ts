@@ -9,14 +9,13 @@ import { InFlight } from '../../http/in-flight.js';
 import { routeConfig } from '../../http/route.config.js';
 import { Limits } from '../../http/route.limits.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
-import type { Address } from '../a2a.address.js';
-import { A2aCalls } from '../a2a.requests.js';
-import { restErrorOf, restErrors } from '../error.format.js';
-import { permissionToSend } from '../messages/message.skill.js';
+import { restErrorOf, restErrors } from '../a2a.errors.js';
+import { A2aHandlers } from '../a2a.handler.js';
+import type { Address } from '../incoming.calls.js';
 import { isMessage } from '../messages/messages.service.js';
-import { Addressed, REST_PATHS } from './rest.address.js';
-import { eventsToJson, readSendMessage, reply200 } from './rest.codec.js';
-import { SseStreams } from './a2a.streams.js';
+import { permissionToSend } from '../messages/root.skills.js';
+import { A2aStreams } from './a2a.streams.js';
+import { Addressed, eventsToJson, readSendMessage, reply200, REST_PATHS } from './rest.codec.js';
 
 /** The HTTP+JSON binding of A2A: messages and the extended card. The required permission depends on the message. */
 @ApiExcludeController()
@@ -24,8 +23,8 @@ import { SseStreams } from './a2a.streams.js';
 @routeConfig({ errorFormat: restErrors })
 export class MessagesController {
   constructor(
-    private readonly calls: A2aCalls,
-    private readonly streams: SseStreams,
+    private readonly handlers: A2aHandlers,
+    private readonly streams: A2aStreams,
     private readonly inFlight: InFlight,
   ) {}
 
@@ -36,7 +35,7 @@ export class MessagesController {
   @SelfAudited('run.started')
   async send(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
     permitSending(reply, address);
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const params = readSendMessage(reply.request.body);
     this.inFlight.exempt(reply);
     const sent = await handler.sendMessage(params);
@@ -50,7 +49,7 @@ export class MessagesController {
   @SelfAudited('run.started')
   async stream(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
     permitSending(reply, address);
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const events = handler.sendMessageStream(readSendMessage(reply.request.body));
     await this.streams.send(reply, eventsToJson(events), (error) => restErrorOf(error).body);
   }
@@ -58,7 +57,7 @@ export class MessagesController {
   @Get('extendedAgentCard')
   @Permit('agents:read')
   async extendedCard(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     reply200(reply, AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard()));
   }
 }

@@ -5,11 +5,10 @@ import type { FastifyReply } from 'fastify';
 import { Permit } from '../../auth/route.access.js';
 import { routeConfig } from '../../http/route.config.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
-import type { Address } from '../a2a.address.js';
-import { A2aCalls } from '../a2a.requests.js';
-import { restErrors } from '../error.format.js';
-import { Addressed, REST_PATHS } from './rest.address.js';
-import { reply200, toNumber } from './rest.codec.js';
+import { restErrors } from '../a2a.errors.js';
+import { A2aHandlers } from '../a2a.handler.js';
+import type { Address } from '../incoming.calls.js';
+import { Addressed, reply200, REST_PATHS, toNumber } from './rest.codec.js';
 
 const CONFIGS = 'tasks/:id/pushNotificationConfigs';
 
@@ -23,13 +22,13 @@ interface ConfigPath {
 @Controller(REST_PATHS)
 @routeConfig({ errorFormat: restErrors })
 export class PushController {
-  constructor(private readonly calls: A2aCalls) {}
+  constructor(private readonly handlers: A2aHandlers) {}
 
   @Post(CONFIGS)
   @Permit('runs:start')
   @SelfAudited('run.push_created')
   async create(@Addressed() address: Address, @Param('id') taskId: string, @Res() reply: FastifyReply): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const params = TaskPushNotificationConfig.fromJSON({ ...(reply.request.body as object | undefined), taskId });
     const created = await handler.createTaskPushNotificationConfig(params);
     reply200(reply.code(201), TaskPushNotificationConfig.toJSON(created));
@@ -43,7 +42,7 @@ export class PushController {
     @Query() { pageSize = '0', pageToken = '' }: Readonly<Record<string, unknown>>,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const wanted = { taskId, pageSize: toNumber(pageSize), pageToken };
     const page = await handler.listTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest.fromJSON(wanted));
     const configs = page.configs.map((one) => TaskPushNotificationConfig.toJSON(one));
@@ -57,7 +56,7 @@ export class PushController {
     @Param() { id: taskId, configId: id }: ConfigPath,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const config = await handler.getTaskPushNotificationConfig({ tenant: '', taskId, id });
     reply200(reply, TaskPushNotificationConfig.toJSON(config));
   }
@@ -71,7 +70,7 @@ export class PushController {
     @Param() { id: taskId, configId: id }: ConfigPath,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     await handler.deleteTaskPushNotificationConfig({ tenant: '', taskId, id });
     void reply.code(204).send();
   }

@@ -1,22 +1,20 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
-import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { type A2ARequestHandler, JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { permit } from '../../auth/auth.guard.js';
 import { callerOf } from '../../auth/caller.js';
 import { Permit } from '../../auth/route.access.js';
-import { permit } from '../../auth/auth.guard.js';
 import { InFlight } from '../../http/in-flight.js';
 import { routeConfig } from '../../http/route.config.js';
 import { Limits } from '../../http/route.limits.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
-import { A2aCalls } from '../a2a.requests.js';
-import { a2aProblemOf } from '../a2a.errors.js';
-import { rpcErrorOf, rpcErrors } from '../error.format.js';
-import { keepErrors } from './kept.errors.js';
+import { a2aProblemOf, rpcErrorOf, rpcErrors } from '../a2a.errors.js';
+import { A2aHandlers } from '../a2a.handler.js';
 import { isLegacy } from '../protocol.version.js';
+import { A2aStreams } from './a2a.streams.js';
 import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
-import { SseStreams } from './a2a.streams.js';
 
 /** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. Each JSON-RPC method also requires its own permission. */
 @ApiExcludeController()
@@ -26,8 +24,8 @@ import { SseStreams } from './a2a.streams.js';
 @routeConfig({ errorFormat: rpcErrors })
 export class RpcController {
   constructor(
-    private readonly calls: A2aCalls,
-    private readonly streams: SseStreams,
+    private readonly handlers: A2aHandlers,
+    private readonly streams: A2aStreams,
     private readonly inFlight: InFlight,
   ) {}
 
@@ -54,7 +52,7 @@ export class RpcController {
     const method = methodOf(rpc, legacy);
     const address = { agentId, tenant: params?.tenant };
     permit(callerOf(reply.request), permissionOf(method, address, params));
-    const handler = await this.calls.open(reply, address, 'JSONRPC');
+    const handler = await this.handlers.open(reply, address, 'JSONRPC');
     checkParams(method, params, legacy);
     if (SENDS.has(method)) this.inFlight.exempt(reply);
     let failure: { error: unknown } | undefined;
@@ -65,4 +63,24 @@ export class RpcController {
     if (!(Symbol.asyncIterator in response)) return void reply.send(response);
     await this.streams.send(reply, response, (error) => ({ jsonrpc: '2.0', id, error: rpcErrorOf(error) }));
   }
+}
+
+/**
+ * Passes each error of a handler to `keep`, because the transport of the SDK keeps only the message of an error. An error of a stream
+ * reaches the reader of the stream anyway.
+ */
+function keepErrors(handler: A2ARequestHandler, keep: (error: unknown) => void): A2ARequestHandler {
+  return new Proxy(handler, {
+    get: (target, name) => {
+      const method = Reflect.get(target, name) as (...parameters: unknown[]) => unknown;
+      return (...parameters: unknown[]): unknown => {
+        const result = method.apply(target, parameters);
+        if (!(result instanceof Promise)) return result;
+        return result.catch((error: unknown) => {
+          keep(error);
+          throw error;
+        });
+      };
+    },
+  });
 }

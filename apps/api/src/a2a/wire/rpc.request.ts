@@ -1,12 +1,12 @@
-import { A2A_ERROR_CODE, JsonRpcRequestMalformedError } from '@a2a-js/sdk/errors';
-import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/compat/v0_3';
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER } from '@a2a-js/sdk';
+import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/compat/v0_3';
+import { A2A_ERROR_CODE, JsonRpcRequestMalformedError } from '@a2a-js/sdk/errors';
 import { z } from 'zod';
 import type { Permission } from '../../auth/permissions.js';
 import { schemaFailed } from '../../http/schema.error.js';
-import type { Address } from '../a2a.address.js';
+import type { Address } from '../incoming.calls.js';
 import { checkMessage } from '../messages/message.js';
-import { permissionToSend } from '../messages/message.skill.js';
+import { permissionToSend } from '../messages/root.skills.js';
 
 const MAX_SHOWN = 100;
 

@@ -7,12 +7,11 @@ import { routeConfig } from '../../http/route.config.js';
 import { Limits } from '../../http/route.limits.js';
 import { Repeatable } from '../../mutation/repeatable.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
-import type { Address } from '../a2a.address.js';
-import { A2aCalls } from '../a2a.requests.js';
-import { restErrorOf, restErrors } from '../error.format.js';
-import { Addressed, REST_PATHS } from './rest.address.js';
-import { eventsToJson, pageToJson, readListTasks, reply200, toNumber } from './rest.codec.js';
-import { SseStreams } from './a2a.streams.js';
+import { restErrorOf, restErrors } from '../a2a.errors.js';
+import { A2aHandlers } from '../a2a.handler.js';
+import type { Address } from '../incoming.calls.js';
+import { A2aStreams } from './a2a.streams.js';
+import { Addressed, eventsToJson, pageToJson, readListTasks, reply200, REST_PATHS, toNumber } from './rest.codec.js';
 
 /** The pattern keeps the verb after the colon out of the id. */
 const TASK = 'tasks/:id(^[^:/]+)';
@@ -25,14 +24,14 @@ type TaskQuery = Readonly<Record<string, unknown>>;
 @routeConfig({ errorFormat: restErrors })
 export class TasksController {
   constructor(
-    private readonly calls: A2aCalls,
-    private readonly streams: SseStreams,
+    private readonly handlers: A2aHandlers,
+    private readonly streams: A2aStreams,
   ) {}
 
   @Get('tasks')
   @Permit('runs:read')
   async list(@Addressed() address: Address, @Query() query: TaskQuery, @Res() reply: FastifyReply): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const params = readListTasks(query);
     reply200(reply, pageToJson(await handler.listTasks(params), params.includeArtifacts));
   }
@@ -45,7 +44,7 @@ export class TasksController {
     @Query() query: TaskQuery,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const historyLength = toNumber(query['historyLength']);
     reply200(reply, Task.toJSON(await handler.getTask({ tenant: '', id, historyLength })));
   }
@@ -55,7 +54,7 @@ export class TasksController {
   @Permit('runs:start')
   @SelfAudited('run.cancelled')
   async cancel(@Addressed() address: Address, @Param('id') id: string, @Res() reply: FastifyReply): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     reply200(reply, Task.toJSON(await handler.cancelTask({ tenant: '', id, metadata: undefined })));
   }
 
@@ -63,7 +62,7 @@ export class TasksController {
   @Permit('runs:read')
   @Limits({ kind: 'streams' })
   async subscribe(@Addressed() address: Address, @Param('id') id: string, @Res() reply: FastifyReply): Promise<void> {
-    const handler = await this.calls.open(reply, address, 'HTTP+JSON');
+    const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     const events = eventsToJson(handler.resubscribe({ tenant: '', id }));
     await this.streams.send(reply, events, (error) => restErrorOf(error).body);
   }

@@ -6,12 +6,12 @@ import { textPart } from '#rollcall/providers';
 import { permit } from '../../auth/auth.guard.js';
 import type { Permission } from '../../auth/permissions.js';
 import { RunCommands } from '../../runs/run.commands.js';
-import { isTaskOf } from '../../runs/run.visibility.js';
 import { supportsTasks, TASKS } from '../client.capabilities.js';
 import { followUpsOf } from '../tools/follow.ups.js';
 import { commandOf, keyOf, type McpCall } from '../mcp.call.js';
 import { toProtocolError } from '../protocol.errors.js';
 import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
+import { isTaskOf } from '../../runs/run.task.js';
 
 const PARAMS = { params: z.looseObject({ taskId: z.string().min(1).max(128) }) };
 const ReplySchema = z.looseObject({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
 import { INPUT_LIMITS } from '../../http/input.check.js';
 import { MAX_WAIT_MS } from '../../http/long-poll.js';
-import { MAX_OUTPUT, MAX_REASON } from '../../runs/run-replies.dto.js';
+import { MAX_OUTPUT, MAX_REASON } from '../../runs/runs.dto.js';
 
 const MAX_NAME = 128;
 const MAX_KEY = 255;
