@@ -19,11 +19,11 @@ import { Problems } from '../http/problems.js';
 import { Limits } from '../http/route.limits.js';
 import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
+import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
+import type { StreamEnd } from '../streams/stream.end.js';
 import { type EventStream, EventStreams, type StreamSink } from './event.stream.js';
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
-import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
-import type { StreamEnd } from '../streams/stream.end.js';
 import { TicketsService } from './tickets.service.js';
 
 /** Errors for cursors from which a consumer cannot continue. */

@@ -18,6 +18,7 @@ import { sendProblem } from '../auth/socket.problem.js';
 import { toProblem } from '../http/problem.js';
 import { shortened, validationFailed } from '../http/validation.error.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
+import { RunSubscriptionBody, SubscribeRunBody } from '../runs/runs.dto.js';
 import { FrameSocket } from '../streams/frame.socket.js';
 import { StreamConnections } from '../streams/stream.connections.js';
 import { CLOSE_CODES, TRY_AGAIN_LATER } from '../streams/stream.end.js';
@@ -25,7 +26,6 @@ import { EventStreams } from './event.stream.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { SocketConnection } from './socket.connection.js';
 import { TicketsService } from './tickets.service.js';
-import { RunSubscriptionBody, SubscribeRunBody } from '../runs/runs.dto.js';
 
 const PATH = '/v1/events/ws';
 

@@ -2,32 +2,25 @@ import { Module } from '@nestjs/common';
 import { PublicUrl } from '../a2a/cards/public.url.js';
 import { AgentsModule } from '../agents/agents.module.js';
 import { BudgetsModule } from '../budgets/budgets.module.js';
-import { AgentTool } from './tools/agent.tool.js';
-import { AgentTools } from './tools/registry.tools.js';
-import { BudgetTools } from './tools/budget.tools.js';
 import { McpAgents } from './mcp.agents.js';
 import { McpController } from './mcp.controller.js';
 import { McpExchange } from './mcp.exchange.js';
 import { McpResources } from './mcp.resources.js';
 import { McpServers } from './mcp.servers.js';
 import { McpSubscriptions } from './mcp.subscriptions.js';
+import { MetadataController, ProtectedResource } from './metadata.controller.js';
 import { McpTasks } from './tasks/mcp.tasks.js';
+import { TaskSubscriptions } from './tasks/task.subscriptions.js';
 import { McpTools } from './tools/mcp.tools.js';
-import { MetadataController } from './metadata.controller.js';
-import { ProtectedResource } from './protected.resource.js';
+import { RegistryTools } from './tools/registry.tools.js';
 import { RunActions } from './tools/run.actions.js';
 import { RunTools } from './tools/run.tools.js';
-import { RunWaiter } from './tools/run.waiter.js';
-import { TaskSubscriptions } from './tasks/task.subscriptions.js';
 
 /** MCP: agents, runs and budgets as tools of models. */
 @Module({
   imports: [AgentsModule, BudgetsModule],
   controllers: [McpController, MetadataController],
   providers: [
-    AgentTool,
-    AgentTools,
-    BudgetTools,
     McpAgents,
     McpExchange,
     McpResources,
@@ -37,9 +30,9 @@ import { TaskSubscriptions } from './tasks/task.subscriptions.js';
     McpTools,
     ProtectedResource,
     PublicUrl,
+    RegistryTools,
     RunActions,
     RunTools,
-    RunWaiter,
     TaskSubscriptions,
   ],
 })

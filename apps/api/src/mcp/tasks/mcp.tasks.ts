@@ -6,12 +6,12 @@ import { textPart } from '#rollcall/providers';
 import { permit } from '../../auth/auth.guard.js';
 import type { Permission } from '../../auth/permissions.js';
 import { RunCommands } from '../../runs/run.commands.js';
-import { supportsTasks, TASKS } from '../client.capabilities.js';
-import { followUpsOf } from '../tools/follow.ups.js';
-import { commandOf, keyOf, type McpCall } from '../mcp.call.js';
-import { toProtocolError } from '../protocol.errors.js';
-import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
+import { runKeyOf } from '../../runs/run.request.js';
 import { isTaskOf } from '../../runs/run.task.js';
+import { type McpCall, mcpCommandOf, supportsTasks, TASKS } from '../mcp.call.js';
+import { toProtocolError } from '../mcp.errors.js';
+import { followUpsOf } from '../tools/run.result.js';
+import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
 
 const PARAMS = { params: z.looseObject({ taskId: z.string().min(1).max(128) }) };
 const ReplySchema = z.looseObject({
@@ -65,7 +65,7 @@ export class McpTasks {
 
   /** Rejects with RUN_NOT_FOUND if the run does not exist, or is not a task that the caller may see. */
   async get(call: McpCall, id: string): Promise<Run> {
-    const run = await this.reader.get(keyOf(call, id));
+    const run = await this.reader.get(runKeyOf(call.caller, id));
     if (!isTaskOf(run, call.caller, call.agent?.agentId)) throw new RunNotFoundError(id);
     return run;
   }
@@ -85,7 +85,7 @@ export class McpTasks {
   /** Responses to questions other than the current ones are ignored, as the specification requires. */
   private async update(call: McpCall, run: Run, { mcpReq }: ServerContext): Promise<Record<string, unknown>> {
     const replies = RepliesSchema.safeParse(mcpReq.inputResponses ?? {}).data ?? {};
-    const command = commandOf(call);
+    const command = mcpCommandOf(call);
     const answer = run.waitingFor === 'input' ? answerIn(replies[questionKey(run)]) : undefined;
     if (answer !== undefined) await this.commands.continue(command, run.id, { parts: [textPart(answer)] });
     for (const decision of decisionsIn(run, replies)) await this.commands.decide(command, run.id, decision);
@@ -93,7 +93,7 @@ export class McpTasks {
   }
 
   private async cancel(call: McpCall, run: Run): Promise<Record<string, unknown>> {
-    if (!isFinal(run.state)) await this.commands.cancel(commandOf(call), run.id);
+    if (!isFinal(run.state)) await this.commands.cancel(mcpCommandOf(call), run.id);
     return EMPTY;
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RunNotFoundError } from '#rollcall/agent-runtime';
-import { followUpsOf } from '../tools/follow.ups.js';
 import type { McpCall } from '../mcp.call.js';
+import { followUpsOf } from '../tools/run.result.js';
 import { McpTasks } from './mcp.tasks.js';
 import { toDetailedTask } from './task.view.js';
 

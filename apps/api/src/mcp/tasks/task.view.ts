@@ -1,12 +1,12 @@
-import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
+import type { CallToolResult, ElicitRequestFormParams, ServerContext } from '@modelcontextprotocol/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
 import { textOfParts } from '#rollcall/providers';
-import type { FollowUps } from '../tools/follow.ups.js';
-import { toResult } from '../tools/run.result.js';
+import { capabilitiesIn, type McpCall, supportsTasks } from '../mcp.call.js';
+import { type FollowUps, followUpsOf, toResult } from '../tools/run.result.js';
 
 const POLL_EVERY_MS = 1_000;
 
-export interface McpTask {
+interface McpTask {
   readonly taskId: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'cancelled';
   readonly statusMessage: string;
@@ -21,8 +21,20 @@ interface InputRequest {
   readonly params: ElicitRequestFormParams;
 }
 
+/** A run that is not finished becomes a task if the client supports tasks. Otherwise, the result says how to continue. */
+export function toOutcome(run: Run, call: McpCall, context: ServerContext): CallToolResult {
+  if (!supportsTasks(context) || !continuesAsTask(run, context)) return toResult(run, followUpsOf(call));
+  return { resultType: 'task', ...toMcpTask(run), content: [] };
+}
+
+/** If the client cannot ask its user, the question of the run is the result of the call. */
+function continuesAsTask({ state }: Run, context: ServerContext): boolean {
+  if (isFinal(state)) return false;
+  return state !== 'waiting' || capabilitiesIn(context).elicitation !== undefined;
+}
+
 /** A failed run is a completed task whose result is an error. */
-export function toTask({ id: taskId, state, waitingFor, createdAt, stateAt: lastUpdatedAt }: Run): McpTask {
+function toMcpTask({ id: taskId, state, waitingFor, createdAt, stateAt: lastUpdatedAt }: Run): McpTask {
   const about = { taskId, createdAt, lastUpdatedAt, ttlMs: null, pollIntervalMs: POLL_EVERY_MS };
   if (state === 'waiting')
     return { ...about, status: 'input_required', statusMessage: `The run waits for ${waitingFor ?? 'input'}.` };
@@ -33,7 +45,7 @@ export function toTask({ id: taskId, state, waitingFor, createdAt, stateAt: last
 
 /** The task with its result, or with the questions of the run. */
 export function toDetailedTask(run: Run, tools: FollowUps): McpTask & Record<string, unknown> {
-  const task = toTask(run);
+  const task = toMcpTask(run);
   if (task.status === 'completed') return { ...task, result: toResult(run, tools) };
   return task.status === 'input_required' ? { ...task, inputRequests: inputRequests(run) } : { ...task };
 }

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Permission } from '../../auth/permissions.js';
 import { problemOf } from '../../http/problem.reply.js';
 import { schemaFailed } from '../../http/schema.error.js';
-import { errorFacts, explanationOf } from '../mcp.errors.js';
 import type { McpCall } from '../mcp.call.js';
+import { errorFacts, explanationOf } from '../mcp.errors.js';
 
 /** The facts about a tool in the list of tools. Models read the description. */
 export interface ToolFacts {

@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { permit } from '../../auth/auth.guard.js';
-import { AgentTool } from './agent.tool.js';
-import { AgentTools } from './registry.tools.js';
-import { BudgetTools } from './budget.tools.js';
 import type { McpCall } from '../mcp.call.js';
 import type { McpTool } from './mcp.tool.js';
+import { RegistryTools } from './registry.tools.js';
 import { RunTools } from './run.tools.js';
 
 /** Lists the tools of each address in a fixed order. */
@@ -13,12 +11,10 @@ export class McpTools {
   private readonly tools: readonly McpTool[];
 
   constructor(
-    agents: AgentTools,
-    runs: RunTools,
-    budgets: BudgetTools,
-    private readonly agentTool: AgentTool,
+    registry: RegistryTools,
+    private readonly runs: RunTools,
   ) {
-    this.tools = [...agents.all(), ...runs.all(), ...budgets.all()];
+    this.tools = [registry.findAgents(), registry.describeAgent(), ...runs.all(), registry.getBudgets()];
   }
 
   /** The tools that the permissions of the caller allow. */
@@ -33,6 +29,6 @@ export class McpTools {
   }
 
   private at({ agent }: McpCall): readonly McpTool[] {
-    return agent ? [this.agentTool.of(agent)] : this.tools;
+    return agent ? [this.runs.ofAgent(agent)] : this.tools;
   }
 }

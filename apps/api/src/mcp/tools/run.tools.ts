@@ -1,20 +1,42 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { followUpsOf } from './follow.ups.js';
+import { validationFailed } from '../../http/validation.error.js';
+import type { McpAgent } from '../mcp.agents.js';
+import { toOutcome } from '../tasks/task.view.js';
 import { type McpTool, mcpTool } from './mcp.tool.js';
-import { REPLY_INPUT, RunActions, START_INPUT } from './run.actions.js';
-import { RUN_ID, WAIT } from './run.input.js';
-import { toOutcome } from '../tasks/run.outcome.js';
-import { toResult } from './run.result.js';
+import { RunActions } from './run.actions.js';
+import { AGENT_INPUT, REPLY_INPUT, RunId, START_INPUT, WAIT } from './run.input.js';
+import { followUpsOf, toolName, toResult } from './run.result.js';
 
-/** The tools that start, read, answer and cancel runs. */
+/** The tools that start, read, answer and cancel runs: four at the address of Rollcall itself, and one at the address of an agent. */
 @Injectable()
 export class RunTools {
   constructor(private readonly actions: RunActions) {}
 
-  /** Returns the tools in the order in which clients list them. */
+  /** The tools of Rollcall itself, in the order in which clients list them. */
   all(): McpTool[] {
     return [this.run(), this.get(), this.answer(), this.cancel()];
+  }
+
+  /** The tool of one agent. It starts runs, waits for them and answers their questions. */
+  ofAgent({ agentId, name, description }: McpAgent): McpTool {
+    const facts = {
+      name: toolName(agentId),
+      title: name,
+      description,
+      permission: 'runs:start',
+      annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    } as const;
+    return mcpTool(facts, AGENT_INPUT, async ({ runId, input, decision, ...rest }, call, context) => {
+      const { data, files, idempotencyKey, waitMs } = rest;
+      const reply = { input, decision, data, files, idempotencyKey, waitMs };
+      if (runId !== undefined && (input !== undefined || decision !== undefined))
+        return toOutcome(await this.actions.reply(call, { runId, ...reply }, context), call, context);
+      if (runId !== undefined)
+        return toOutcome(await this.actions.get(call, runId, context, waitMs ?? Infinity), call, context);
+      if (input === undefined) throw validationFailed([{ field: 'input', message: 'input is required' }]);
+      return toOutcome(await this.actions.start(call, { input, ...rest }, context), call, context);
+    });
   }
 
   private run(): McpTool {
@@ -41,7 +63,7 @@ export class RunTools {
       permission: 'runs:read',
       annotations: { readOnlyHint: true },
     } as const;
-    return mcpTool(facts, z.strictObject({ runId: RUN_ID, ...WAIT }), async ({ runId, waitMs }, call, context) =>
+    return mcpTool(facts, z.strictObject({ runId: RunId, ...WAIT }), async ({ runId, waitMs }, call, context) =>
       toResult(await this.actions.get(call, runId, context, waitMs), followUpsOf(call)),
     );
   }
@@ -69,7 +91,7 @@ export class RunTools {
       permission: 'runs:start',
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true },
     } as const;
-    return mcpTool(facts, z.strictObject({ runId: RUN_ID }), async ({ runId }, call) => ({
+    return mcpTool(facts, z.strictObject({ runId: RunId }), async ({ runId }, call) => ({
       ...toResult(await this.actions.cancel(call, runId), followUpsOf(call)),
       isError: false,
     }));

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Writable } from 'node:stream';
-import { McpStream } from './mcp.stream.js';
+import { SseWriter } from '../streams/sse.writer.js';
+import { McpStream } from './mcp.exchange.js';
 
 /** A connection whose client reads when `read` is called. */
 class Connection extends Writable {
@@ -30,9 +31,12 @@ async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
 const ignored = (): void => undefined;
 const closed = async (): Promise<void> => await Promise.resolve();
 
-function streamTo(connection: Connection, slowAfterMs: number): McpStream {
-  const response = connection as unknown as ServerResponse;
-  return new McpStream(response, { buffer: 4, slowAfterMs, close: closed, onError: ignored });
+function writerTo(connection: Connection, slowAfterMs: number): SseWriter {
+  return new SseWriter(connection as unknown as ServerResponse, { buffer: 4, slowAfterMs });
+}
+
+function streamTo(writer: SseWriter): McpStream {
+  return new McpStream(writer, { close: closed, onError: ignored });
 }
 
 const bodyOf = (...texts: string[]): ReadableStream<Uint8Array> => ReadableStream.from(chunks(...texts));
@@ -40,19 +44,19 @@ const bodyOf = (...texts: string[]): ReadableStream<Uint8Array> => ReadableStrea
 describe('an MCP stream', () => {
   it('writes at the pace of the client, and ends when the body ends', async () => {
     const connection = new Connection(false);
-    const stream = streamTo(connection, 60_000);
-    const copied = stream.copy(bodyOf('first', 'second', 'third'));
-    const resumed = new Promise<void>((resolve) => stream.onSpace(resolve));
+    const writer = writerTo(connection, 60_000);
+    const copied = streamTo(writer).copy(bodyOf('first', 'second', 'third'));
+    const resumed = new Promise<void>((resolve) => writer.onceSpace(resolve));
     await new Promise(setImmediate);
-    expect([connection.written, stream.isFull]).toEqual(['first', true]);
+    expect([connection.written, writer.isFull]).toEqual(['first', true]);
     connection.read();
     await Promise.all([copied, resumed]);
-    expect([connection.written, stream.open]).toEqual(['firstsecondthird', false]);
+    expect([connection.written, writer.open]).toEqual(['firstsecondthird', false]);
   });
 
   it('disconnects a client that does not read', async () => {
     const connection = new Connection(false);
-    await streamTo(connection, 1).copy(bodyOf('first', 'second'));
+    await streamTo(writerTo(connection, 1)).copy(bodyOf('first', 'second'));
     expect([connection.written, connection.destroyed]).toEqual(['first', true]);
   });
 
@@ -61,9 +65,9 @@ describe('an MCP stream', () => {
     const errors: unknown[] = [];
     const onError = (error: unknown): void => void errors.push(error);
     const close = async (): Promise<void> => await Promise.resolve(void (closes += 1));
-    const response = new Connection(true) as unknown as ServerResponse;
+    const connection = new Connection(true);
     const convert = async (): Promise<string> => await Promise.reject(new Error('no database'));
-    await new McpStream(response, { buffer: 4, slowAfterMs: 1, close, onError, convert }).copy(bodyOf('first'));
-    expect([closes, response.writableEnded, errors]).toEqual([1, true, [new Error('no database')]]);
+    await new McpStream(writerTo(connection, 1), { close, onError, convert }).copy(bodyOf('first'));
+    expect([closes, connection.writableEnded, errors]).toEqual([1, true, [new Error('no database')]]);
   });
 });
