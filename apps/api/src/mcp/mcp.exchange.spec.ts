@@ -1,28 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { Writable } from 'node:stream';
+import { PacedConnection } from '#rollcall/test-support';
 import { SseWriter } from '../streams/sse.writer.js';
 import { McpStream } from './mcp.exchange.js';
-
-/** A connection whose client reads when `read` is called. */
-class Connection extends Writable {
-  written = '';
-  private pending: (() => void)[] = [];
-
-  constructor(private isReading: boolean) {
-    super({ highWaterMark: 4 });
-  }
-
-  read(): void {
-    this.isReading = true;
-    for (const done of this.pending.splice(0)) done();
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.written += String(chunk);
-    if (this.isReading) done();
-    else this.pending.push(done);
-  }
-}
 
 async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield await Promise.resolve(Buffer.from(text));
@@ -31,7 +10,7 @@ async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
 const ignored = (): void => undefined;
 const closed = async (): Promise<void> => await Promise.resolve();
 
-function writerTo(connection: Connection, slowAfterMs: number): SseWriter {
+function writerTo(connection: PacedConnection, slowAfterMs: number): SseWriter {
   return new SseWriter(connection as unknown as ServerResponse, { buffer: 4, slowAfterMs });
 }
 
@@ -43,7 +22,7 @@ const bodyOf = (...texts: string[]): ReadableStream<Uint8Array> => ReadableStrea
 
 describe('an MCP stream', () => {
   it('writes at the pace of the client, and ends when the body ends', async () => {
-    const connection = new Connection(false);
+    const connection = new PacedConnection(false);
     const writer = writerTo(connection, 60_000);
     const copied = streamTo(writer).copy(bodyOf('first', 'second', 'third'));
     const resumed = new Promise<void>((resolve) => writer.onceSpace(resolve));
@@ -55,7 +34,7 @@ describe('an MCP stream', () => {
   });
 
   it('disconnects a client that does not read', async () => {
-    const connection = new Connection(false);
+    const connection = new PacedConnection(false);
     await streamTo(writerTo(connection, 1)).copy(bodyOf('first', 'second'));
     expect([connection.written, connection.destroyed]).toEqual(['first', true]);
   });
@@ -65,7 +44,7 @@ describe('an MCP stream', () => {
     const errors: unknown[] = [];
     const onError = (error: unknown): void => void errors.push(error);
     const close = async (): Promise<void> => await Promise.resolve(void (closes += 1));
-    const connection = new Connection(true);
+    const connection = new PacedConnection(true);
     const convert = async (): Promise<string> => await Promise.reject(new Error('no database'));
     await new McpStream(writerTo(connection, 1), { close, onError, convert }).copy(bodyOf('first'));
     expect([closes, connection.writableEnded, errors]).toEqual([1, true, [new Error('no database')]]);

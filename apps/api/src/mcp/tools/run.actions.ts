@@ -89,10 +89,10 @@ export class RunActions {
     const signal = AbortSignal.any([call.signal, AbortSignal.timeout(limitMs)]);
     let progress = 0;
     for await (const event of this.feed.watch(key, 0, signal)) {
-      const message = progressOf(event);
+      const text = progressOf(event);
       progress += 1;
-      const params = { progressToken: token, progress, message };
-      if (message !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params });
+      const params = { progressToken: token, progress, message: text };
+      if (text !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params });
       if (event.type === 'state' && isSettled(event.run.state)) return event.run;
     }
     return await this.reader.get(key);
