@@ -29,7 +29,7 @@ import { EXTENSION } from './cards/agent.card.js';
 import { type Address, type IncomingCall, IncomingCalls } from './incoming.calls.js';
 import { isMessage, MessagesService } from './messages/messages.service.js';
 import type { Binding } from './protocol.version.js';
-import { TaskPush } from './push/task.push.js';
+import { TaskPush } from './push/push.configs.js';
 import { A2aTasks, type SentMessage } from './tasks/a2a.tasks.js';
 import { messageOf } from './tasks/task.mapper.js';
 import { TaskStream } from './tasks/task.stream.js';

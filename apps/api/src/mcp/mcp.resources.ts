@@ -16,7 +16,7 @@ import { EventsService } from '../events/events.service.js';
 import { JSON_MEDIA_TYPE } from '../http/json-type.js';
 import { toProblem } from '../http/problem.js';
 import { validated } from '../http/validation.pipe.js';
-import { runKeyOf } from '../runs/run.request.js';
+import { runKeyOf } from '../runs/run.commands.js';
 import { toRunView } from '../runs/run.view.js';
 import { McpAgents } from './mcp.agents.js';
 import type { McpCall } from './mcp.call.js';

@@ -1,13 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { type Run, type RunDecision, RunsService, type StartRun } from '#rollcall/agent-runtime';
+import {
+  type Run,
+  type RunActor,
+  type RunDecision,
+  type RunKey,
+  RunsService,
+  type StartRun,
+} from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
-import type { ContentPart } from '#rollcall/providers';
+import { type ContentPart, message } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/api.error.js';
+import { validationFailed } from '../http/validation.error.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
-import { runActorOf, runKeyOf } from './run.request.js';
 import { type RunView, toRunView } from './run.view.js';
+import type { StartRunBody } from './runs.dto.js';
 
 /** Who sends a command, and how its repetitions are recognised. */
 export interface RunCommand {
@@ -171,4 +179,34 @@ function repeated(response: string | RunView): RunCommandResult {
   return typeof response === 'string'
     ? { id: response, earlier: { view: undefined } }
     : { id: response.id, earlier: { view: response } };
+}
+
+/** Rejects a body that names more than one target, or `prefer` without `capabilities`. */
+export function toStartRun(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
+  const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
+  const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
+  if (named.length > 1) {
+    const text = `${named.map(([field]) => field).join(', ')}: name only one of them`;
+    throw validationFailed([{ field: named[1]?.[0] ?? 'agent', message: text }]);
+  }
+  if (prefer !== undefined && capabilities === undefined)
+    throw validationFailed([{ field: 'prefer', message: 'prefer needs capabilities' }]);
+  return {
+    namespace,
+    target: { agent, definition, capabilities, prefer },
+    input: message(input, data).parts,
+    ...(budget && { limit: { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null } }),
+    ...(deadline !== undefined && { deadline: Date.parse(deadline) }),
+    ...(redactAfterMs !== undefined && { redactAfterMs }),
+    by,
+  };
+}
+
+function runActorOf({ owner: by, permissions }: Principal): RunActor {
+  return { by, mayManage: permissions.includes('runs:manage') };
+}
+
+/** Identifies a run of the namespace of the caller. */
+export function runKeyOf({ namespace }: Principal, id: string): RunKey {
+  return { namespace, id };
 }

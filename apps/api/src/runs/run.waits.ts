@@ -8,8 +8,7 @@ import { InFlight } from '../http/in-flight.js';
 import { MAX_WAIT_MS } from '../http/long-poll.js';
 import type { RequestKind } from '../http/route.limits.js';
 import { keyedHttpRequest } from '../idempotency/idempotency.service.js';
-import type { RunCommand, RunCommandResult } from './run.commands.js';
-import { runKeyOf } from './run.request.js';
+import { type RunCommand, type RunCommandResult, runKeyOf } from './run.commands.js';
 import { type RunView, toRunView } from './run.view.js';
 import type { RunQuery } from './runs.dto.js';
 

@@ -8,7 +8,7 @@ import type { Principal } from '../../auth/principal.js';
 import { schemaFailed } from '../../http/schema.error.js';
 import { validated } from '../../http/validation.pipe.js';
 import { type KeyedRequest, keyedRequest } from '../../idempotency/idempotency.service.js';
-import { toStartRun } from '../../runs/run.request.js';
+import { toStartRun } from '../../runs/run.commands.js';
 import { DecisionBody, StartRunBody } from '../../runs/runs.dto.js';
 import type { AddressedAgent } from '../cards/a2a.agents.js';
 import type { IncomingCall } from '../incoming.calls.js';

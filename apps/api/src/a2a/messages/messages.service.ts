@@ -7,7 +7,7 @@ import { AgentNotFoundError } from '#rollcall/registry';
 import { permit } from '../../auth/auth.guard.js';
 import { type RunCommand, type RunCommandResult, RunCommands } from '../../runs/run.commands.js';
 import type { IncomingCall } from '../incoming.calls.js';
-import { TaskPush } from '../push/task.push.js';
+import { TaskPush } from '../push/push.configs.js';
 import { A2aTasks, type SentMessage } from '../tasks/a2a.tasks.js';
 import { type CheckedMessage, checkedMessage, decisionIn, keyedMessage, startOf } from './message.js';
 import { permissionToSend, RootSkills, skillIn } from './root.skills.js';

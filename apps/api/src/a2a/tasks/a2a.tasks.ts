@@ -10,7 +10,7 @@ import {
   RunReader,
   type StoredStep,
 } from '#rollcall/agent-runtime';
-import { runKeyOf } from '../../runs/run.request.js';
+import { runKeyOf } from '../../runs/run.commands.js';
 import { isTaskOf } from '../../runs/run.task.js';
 import type { IncomingCall } from '../incoming.calls.js';
 import { checkHistoryLength } from '../messages/message.js';

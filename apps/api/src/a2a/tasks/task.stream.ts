@@ -10,7 +10,7 @@ import {
   type WaitingFor,
 } from '#rollcall/agent-runtime';
 import { type ContentPart, textPart } from '#rollcall/providers';
-import { runKeyOf } from '../../runs/run.request.js';
+import { runKeyOf } from '../../runs/run.commands.js';
 import type { IncomingCall } from '../incoming.calls.js';
 import { agentMessage, artifact, artifactsOf, statusUpdate, toA2aTask, toStatus } from './task.mapper.js';
 

@@ -5,8 +5,7 @@ import { isFinal, type Run, type RunDecision, RunNotFoundError, RunReader } from
 import { textPart } from '#rollcall/providers';
 import { permit } from '../../auth/auth.guard.js';
 import type { Permission } from '../../auth/permissions.js';
-import { RunCommands } from '../../runs/run.commands.js';
-import { runKeyOf } from '../../runs/run.request.js';
+import { RunCommands, runKeyOf } from '../../runs/run.commands.js';
 import { isTaskOf } from '../../runs/run.task.js';
 import { type McpCall, mcpCommandOf, supportsTasks, TASKS } from '../mcp.call.js';
 import { toProtocolError } from '../mcp.errors.js';
