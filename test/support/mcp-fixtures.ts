@@ -8,9 +8,9 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import { capabilitiesIn } from '../../apps/api/src/mcp/client.capabilities.js';
 import { type McpFeature, McpServers } from '../../apps/api/src/mcp/mcp.servers.js';
 import type { TestApi } from './api.js';
+import { capabilitiesIn } from '../../apps/api/src/mcp/mcp.call.js';
 
 /** A picture with one pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';

@@ -16,12 +16,12 @@ import { createServer } from './http/server.js';
 import { RouteAdmission } from './auth/route.admission.js';
 import { SocketAdapter } from './auth/socket.adapter.js';
 import { SocketAccess } from './auth/socket.access.js';
-import { ProtectedResource } from './mcp/protected.resource.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { isPretty, NestLogger } from './telemetry/logger.js';
 import { TerminalSummary } from './telemetry/terminal.summary.js';
 import { VERSION } from './version.js';
+import { ProtectedResource } from './mcp/metadata.controller.js';
 
 export interface AppParts {
   config: Config;

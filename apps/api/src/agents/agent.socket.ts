@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentRecord, BeatResult, ContractNotice, LeaseClaim, NoticeView } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
-import type { FrameSocket } from '../events/frame.socket.js';
+import type { FrameSocket } from '../streams/frame.socket.js';
 import { heartbeatJson } from './liveness.view.js';
-import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../events/stream.end.js';
-import type { StreamConnection } from '../events/stream.connections.js';
+import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../streams/stream.end.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
 
 /** An action that the server requests from the agent. */
 export type Control =

@@ -11,7 +11,7 @@ import {
   toNoticeView,
 } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { StreamConnections } from '../events/stream.connections.js';
+import { StreamConnections } from '../streams/stream.connections.js';
 import type { AgentSocket } from './agent.socket.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { SocketEvacuation } from './socket.evacuation.js';

@@ -3,9 +3,9 @@ import { Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AgentNotFoundError } from '#rollcall/registry';
-import { A2aAgents } from '../a2a/a2a.agents.js';
-import { CardSigner } from '../a2a/card.signer.js';
-import { PublicUrl } from '../a2a/public.url.js';
+import { A2aAgents } from '../a2a/cards/a2a.agents.js';
+import { CardSigner } from '../a2a/cards/card.signer.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';

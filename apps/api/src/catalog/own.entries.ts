@@ -1,8 +1,8 @@
-import type { PublicUrl } from '../a2a/public.url.js';
-import { SERVER_CARD_TYPE } from '../mcp/server.card.js';
+import type { PublicUrl } from '../a2a/cards/public.url.js';
 import { VERSION } from '../version.js';
 import { A2A_CARD, type EntryFacts, REGISTRY } from './catalog.entry.js';
 import type { CatalogNames } from './catalog.names.js';
+import { SERVER_CARD_TYPE } from '../mcp/metadata.controller.js';
 
 /** The base URL of the registry of ARD. */
 export const ARD_BASE = '/ard';

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
 import { type AgentRecord, type LabelledAgent, searchableWords } from '#rollcall/registry';
-import { PublicUrl } from '../a2a/public.url.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';

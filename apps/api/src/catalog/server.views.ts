@@ -1,8 +1,8 @@
-import type { PublicUrl } from '../a2a/public.url.js';
-import { AUTHORIZATION_HEADER } from '../mcp/server.card.js';
+import type { PublicUrl } from '../a2a/cards/public.url.js';
 import { VERSION } from '../version.js';
 import { MCP_PATH, OWN_NAME } from './own.entries.js';
 import type { CatalogState, PublicAgent } from './public.catalog.js';
+import { AUTHORIZATION_HEADER } from '../mcp/metadata.controller.js';
 
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const REGISTRY_META = 'io.modelcontextprotocol.registry/official';

@@ -1,4 +1,8 @@
-import type { RunKey } from '#rollcall/agent-runtime';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
@@ -22,14 +26,23 @@ export function callOf(reply: FastifyReply, agent?: McpAgent): McpCall {
   return { caller: callerOf(request), request, signal: closeSignal(reply), agent };
 }
 
-export function keyOf({ caller: { namespace } }: McpCall, id: string): RunKey {
-  return { namespace, id };
-}
-
 /** `key` is the idempotency key of the client. A repetition has the same key and the same content. */
-export function commandOf(call: McpCall, { key, content }: { key?: string; content?: unknown } = {}): RunCommand {
+export function mcpCommandOf(call: McpCall, { key, content }: { key?: string; content?: unknown } = {}): RunCommand {
   const { caller, request, agent } = call;
   if (key === undefined) return { caller, stores: 'id' };
   const given = [caller.namespace, agent?.agentId ?? null, content];
   return { caller, stores: 'id', once: keyedRequest({ protocol: 'mcp', caller, request, key, content: given }) };
+}
+
+/** The extension for tasks (SEP-2663). A task is a run. */
+export const TASKS = 'io.modelcontextprotocol/tasks';
+
+/** What the client declared in this request. Requests of protocol versions before 2026 declare nothing. */
+export function capabilitiesIn({ mcpReq }: Pick<ServerContext, 'mcpReq'>): ClientCapabilities {
+  const envelope = (mcpReq.envelope ?? {}) as Record<string, ClientCapabilities>;
+  return envelope[CLIENT_CAPABILITIES_META_KEY] ?? {};
+}
+
+export function supportsTasks(context: Pick<ServerContext, 'mcpReq'>): boolean {
+  return capabilitiesIn(context).extensions?.[TASKS] !== undefined;
 }

@@ -1,17 +1,62 @@
 import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../config/config.schema.js';
-import { CONFIG } from '../config/config.token.js';
-import { beginSse } from '../events/sse.response.js';
-import { StreamConnections } from '../events/stream.connections.js';
 import { becomeStream } from '../http/request.slots.js';
+import { SseStreams, type SseWriter } from '../streams/sse.writer.js';
 import type { McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
-import { McpStream } from './mcp.stream.js';
 import { McpSubscriptions, type Subscription } from './mcp.subscriptions.js';
 
 const STREAM = 'text/event-stream';
+
+interface Accepted {
+  readonly subscription?: Subscription;
+  /** The request is a subscription, and there is no place for it. */
+  readonly isFull: boolean;
+}
+
+interface Streamed {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly subscription?: Subscription;
+  readonly close: () => Promise<void>;
+}
+
+interface McpStreamOptions {
+  /** Closes the handler of the SDK, which ends the stream. */
+  readonly close: () => Promise<void>;
+  /** Receives the error that ended the stream. */
+  readonly onError: (error: unknown) => void;
+  /** Changes a message before it is sent. */
+  readonly convert?: (message: string) => Promise<string>;
+}
+
+/**
+ * Copies a stream of the SDK to the connection, at the pace of the client. The SDK formats the events and returns them as the body of
+ * a web response. The stream ends when the handler of the SDK is closed. It cannot be resumed: a client sends its request again.
+ */
+export class McpStream {
+  constructor(
+    private readonly writer: SseWriter,
+    private readonly options: McpStreamOptions,
+  ) {
+    writer.attach({ onEnd: () => void options.close() });
+  }
+
+  /** Never rejects: if a message cannot be converted, the stream ends, and the client subscribes again. */
+  async copy(chunks: ReadableStream<Uint8Array>): Promise<void> {
+    const { convert, onError, close } = this.options;
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of chunks) {
+        if (!(await this.writer.send(convert ? await convert(decoder.decode(chunk)) : chunk))) return;
+      }
+    } catch (error) {
+      onError(error);
+      void close();
+    }
+    this.writer.finish();
+  }
+}
 
 /** Serves one request with the SDK, and writes its response to the connection. */
 @Injectable()
@@ -21,8 +66,7 @@ export class McpExchange {
   constructor(
     private readonly servers: McpServers,
     private readonly subscriptions: McpSubscriptions,
-    private readonly connections: StreamConnections,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly sse: SseStreams,
   ) {}
 
   async answer(reply: FastifyReply, call: McpCall): Promise<void> {
@@ -65,31 +109,17 @@ export class McpExchange {
   }
 
   private async stream(reply: FastifyReply, call: McpCall, { body, subscription, close }: Streamed): Promise<void> {
-    const raw = beginSse(call.request, reply);
-    if (!raw) return await body.cancel();
-    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    const writer = this.sse.open(reply);
+    if (!writer) return await body.cancel();
     const onError = (error: unknown): void => this.report('mcp.stream_ended', call, error);
-    const stream = new McpStream(raw, { buffer, slowAfterMs, close, onError, convert: subscription?.convert });
-    raw.once('close', this.connections.add(call.caller, stream));
-    subscription?.bus.attach(stream);
+    const stream = new McpStream(writer, { close, onError, convert: subscription?.convert });
+    subscription?.bus.attach(writer);
     await stream.copy(body);
   }
 
   private report(event: string, { request }: McpCall, error: unknown): void {
     this.log.debug({ event, requestId: request.id, err: error });
   }
-}
-
-interface Accepted {
-  readonly subscription?: Subscription;
-  /** The request is a subscription, and there is no place for it. */
-  readonly isFull: boolean;
-}
-
-interface Streamed {
-  readonly body: ReadableStream<Uint8Array>;
-  readonly subscription?: Subscription;
-  readonly close: () => Promise<void>;
 }
 
 /** Creates the request without its body, which is already parsed. */

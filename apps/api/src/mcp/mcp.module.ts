@@ -1,33 +1,26 @@
 import { Module } from '@nestjs/common';
-import { PublicUrl } from '../a2a/public.url.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { AgentsModule } from '../agents/agents.module.js';
 import { BudgetsModule } from '../budgets/budgets.module.js';
-import { AgentTool } from './agent.tool.js';
-import { AgentTools } from './agent.tools.js';
-import { BudgetTools } from './budget.tools.js';
 import { McpAgents } from './mcp.agents.js';
 import { McpController } from './mcp.controller.js';
 import { McpExchange } from './mcp.exchange.js';
 import { McpResources } from './mcp.resources.js';
 import { McpServers } from './mcp.servers.js';
 import { McpSubscriptions } from './mcp.subscriptions.js';
-import { McpTasks } from './mcp.tasks.js';
-import { McpTools } from './mcp.tools.js';
-import { MetadataController } from './metadata.controller.js';
-import { ProtectedResource } from './protected.resource.js';
-import { RunActions } from './run.actions.js';
-import { RunTools } from './run.tools.js';
-import { RunWaiter } from './run.waiter.js';
-import { TaskSubscriptions } from './task.subscriptions.js';
+import { MetadataController, ProtectedResource } from './metadata.controller.js';
+import { McpTasks } from './tasks/mcp.tasks.js';
+import { TaskSubscriptions } from './tasks/task.subscriptions.js';
+import { McpTools } from './tools/mcp.tools.js';
+import { RegistryTools } from './tools/registry.tools.js';
+import { RunActions } from './tools/run.actions.js';
+import { RunTools } from './tools/run.tools.js';
 
 /** MCP: agents, runs and budgets as tools of models. */
 @Module({
   imports: [AgentsModule, BudgetsModule],
   controllers: [McpController, MetadataController],
   providers: [
-    AgentTool,
-    AgentTools,
-    BudgetTools,
     McpAgents,
     McpExchange,
     McpResources,
@@ -37,9 +30,9 @@ import { TaskSubscriptions } from './task.subscriptions.js';
     McpTools,
     ProtectedResource,
     PublicUrl,
+    RegistryTools,
     RunActions,
     RunTools,
-    RunWaiter,
     TaskSubscriptions,
   ],
 })

@@ -1,5 +1,5 @@
-import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpCode, Injectable, Param, type PipeTransform, Post, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiParam, type ApiParamOptions, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
@@ -7,12 +7,25 @@ import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems.js';
+import { validationFailed } from '../http/validation.error.js';
 import { Mutation } from '../mutation/mutation.js';
-import { SequencePipe } from './sequence.pipe.js';
-import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
-import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
+import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView, WEBHOOK_ID } from './webhooks.dto.js';
 
 const DELIVERIES = new PagedList('deliveries');
+const SEQUENCE: ApiParamOptions = {
+  name: 'sequence',
+  description: 'The position of the event in the log.',
+  schema: { type: 'integer', example: 1 },
+};
+
+/** The position of an event in the log, as a path parameter. */
+@Injectable()
+class SequencePipe implements PipeTransform<string, number> {
+  transform(value: string): number {
+    if (/^\d+$/.test(value)) return Number(value);
+    throw validationFailed([{ field: 'sequence', message: 'sequence must be a whole number such as 1042' }]);
+  }
+}
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')

@@ -27,12 +27,16 @@ import {
   toFields,
   toIssuedView,
   toWebhookView,
+  WEBHOOK_ID,
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
-import { REPLAY_EXAMPLES, WEBHOOK_ID } from './webhooks.examples.js';
 
 const WEBHOOKS = new PagedList('webhooks');
+const REPLAY_EXAMPLES = {
+  parked: { summary: 'Parked events', value: {} satisfies ReplayBody },
+  all: { summary: 'All events after the first', value: { after: '1' } satisfies ReplayBody },
+};
 
 @ApiTags('webhooks')
 @Controller('webhooks')

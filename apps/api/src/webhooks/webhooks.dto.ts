@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Max, MaxLength, Min } from 'class-validator';
 import {
   type DeliveryRow,
@@ -15,6 +15,12 @@ import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 const DEFAULT_OVERLAP_S = 24 * 3_600;
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
+
+export const WEBHOOK_ID: ApiParamOptions = {
+  name: 'id',
+  description: 'The id of the webhook.',
+  example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5',
+};
 
 class WebhookBody extends EventFilterQuery {
   @ApiPropertyOptional({

@@ -1,0 +1,50 @@
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import type { FieldError } from '../http/api.error.js';
+import type { Problem } from '../http/problem.js';
+import { type ErrorFormat, problemOf } from '../http/problem.reply.js';
+import type { ErrorCode } from '../http/problem.table.js';
+
+/** The JSON-RPC codes of errors for which MCP defines no code. */
+const SERVER_ERROR = -32_000;
+const INTERNAL_ERROR = -32_603;
+const CODES: Partial<Record<ErrorCode, number>> = { MALFORMED_JSON: -32_700, VALIDATION_FAILED: -32_602 };
+
+/** The facts of an error that programs need. */
+export interface ErrorFacts {
+  readonly code: string;
+  readonly detail: string;
+  readonly requestId: string;
+  readonly errors?: readonly FieldError[];
+  readonly retryAfterMs?: number;
+}
+
+export function errorFacts({ body }: Problem): ErrorFacts {
+  const { code, detail, requestId, errors, retryAfterMs } = body as unknown as ErrorFacts;
+  return { code, detail, requestId, ...(errors && { errors }), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** Explains an error, with the message of each field error. */
+export function explanationOf({ detail, errors = [] }: ErrorFacts): string {
+  return [detail, ...errors.map(({ message }) => `${message}.`)].join(' ');
+}
+
+/** Formats errors that occur before the SDK handles the request, such as 401, as JSON-RPC. The HTTP status does not change. */
+export const mcpErrors: ErrorFormat = (_error, problem) => {
+  const { status, headers } = problem;
+  const facts = errorFacts(problem);
+  const code = CODES[facts.code as ErrorCode] ?? (status >= 500 ? INTERNAL_ERROR : SERVER_ERROR);
+  return {
+    status,
+    headers: { ...headers, 'content-type': 'application/json; charset=utf-8' },
+    body: { jsonrpc: '2.0', id: null, error: { code, message: explanationOf(facts), data: facts } },
+  };
+};
+
+/** Converts an error to a JSON-RPC error, whose data contains the error code of Rollcall. */
+export function toProtocolError(error: unknown, requestId: string): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const problem = problemOf(error, requestId);
+  const facts = errorFacts(problem);
+  const code = problem.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+  return new ProtocolError(code, explanationOf(facts), facts);
+}
