@@ -1,15 +1,19 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  ProtocolError,
+  ProtocolErrorCode,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { closeSignal } from '../http/close.signal.js';
+import { problemOf } from '../http/problem.reply.js';
 import { keyedRequest } from '../idempotency/idempotency.service.js';
 import type { RunCommand } from '../runs/run.commands.js';
 import type { McpAgent } from './mcp.agents.js';
+import { errorFacts, explanationOf } from './mcp.errors.js';
 
 /** One request of an MCP client. */
 export interface McpCall {
@@ -45,4 +49,13 @@ export function capabilitiesIn({ mcpReq }: Pick<ServerContext, 'mcpReq'>): Clien
 
 export function supportsTasks(context: Pick<ServerContext, 'mcpReq'>): boolean {
   return capabilitiesIn(context).extensions?.[TASKS] !== undefined;
+}
+
+/** Converts an error to a JSON-RPC error, whose data contains the error code of Rollcall. */
+export function toProtocolError(error: unknown, requestId: string): ProtocolError {
+  if (error instanceof ProtocolError) return error;
+  const problem = problemOf(error, requestId);
+  const facts = errorFacts(problem);
+  const code = problem.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
+  return new ProtocolError(code, explanationOf(facts), facts);
 }

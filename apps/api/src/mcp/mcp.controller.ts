@@ -1,4 +1,3 @@
-import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import {
   type CanActivate,
   Controller,
@@ -11,23 +10,19 @@ import {
   Res,
   UseGuards,
 } from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/api.error.js';
-import { InFlight } from '../http/in-flight.js';
 import { routeConfig } from '../http/route.config.js';
 import { Limits } from '../http/route.limits.js';
 import { SelfAudited } from '../mutation/self-audited.js';
-import { McpAgents } from './mcp.agents.js';
-import { callOf } from './mcp.call.js';
 import { mcpErrors } from './mcp.errors.js';
-import { McpExchange } from './mcp.exchange.js';
+import type { McpExchange } from './mcp.exchange.js';
 import { METADATA_PATH } from './metadata.controller.js';
-import { McpTools } from './tools/mcp.tools.js';
 
 /**
  * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, an attacker could point the DNS record of a web page to this
@@ -40,21 +35,26 @@ class HostGuard implements CanActivate {
 
   constructor(@Inject(CONFIG) { http, mcp }: Config) {
     const publicName = http.publicUrl === undefined ? [] : [new URL(http.publicUrl).hostname];
-    this.hosts = [...localhostAllowedHostnames(), bracketed(http.host), ...publicName, ...mcp.allowedHosts];
+    this.hosts = [bracketed(http.host), ...publicName, ...mcp.allowedHosts];
     this.origins = [...this.hosts, ...mcp.allowedOrigins];
   }
 
-  canActivate(context: ExecutionContext): boolean {
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const sdk = await import('@modelcontextprotocol/server');
     const { host, origin } = context.switchToHttp().getRequest<FastifyRequest>().headers;
-    if (!validateHostHeader(host, this.hosts).ok)
+    const local = sdk.localhostAllowedHostnames();
+    if (!sdk.validateHostHeader(host, [...local, ...this.hosts]).ok)
       throw rejected('Host', 'Set ROLLCALL_PUBLIC_URL, or add the host name to ROLLCALL_MCP_ALLOWED_HOSTS.');
-    if (!validateOriginHeader(origin, this.origins).ok)
+    if (!sdk.validateOriginHeader(origin, [...local, ...this.origins]).ok)
       throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_ORIGINS.');
     return true;
   }
 }
 
-/** MCP for Rollcall itself, and for each agent as one tool. Each tool declares its own permission. */
+/**
+ * MCP for Rollcall itself, and for each agent as one tool. Each tool declares its own permission. The SDK of MCP is large, so the
+ * module that uses it is loaded at the first request.
+ */
 @ApiExcludeController()
 @Controller(['mcp', 'mcp/agents/:agentId'])
 @Permit('agents:read')
@@ -62,32 +62,23 @@ class HostGuard implements CanActivate {
 @routeConfig({ errorFormat: mcpErrors, resourceMetadata: METADATA_PATH })
 @UseGuards(HostGuard)
 export class McpController {
-  constructor(
-    private readonly agents: McpAgents,
-    private readonly tools: McpTools,
-    private readonly exchange: McpExchange,
-    private readonly inFlight: InFlight,
-  ) {}
+  private exchange?: Promise<McpExchange>;
+
+  constructor(private readonly modules: LazyModuleLoader) {}
 
   @Post()
   @HttpCode(200)
   @SelfAudited('depends on the MCP tool')
   async call(@Param('agentId') agentId: string | undefined, @Res() reply: FastifyReply): Promise<void> {
-    const { request } = reply;
-    const agent = agentId === undefined ? undefined : await this.agents.get(callerOf(request).namespace, agentId);
-    const call = callOf(reply, agent);
-    const name = calledTool(request.body);
-    if (name !== undefined) {
-      this.tools.check(call, name);
-      this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
-    }
-    await this.exchange.answer(reply, call);
+    const exchange = await (this.exchange ??= this.load());
+    await exchange.answer(reply, agentId);
   }
-}
 
-function calledTool(body: unknown): unknown {
-  const { method, params } = (body ?? {}) as { method?: unknown; params?: { name?: unknown } };
-  return method === 'tools/call' ? params?.name : undefined;
+  private async load(): Promise<McpExchange> {
+    const { McpExchange, McpServerModule } = await import('./mcp-server.module.js');
+    const module = await this.modules.load(() => McpServerModule);
+    return module.get(McpExchange);
+  }
 }
 
 function bracketed(host: string): string {

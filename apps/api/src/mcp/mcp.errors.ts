@@ -1,7 +1,6 @@
-import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { FieldError } from '../http/api.error.js';
 import type { Problem } from '../http/problem.js';
-import { type ErrorFormat, problemOf } from '../http/problem.reply.js';
+import type { ErrorFormat } from '../http/problem.reply.js';
 import type { ErrorCode } from '../http/problem.table.js';
 
 /** The JSON-RPC codes of errors for which MCP defines no code. */
@@ -39,12 +38,3 @@ export const mcpErrors: ErrorFormat = (_error, problem) => {
     body: { jsonrpc: '2.0', id: null, error: { code, message: explanationOf(facts), data: facts } },
   };
 };
-
-/** Converts an error to a JSON-RPC error, whose data contains the error code of Rollcall. */
-export function toProtocolError(error: unknown, requestId: string): ProtocolError {
-  if (error instanceof ProtocolError) return error;
-  const problem = problemOf(error, requestId);
-  const facts = errorFacts(problem);
-  const code = problem.status >= 500 ? ProtocolErrorCode.InternalError : ProtocolErrorCode.InvalidParams;
-  return new ProtocolError(code, explanationOf(facts), facts);
-}

@@ -1,11 +1,15 @@
 import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { callerOf } from '../auth/caller.js';
+import { InFlight } from '../http/in-flight.js';
 import { becomeStream } from '../http/request.slots.js';
 import { SseStreams, type SseWriter } from '../streams/sse.writer.js';
-import type { McpCall } from './mcp.call.js';
+import { McpAgents } from './mcp.agents.js';
+import { callOf, type McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
 import { McpSubscriptions, type Subscription } from './mcp.subscriptions.js';
+import { McpTools } from './tools/mcp.tools.js';
 
 const STREAM = 'text/event-stream';
 
@@ -64,12 +68,24 @@ export class McpExchange {
   private readonly log = new Logger('mcp');
 
   constructor(
+    private readonly agents: McpAgents,
+    private readonly tools: McpTools,
     private readonly servers: McpServers,
     private readonly subscriptions: McpSubscriptions,
     private readonly sse: SseStreams,
+    private readonly inFlight: InFlight,
   ) {}
 
-  async answer(reply: FastifyReply, call: McpCall): Promise<void> {
+  /** `agentId` is the agent in the path. */
+  async answer(reply: FastifyReply, agentId: string | undefined): Promise<void> {
+    const { request } = reply;
+    const agent = agentId === undefined ? undefined : await this.agents.get(callerOf(request).namespace, agentId);
+    const call = callOf(reply, agent);
+    const name = calledTool(request.body);
+    if (name !== undefined) {
+      this.tools.check(call, name);
+      this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
+    }
     try {
       await this.serve(reply, call, await this.subscriptions.prepare(call));
     } catch (error) {
@@ -120,6 +136,11 @@ export class McpExchange {
   private report(event: string, { request }: McpCall, error: unknown): void {
     this.log.debug({ event, requestId: request.id, err: error });
   }
+}
+
+function calledTool(body: unknown): unknown {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: { name?: unknown } };
+  return method === 'tools/call' ? params?.name : undefined;
 }
 
 /** Creates the request without its body, which is already parsed. */

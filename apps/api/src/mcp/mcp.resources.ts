@@ -19,8 +19,7 @@ import { validated } from '../http/validation.pipe.js';
 import { runKeyOf } from '../runs/run.commands.js';
 import { toRunView } from '../runs/run.view.js';
 import { McpAgents } from './mcp.agents.js';
-import type { McpCall } from './mcp.call.js';
-import { toProtocolError } from './mcp.errors.js';
+import { type McpCall, toProtocolError } from './mcp.call.js';
 
 /** The addresses of the resources. Ids are encoded as in a URL. */
 export const AGENTS = 'rollcall://agents';

@@ -1,4 +1,3 @@
-import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import { Controller, Get, Inject, Injectable, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify';
@@ -82,14 +81,15 @@ export class MetadataController {
 
   @Get('mcp/server-card')
   @Public()
-  card(@Res() reply: FastifyReply): void {
-    const card = JSON.stringify(serverCard(this.urls.of('/mcp')));
+  async card(@Res() reply: FastifyReply): Promise<void> {
+    const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server');
+    const card = JSON.stringify(serverCard(this.urls.of('/mcp'), [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS]));
     void reply.header('cache-control', CACHE).type(SERVER_CARD_TYPE).send(card);
   }
 }
 
 /** Tells clients how to connect (SEP-2127). Tools are not listed, because they depend on the permissions of the client. */
-function serverCard(url: string): object {
+function serverCard(url: string, supportedProtocolVersions: string[]): object {
   return {
     $schema: SCHEMA,
     name: `${reversedName(new URL(url).hostname)}/rollcall`,
@@ -100,7 +100,7 @@ function serverCard(url: string): object {
       {
         type: 'streamable-http',
         url,
-        supportedProtocolVersions: [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS],
+        supportedProtocolVersions,
         headers: [AUTHORIZATION_HEADER],
       },
     ],

@@ -7,8 +7,7 @@ import { permit } from '../../auth/auth.guard.js';
 import type { Permission } from '../../auth/permissions.js';
 import { RunCommands, runKeyOf } from '../../runs/run.commands.js';
 import { isTaskOf } from '../../runs/run.task.js';
-import { type McpCall, mcpCommandOf, supportsTasks, TASKS } from '../mcp.call.js';
-import { toProtocolError } from '../mcp.errors.js';
+import { type McpCall, mcpCommandOf, supportsTasks, TASKS, toProtocolError } from '../mcp.call.js';
 import { followUpsOf } from '../tools/run.result.js';
 import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
 
