@@ -257,6 +257,20 @@ describe('a missing folder for temporary files', () => {
   });
 });
 
+describe('a start on an existing database', () => {
+  it('a start does not load packages that are not configured, or that a later request needs', async () => {
+    const file = join(folder, 'loaded-packages');
+    const preload = resolve(import.meta.dirname, '../support/loaded-packages.js');
+    const started = await startAgain({ NODE_OPTIONS: `--import=${preload}`, LOADED_PACKAGES: file }).ready();
+    expect(await started.end()).toBe(0);
+    const loaded = readFileSync(file, 'utf8').split('\n');
+    expect(loaded).toContain('@nestjs/core');
+    const later =
+      /^(typeorm|undici|@langfuse\/|@ai-sdk\/(anthropic|openai)|@modelcontextprotocol\/|@nats-io\/|@opentelemetry\/sdk)/;
+    expect(loaded.filter((name) => later.test(name))).toEqual([]);
+  });
+});
+
 describe('an error at the start is reported in one sentence', () => {
   async function messageOf(environment: Record<string, string>): Promise<string> {
     const failed = start(environment);
@@ -283,6 +297,16 @@ describe('an error at the start is reported in one sentence', () => {
     await untilNoServer();
   });
 
+  it('a port that is in use is reported before the data folder is used (N-12)', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const data = join(folder, 'data');
+    const message = await messageOf({ PORT: String(port), ROLLCALL_DATA_DIR: data }).finally(() => other.close());
+    expect(message).toContain('Stop it, or set PORT to another port (0 for any free one).');
+    expect(existsSync(data)).toBe(false);
+  });
+
   it('reports a data folder that is not writable', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
@@ -293,6 +317,16 @@ describe('an error at the start is reported in one sentence', () => {
   it('reports a data folder that is a file', async () => {
     writeFileSync(join(folder, 'file'), '');
     expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
+  });
+
+  it('a stack trace names the lines of the sources', () => {
+    const dist = join(import.meta.dirname, '../../dist/apps/api/src');
+    const program = `
+      (await import('${dist}/boot/stack-traces.js')).nameSourcesInStackTraces();
+      const { loadConfig } = await import('${dist}/config/config.loader.js');
+      loadConfig({ ROLLCALL_CONFIG: 'missing.yaml' }, '${folder}');`;
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
+    expect(stderr).toMatch(/at loadConfig \(.*\/apps\/api\/src\/config\/config\.loader\.ts:\d+:\d+\)/);
   });
 
   it('reports a version of Node that is too old', () => {
