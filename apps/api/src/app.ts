@@ -19,7 +19,7 @@ import { SocketAccess } from './auth/socket.access.js';
 import { validationPipe } from './http/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { isPretty, NestLogger } from './telemetry/logger.js';
-import { TerminalSummary } from './telemetry/terminal.summary.js';
+import { TerminalSummary } from './telemetry/terminal.js';
 import { VERSION } from './version.js';
 import { ProtectedResource } from './mcp/metadata.controller.js';
 

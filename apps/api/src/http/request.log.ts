@@ -1,5 +1,5 @@
 import type { Logger as Pino } from 'pino';
-import type { TerminalSummary } from '../telemetry/terminal.summary.js';
+import type { TerminalSummary } from '../telemetry/terminal.js';
 import type { Config } from '../config/config.schema.js';
 
 const MAX_PATH = 80;

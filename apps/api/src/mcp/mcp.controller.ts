@@ -77,7 +77,7 @@ export class McpController {
   private async load(): Promise<McpExchange> {
     const { McpExchange, McpServerModule } = await import('./mcp-server.module.js');
     const module = await this.modules.load(() => McpServerModule);
-    return module.get(McpExchange);
+    return module.get<McpExchange>(McpExchange);
   }
 }
 

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseStatus } from '#rollcall/platform';
+import { BackgroundFaults, Database, DatabaseStatus } from '#rollcall/platform';
 import { counter, gauge, single } from './measure.js';
 import { HttpMetrics } from './http.metrics.js';
 
 /** Tables whose rows change most often. */
 const BUSY_TABLES = ['agent_lease', 'budget', 'event_staging'];
 
-/** Connections, batches and the state of Postgres. */
+/** Connections, batches, the state of Postgres, and failures of background work. */
 @Injectable()
-export class DatabaseMetrics {
-  constructor(db: Database, status: DatabaseStatus, { registry }: HttpMetrics) {
+export class PlatformMetrics {
+  constructor(db: Database, status: DatabaseStatus, faults: BackgroundFaults, { registry }: HttpMetrics) {
     const connections = {
       name: 'rollcall_database_connections',
       help: 'Connections of this replica, by pool and state; `waiting` counts operations that wait for a connection.',
@@ -53,5 +53,11 @@ export class DatabaseMetrics {
       labels: ['group'],
     } as const;
     counter(registry, items, () => db.counts.withPrefix('batched.').map(([group, count]) => [count, { group }]));
+    const failures = {
+      name: 'rollcall_background_failures_total',
+      help: 'Failed passes of background work, such as sweeps and the event sequencer. Each pass is repeated.',
+      labels: ['part'],
+    } as const;
+    counter(registry, failures, () => [...faults.totals()].map(([part, count]) => [count, { part }] as const));
   }
 }

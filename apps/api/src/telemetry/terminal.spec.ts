@@ -1,4 +1,4 @@
-import { TerminalSummary } from './terminal.summary.js';
+import { TerminalSummary } from './terminal.js';
 
 describe('the summary on a terminal', () => {
   let lines: string[];
