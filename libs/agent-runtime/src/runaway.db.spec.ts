@@ -1,14 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type Agent, type AgentResult, message, type ModelRequest } from '#rollcall/providers';
-import {
-  callTool,
-  callTools,
-  expectNoOpenResources,
-  openResources,
-  say,
-  ScriptedModel,
-  using,
-} from '#rollcall/providers/testing';
+import { callTool, callTools, expectNoOpenResources, openResources, say, ScriptedModel, using } from '#rollcall/providers/testing';
 import { TwoReplicas } from '#rollcall/registry/testing';
 import { until } from '#rollcall/test-support';
 import { ReactAgent } from './agents/react.agent.js';
@@ -23,9 +15,8 @@ import { LedgerSpending } from './spending/ledger.spending.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { FakeAgent, neverEnds } from './testing/fake.agent.js';
 import { aRun, TestCalls } from './testing/tool-calls.js';
-import { defineTool } from './tools/define.tool.js';
-import { toolBox } from './tools/tool.box.js';
 import { ToolExecutor } from './tools/tool.executor.js';
+import { defineTool, toolBox } from './tools/tool.js';
 
 const USED = { inputTokens: 10, outputTokens: 5 };
 const TOKENS = 15;

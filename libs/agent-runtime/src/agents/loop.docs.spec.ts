@@ -6,8 +6,7 @@ import type { RunOutcome } from '../loop/run.outcome.js';
 import { resume } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import { given } from '../testing/given.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
+import { defineTool, toolBox } from '../tools/tool.js';
 import { ReactAgent } from './react.agent.js';
 
 const PAGE = 'docs/runtime/loop.md';

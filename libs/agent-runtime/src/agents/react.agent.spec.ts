@@ -1,32 +1,11 @@
 import { z } from 'zod';
-import {
-  type AgentEvent,
-  type AgentMessage,
-  type AgentResult,
-  type ContentPart,
-  type HandleOptions,
-  message,
-  textPart,
-  userMessage,
-} from '#rollcall/providers';
-import {
-  callTool,
-  expectNoOpenResources,
-  openResources,
-  runOutOfTokens,
-  say,
-  scripted,
-  type ScriptedModel,
-  think,
-  using,
-} from '#rollcall/providers/testing';
+import { type AgentEvent, type AgentMessage, type AgentResult, type ContentPart, type HandleOptions, message, textPart, userMessage } from '#rollcall/providers';
+import { callTool, expectNoOpenResources, openResources, runOutOfTokens, say, scripted, type ScriptedModel, think, using } from '#rollcall/providers/testing';
 import type { RunContext } from '../loop/run.context.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { ToolBox } from '../tools/tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ReactAgent } from './react.agent.js';
 import type { ReactAgentOptions, ReactOptions } from './react.options.js';
 

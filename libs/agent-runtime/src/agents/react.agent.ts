@@ -1,23 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import {
-  type AgentEvent,
-  type AgentMessage,
-  type CallContext,
-  choiceOf,
-  type HandleOptions,
-  type ModelMessage,
-  type ModelProvider,
-  TrackedAgent,
-} from '#rollcall/providers';
+import { type AgentEvent, type AgentMessage, type CallContext, choiceOf, type HandleOptions, type ModelMessage, type ModelProvider, TrackedAgent } from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import {
-  type InheritingAgent,
-  type Inheritance,
-  stricterMode,
-  withInherited,
-} from '../delegation/toolbox.inheritance.js';
+import { type Inheritance, type InheritingAgent, stricterMode, withInherited } from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import type { LoopParts } from '../loop/loop.parts.js';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -32,7 +18,7 @@ import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
 import { systemPrompt } from '../skills/system.prompt.js';
 import type { SpendingLimit } from '../spending/spending.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
+import { MapRunMemory } from '../tools/run.memory.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';

@@ -4,7 +4,7 @@ import type { JsonSchema } from '../loop/output.format.js';
 import type { TreeLimits } from '../loop/run.context.js';
 import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
 import type { AgentSkill } from '../skills/skill.js';
-import type { StandardSchema } from '../tools/input/standard.schema.js';
+import type { StandardSchema } from '../tools/input/standard-schema.input.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 

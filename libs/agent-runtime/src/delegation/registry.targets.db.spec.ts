@@ -1,33 +1,19 @@
 import { Logger } from '@nestjs/common';
-import {
-  AgentProviderRegistry,
-  A2aAgentProvider,
-  EgressPolicy,
-  HttpAgentProvider,
-  Keyring,
-  message,
-  Secret,
-} from '#rollcall/providers';
-import {
-  type AgentScenario,
-  FakeA2aServer,
-  localEgress,
-  type LocalServer,
-  startFakeHttpAgent,
-} from '#rollcall/providers/testing';
+import { A2aAgentProvider, AgentProviderRegistry, EgressPolicy, HttpAgentProvider, Keyring, message, Secret } from '#rollcall/providers';
+import { type AgentScenario, FakeA2aServer, localEgress, type LocalServer, startFakeHttpAgent } from '#rollcall/providers/testing';
 import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { freePort } from '#rollcall/test-support';
+import { GuardedAgents } from '../calls/guarded.agent.js';
 import { paidAgent } from '../calls/paid.call.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { ReservationRecovery } from '../spending/reservation.recovery.js';
 import { RunReservations } from '../spending/run.reservations.js';
+import { unrecorded } from '../spending/spending.js';
 import { TestDelegation } from '../testing/test-delegation.js';
 import { aRun } from '../testing/tool-calls.js';
-import type { ToolOutput } from '../tools/tool.output.js';
+import type { ToolOutput } from '../tools/tool.executor.js';
 import { AgentConnector } from './agent.connector.js';
 import { RegistryTargets } from './registry.targets.js';
-import { unrecorded } from '../spending/spending.js';
-import { GuardedAgents } from '../calls/guarded.agent.js';
 
 const KEY = 'sk-0123456789';
 const ROOT = { runId: 'root', rootRunId: 'root' };

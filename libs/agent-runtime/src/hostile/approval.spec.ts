@@ -1,6 +1,6 @@
+import { z } from 'zod';
 import { message } from '#rollcall/providers';
 import { callTool, callTools, say, scripted, type Step as ScriptStep } from '#rollcall/providers/testing';
-import { z } from 'zod';
 import type { ReactOptions } from '../agents/react.options.js';
 import type { InheritanceMode } from '../delegation/delegation.services.js';
 import { applyStep } from '../loop/run.state.js';
@@ -8,10 +8,8 @@ import type { Step } from '../loop/step.js';
 import { HostileWorld } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 import { type Reported, TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { ToolBox } from '../tools/tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tools/tool.js';
 
 const SMALL = { amount: 1 };
 const LARGE = { amount: 1_000 };

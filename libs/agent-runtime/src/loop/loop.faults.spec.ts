@@ -1,20 +1,9 @@
 import { ProviderError, textPart } from '#rollcall/providers';
-import {
-  breakAfter,
-  callTool,
-  callTools,
-  expectNoOpenResources,
-  hangAfter,
-  openResources,
-  say,
-  scripted,
-  ScriptedModel,
-  type Step as ScriptStep,
-} from '#rollcall/providers/testing';
+import { breakAfter, callTool, callTools, expectNoOpenResources, hangAfter, openResources, say, scripted, ScriptedModel, type Step as ScriptStep } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { TestLoop } from '../testing/test-loop.js';
 import { aRun } from '../testing/tool-calls.js';
-import { defineTool } from '../tools/define.tool.js';
+import { defineTool } from '../tools/tool.js';
 
 const never = async (): Promise<never> => await new Promise<never>(() => undefined);
 const hangs = defineTool({ name: 'hangs', description: 'Ignores its signal.', execute: never });

@@ -1,21 +1,9 @@
 import { z } from 'zod';
 import { type ModelRequest, ProviderError, textPart, userMessage } from '#rollcall/providers';
-import {
-  callTool,
-  callTools,
-  expectNoOpenResources,
-  openResources,
-  refuse,
-  runOutOfTokens,
-  say,
-  scripted,
-  ScriptedModel,
-  using,
-} from '#rollcall/providers/testing';
+import { callTool, callTools, expectNoOpenResources, openResources, refuse, runOutOfTokens, say, scripted, ScriptedModel, using } from '#rollcall/providers/testing';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
-import type { Tool } from '../tools/tool.js';
+import { defineTool, type Tool } from '../tools/tool.js';
 import { attemptModel } from './model.attempt.js';
 import { outputFormat } from './output.format.js';
 import { initialState } from './run.state.js';

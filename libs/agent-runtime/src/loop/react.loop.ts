@@ -2,7 +2,7 @@ import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcal
 import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { CallMemory } from '../tools/run.memory.js';
-import type { CallEnvironment } from '../tools/running.call.js';
+import type { CallEnvironment } from '../tools/tool.executor.js';
 import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
 import type { LoopEvent } from './loop.event.js';

@@ -2,9 +2,8 @@ import { array, assert, asyncProperty, constantFrom, nat } from 'fast-check';
 import { type ModelProvider, type ModelReply, textPart, userMessage } from '#rollcall/providers';
 import { callTool, callTools, expectNoOpenResources, openResources, say, scripted } from '#rollcall/providers/testing';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import type { Tool } from '../tools/tool.js';
+import { defineTool, type Tool } from '../tools/tool.js';
 import { resume } from './run.state.js';
 import type { Step } from './step.js';
 

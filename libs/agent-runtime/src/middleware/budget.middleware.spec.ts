@@ -1,12 +1,4 @@
-import {
-  ModelCatalog,
-  type ModelMessage,
-  type ModelProvider,
-  type ModelReply,
-  ProviderError,
-  userMessage,
-  VendorRegistry,
-} from '#rollcall/providers';
+import { ModelCatalog, type ModelMessage, type ModelProvider, type ModelReply, ProviderError, userMessage, VendorRegistry } from '#rollcall/providers';
 import { callTool, say, scripted, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { attemptModel } from '../loop/model.attempt.js';
@@ -16,8 +8,7 @@ import { SpendingLimitError } from '../spending/spending.errors.js';
 import { unrecorded } from '../spending/spending.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
-import type { Tool } from '../tools/tool.js';
+import { defineTool, type Tool } from '../tools/tool.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
 import { composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';

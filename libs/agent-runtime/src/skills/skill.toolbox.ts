@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
+import type { ParsedInput } from '../tools/input/input.reader.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
 import { labelled } from './labelled.js';
 import { filesOf, readSkillFile } from './skill.files.js';
 import type { AgentSkill, Skill } from './skill.js';

@@ -8,8 +8,7 @@ import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
 import type { OpenAccounts, RunWriter, Spending, SpendingLimit } from '../spending/spending.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
+import { defineTool, toolBox } from '../tools/tool.js';
 import { given } from './given.js';
 import { MortalReplica, MortalSpending } from './mortal.replica.js';
 

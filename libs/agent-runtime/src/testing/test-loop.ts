@@ -8,10 +8,9 @@ import type { RunOutcome } from '../loop/run.outcome.js';
 import { applyStep, initialState, type RunState } from '../loop/run.state.js';
 import type { Step } from '../loop/step.js';
 import type { RunCall } from '../middleware/middleware.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
-import { toolBox } from '../tools/tool.box.js';
+import { MapRunMemory } from '../tools/run.memory.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
-import type { Tool } from '../tools/tool.js';
+import { type Tool, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { given } from './given.js';
 

@@ -30,10 +30,9 @@ import type { Run, StartRun } from '../runs/run.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
 import { RunsService } from '../runs/runs.service.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
-import { toolBox } from '../tools/tool.box.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
-import type { Tool } from '../tools/tool.js';
+import { type Tool, toolBox } from '../tools/tool.js';
 
 const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'echo' } }, aliases: {} };
 const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };

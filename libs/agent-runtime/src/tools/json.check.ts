@@ -87,3 +87,8 @@ function hasOwnJson(value: object): boolean {
 function hasPrototype(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 }
+
+/** The text without the characters that Postgres cannot store: NUL, and half of a surrogate pair. */
+export function storable(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text).toWellFormed();
+}

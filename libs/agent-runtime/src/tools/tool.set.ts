@@ -1,8 +1,7 @@
 import type { ToolDeclaration } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import type { Tool, ToolBox } from './tool.js';
 import { isAllowed, type ToolFilter } from './tool.filter.js';
-import { checkToolName } from './tool.name.js';
+import { checkToolName, type Tool, type ToolBox } from './tool.js';
 
 export interface FoundTool {
   readonly tool: Tool;

@@ -5,8 +5,7 @@ import { paidAgent } from '../../calls/paid.call.js';
 import { ends, FakeAgent } from '../../testing/fake.agent.js';
 import { InMemorySpending } from '../../testing/in-memory.spending.js';
 import { budgetOf, ended, keyOf, RunsWorld, TOKENS, USED } from '../../testing/runs.world.js';
-import { defineTool } from '../../tools/define.tool.js';
-import type { Tool } from '../../tools/tool.js';
+import { defineTool, type Tool } from '../../tools/tool.js';
 import type { Run } from '../run.js';
 
 const ACTOR = { by: 'key:test', mayManage: true };

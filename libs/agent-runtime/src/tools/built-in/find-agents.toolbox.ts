@@ -1,16 +1,7 @@
 import { z } from 'zod';
-import {
-  type AgentQuery,
-  type DirectoryFollower,
-  MAX_CAPABILITIES,
-  type RankedCandidate,
-  type Ranker,
-  type RegistryClock,
-} from '#rollcall/registry';
+import { type AgentQuery, type DirectoryFollower, MAX_CAPABILITIES, type RankedCandidate, type Ranker, type RegistryClock } from '#rollcall/registry';
 import { labelled } from '../../skills/labelled.js';
-import { defineTool } from '../define.tool.js';
-import { toolBox } from '../tool.box.js';
-import type { ToolBox } from '../tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const MAX_FOUND = 20;
 
