@@ -1,7 +1,7 @@
-import type { ExecutionOptions } from './agents/installed.middleware.js';
 import type { DelegationOptions } from './delegation/delegation.js';
 import type { DeploymentOptions } from './deployment/deployment.options.js';
 import type { LifecycleOptions } from './lifecycle/lifecycle.options.js';
+import type { ExecutionOptions } from './middleware/default.middleware.js';
 import type { RunsOptions } from './runs/runs.options.js';
 import type { SkillLibraryOptions } from './skills/skill.library.js';
 import { DEFAULT_TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';

@@ -36,7 +36,7 @@ export type {
   StartRun,
 } from './runs/run.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
-export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/observe/run.meter.js';
+export { type MeteredAgent, RunMeter, type MeterObserver, type RunUse } from './runs/observe/run.meter.js';
 export { RunReader } from './runs/observe/run.reader.js';
 export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
 export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';

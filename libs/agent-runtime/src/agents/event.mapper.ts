@@ -1,7 +1,6 @@
 import type { AgentEvent, AgentResult, AgentUsage } from '#rollcall/providers';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
-import type { Step } from '../loop/step.js';
 
 /** Converts an event of a run for the caller of an agent. Returns undefined if the caller does not need it. */
 export function toAgentEvent(event: LoopEvent): AgentEvent | undefined {
@@ -17,7 +16,7 @@ export function toAgentEvent(event: LoopEvent): AgentEvent | undefined {
   }
 }
 
-function ofStep(step: Step): AgentEvent | undefined {
+function ofStep(step: LoopStep): AgentEvent | undefined {
   if (step.type === 'tool-called') {
     const { id, name, input } = step.call;
     return { type: 'tool-call', id, name, input };

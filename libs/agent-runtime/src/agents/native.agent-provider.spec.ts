@@ -1,10 +1,31 @@
 import { Logger } from '@nestjs/common';
-import { type AgentResult, message, ModelCatalog, type ModelMessage, type ModelUsage, PresetCatalog, ProviderError, VendorRegistry } from '#rollcall/providers';
-import { type AgentScenario, breakAfter, callTool, describeAgentProviderContract, hangAfter, refuse, say, ScriptedModel, type Step as ScriptStep, using } from '#rollcall/providers/testing';
+import {
+  type AgentResult,
+  message,
+  ModelCatalog,
+  type ModelMessage,
+  type ModelUsage,
+  PresetCatalog,
+  ProviderError,
+  VendorRegistry,
+} from '#rollcall/providers';
+import {
+  type AgentScenario,
+  breakAfter,
+  callTool,
+  describeAgentProviderContract,
+  hangAfter,
+  refuse,
+  say,
+  ScriptedModel,
+  type Step as ScriptStep,
+  using,
+} from '#rollcall/providers/testing';
 import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
 import { Delegation } from '../delegation/delegation.js';
 import { FactoryTargets } from '../delegation/factory.targets.js';
 import type { RunContext } from '../loop/run.context.js';
+import { type ExecutionOptions, InstalledMiddleware } from '../middleware/default.middleware.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
@@ -12,7 +33,6 @@ import { checkToolFilter } from '../tools/tool.filter.js';
 import { defineTool, toolBox } from '../tools/tool.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
 import { AgentTools } from './agent.tools.js';
-import { type ExecutionOptions, InstalledMiddleware } from './installed.middleware.js';
 import { NativeAgentProvider } from './native.agent-provider.js';
 
 const search = defineTool({ name: 'search', description: 'Finds a page.', execute: () => 'a page' });

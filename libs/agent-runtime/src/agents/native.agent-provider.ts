@@ -17,10 +17,10 @@ import {
 } from '#rollcall/providers';
 import { NATIVE } from '../definitions/definition.js';
 import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
-import { SkillLibrary } from '../skills/skill.library.js';
+import { InstalledMiddleware } from '../middleware/default.middleware.js';
 import type { AgentSkill } from '../skills/skill.js';
+import { SkillLibrary } from '../skills/skill.library.js';
 import { AgentTools } from './agent.tools.js';
-import { InstalledMiddleware } from './installed.middleware.js';
 import { ReactAgent } from './react.agent.js';
 
 const Names = z.array(z.string().min(1).max(200)).max(500);

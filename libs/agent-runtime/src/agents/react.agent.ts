@@ -1,20 +1,32 @@
 import { LRUCache } from 'lru-cache';
-import { type AgentEvent, type AgentMessage, type CallContext, choiceOf, type HandleOptions, type ModelMessage, type ModelProvider, TrackedAgent } from '#rollcall/providers';
+import {
+  type AgentEvent,
+  type AgentMessage,
+  type CallContext,
+  choiceOf,
+  type HandleOptions,
+  type ModelMessage,
+  type ModelProvider,
+  TrackedAgent,
+} from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import { type Inheritance, type InheritingAgent, stricterMode, withInherited } from '../delegation/toolbox.inheritance.js';
+import {
+  type Inheritance,
+  type InheritingAgent,
+  stricterMode,
+  withInherited,
+} from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
-import type { LoopParts } from '../loop/loop.parts.js';
-import { attemptModel } from '../loop/model.attempt.js';
+import type { LoopStep } from '../loop/loop.step.js';
 import { outputFormat } from '../loop/output.format.js';
-import { reactLoop } from '../loop/react.loop.js';
+import { type LoopParts, reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED } from '../loop/run.outcome.js';
 import { applyStep, initialState, nextRun, type RunState } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
-import { composeModel, composeRun } from '../middleware/compose.js';
-import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
+import { attemptModel, composeModel, composeRun } from '../middleware/compose.js';
+import type { LoopEvents, RunCall, RunNext } from '../middleware/middleware.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
 import { systemPrompt } from '../skills/system.prompt.js';
 import type { SpendingLimit } from '../spending/spending.js';
@@ -100,7 +112,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     return new UsageSum(choiceOf(this.given.model)?.prices);
   }
 
-  run(call: RunCall): RunEvents {
+  run(call: RunCall): LoopEvents {
     return this.execute(call);
   }
 
@@ -113,7 +125,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
     const usage = this.newUsage();
     const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
-    const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
+    const steps: LoopStep[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
     try {
       for (;;) {

@@ -1,5 +1,5 @@
 import { addUsage, type AgentUsage, costOf, type ModelUsage, type Prices } from '#rollcall/providers';
-import type { Step } from '../loop/step.js';
+import type { LoopStep } from '../loop/loop.step.js';
 
 /** The usage of all model replies of a run. A count that is unknown for one reply is unknown for the run. */
 export class UsageSum {
@@ -8,7 +8,7 @@ export class UsageSum {
 
   constructor(private readonly prices?: Prices) {}
 
-  add(step: Step): void {
+  add(step: LoopStep): void {
     if (step.type === 'model-replied') this.addUsage(step.reply.usage);
     else if (step.type === 'context-summarised') this.addUsage(step.usage);
   }

@@ -1,10 +1,21 @@
 import { z } from 'zod';
 import { type ModelRequest, ProviderError, textPart, userMessage } from '#rollcall/providers';
-import { callTool, callTools, expectNoOpenResources, openResources, refuse, runOutOfTokens, say, scripted, ScriptedModel, using } from '#rollcall/providers/testing';
+import {
+  callTool,
+  callTools,
+  expectNoOpenResources,
+  openResources,
+  refuse,
+  runOutOfTokens,
+  say,
+  scripted,
+  ScriptedModel,
+  using,
+} from '#rollcall/providers/testing';
+import { attemptModel } from '../middleware/compose.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import { TestLoop } from '../testing/test-loop.js';
 import { defineTool, type Tool } from '../tools/tool.js';
-import { attemptModel } from './model.attempt.js';
 import { outputFormat } from './output.format.js';
 import { initialState } from './run.state.js';
 

@@ -1,7 +1,14 @@
-import { ModelCatalog, type ModelMessage, type ModelProvider, type ModelReply, ProviderError, userMessage, VendorRegistry } from '#rollcall/providers';
+import {
+  ModelCatalog,
+  type ModelMessage,
+  type ModelProvider,
+  type ModelReply,
+  ProviderError,
+  userMessage,
+  VendorRegistry,
+} from '#rollcall/providers';
 import { callTool, say, scripted, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
-import { attemptModel } from '../loop/model.attempt.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { RunReservations } from '../spending/run.reservations.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
@@ -10,7 +17,7 @@ import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { TestLoop } from '../testing/test-loop.js';
 import { defineTool, type Tool } from '../tools/tool.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
-import { composeModel, composeRun } from './compose.js';
+import { attemptModel, composeModel, composeRun } from './compose.js';
 import { fallback } from './fallback.middleware.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 import { retry } from './retry.middleware.js';

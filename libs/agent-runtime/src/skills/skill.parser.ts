@@ -1,7 +1,7 @@
+import { estimateText } from '../loop/token.estimate.js';
 import { parseFrontMatter } from '../spec-files/front-matter.js';
 import { SpecFileError } from '../spec-files/spec-file.error.js';
 import type { SpecProblem } from '../spec-files/spec.problems.js';
-import { estimateText } from '../tokens/token.estimate.js';
 import type { Skill } from './skill.js';
 
 const KNOWN_KEYS = [

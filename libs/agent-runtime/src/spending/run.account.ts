@@ -1,7 +1,7 @@
 import type { ModelMessage, ModelRequest, ModelUsage } from '#rollcall/providers';
 import { PriceUnknownError } from '#rollcall/registry';
+import { estimateMessages, estimateTools } from '../loop/token.estimate.js';
 import type { ModelCall } from '../middleware/middleware.js';
-import { estimateMessages, estimateTools } from '../tokens/token.estimate.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf, priced } from './call.terms.js';
 import { isEndedError } from './reservation.recovery.js';
 import type { RunReservation, RunReservations, WantedReservation } from './run.reservations.js';

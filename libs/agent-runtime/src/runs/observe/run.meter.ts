@@ -10,7 +10,7 @@ export interface MeteredAgent {
 }
 
 /** Receives measurements of the runs that this replica changes. */
-export interface RunObserver {
+export interface MeterObserver {
   /** `waitedMs` is the time from the start of a run until a replica executed it. */
   started(waitedMs: number): void;
   /** `tookMs` is the time from the first execution to the end; null if the run was never executed. */
@@ -31,9 +31,9 @@ type Timed = Metered & Pick<Run, 'state' | 'parentId' | 'createdAt' | 'startedAt
 /** Passes measurements to the observers. Each replica measures the changes that it makes, so each change is measured once. */
 @Injectable()
 export class RunMeter {
-  private readonly observers: RunObserver[] = [];
+  private readonly observers: MeterObserver[] = [];
 
-  observe(observer: RunObserver): void {
+  observe(observer: MeterObserver): void {
     this.observers.push(observer);
   }
 
