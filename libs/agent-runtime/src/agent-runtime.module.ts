@@ -2,9 +2,7 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Keyring } from '#rollcall/providers';
 import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
-import { AgentTools } from './agents/agent.tools.js';
-import { NativeAgentProvider } from './agents/native.agent-provider.js';
-import { NativeRegistration } from './agents/native.registration.js';
+import { NativeAgentProvider, NativeRegistration } from './agents/native.agent-provider.js';
 import { GuardedAgents } from './calls/guarded.agent.js';
 import { CONTRACTS } from './contracts/contract.providers.js';
 import { AgentNameStore } from './definitions/agent-name.store.js';
@@ -144,7 +142,7 @@ const DEPLOYMENT: Provider[] = [
   SpecIntake,
   StrictDefinitions,
 ];
-const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
+const NATIVE_AGENTS: Provider[] = [InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [

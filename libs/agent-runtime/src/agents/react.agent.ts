@@ -1,12 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import {
+  addUsage,
   type AgentEvent,
   type AgentMessage,
+  type AgentUsage,
   type CallContext,
   choiceOf,
+  costOf,
   type HandleOptions,
   type ModelMessage,
   type ModelProvider,
+  type ModelUsage,
+  type Prices,
   TrackedAgent,
 } from '#rollcall/providers';
 import type { AgentFactories } from '../delegation/agent.factories.js';
@@ -36,10 +41,8 @@ import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
-import { toAgentEvent, toAgentResult } from './event.mapper.js';
-import { toUserMessage } from './message.mapper.js';
+import { toAgentEvent, toAgentResult, toUserMessage } from './agent.mapper.js';
 import { checkedOptions, type CheckedOptions, type ReactAgentOptions } from './react.options.js';
-import { UsageSum } from './usage.sum.js';
 
 const MAX_CONVERSATIONS = 100;
 
@@ -190,4 +193,28 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
 
 function limitOf({ tokens, microUsd }: NonNullable<HandleOptions['budget']>): SpendingLimit {
   return { tokens: tokens ?? null, microUsd: microUsd ?? null };
+}
+
+/** The usage of all model replies of a run. A count that is unknown for one reply is unknown for the run. */
+class UsageSum {
+  private usage?: ModelUsage;
+  private costMicroUsd: number | undefined = 0;
+
+  constructor(private readonly prices?: Prices) {}
+
+  add(step: LoopStep): void {
+    if (step.type === 'model-replied') this.addUsage(step.reply.usage);
+    else if (step.type === 'context-summarised') this.addUsage(step.usage);
+  }
+
+  get total(): AgentUsage {
+    const cost = this.usage && this.costMicroUsd;
+    return { ...this.usage, ...(this.prices && cost !== undefined && { costMicroUsd: cost }) };
+  }
+
+  private addUsage(usage: ModelUsage): void {
+    this.usage = this.usage ? addUsage(this.usage, usage) : usage;
+    const cost = this.prices && costOf(usage, this.prices);
+    this.costMicroUsd = this.costMicroUsd === undefined || cost === undefined ? undefined : this.costMicroUsd + cost;
+  }
 }

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { AgentProviderRegistry, BUILT_IN_ALIASES, PresetCatalog, VendorRegistry } from '#rollcall/providers';
-import { RUNTIME_TOOLS } from '../agents/runtime.tools.js';
+import { RUNTIME_TOOLS } from '../agents/react.options.js';
 import { outputFormat } from '../loop/output.format.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { systemPrompt } from '../skills/system.prompt.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
-import { type DefinitionContent, NATIVE } from './definition.js';
 import { type DefinitionFault, DefinitionInvalidError } from './definition.errors.js';
+import { type DefinitionContent, NATIVE } from './definition.js';
 import {
   duplicatesIn,
   type KnownNames,

@@ -1,5 +1,5 @@
 import type { AgentResult, ContentPart } from '#rollcall/providers';
-import { toUserMessage } from '../agents/message.mapper.js';
+import { toUserMessage } from '../agents/agent.mapper.js';
 import type { LoopStep } from '../loop/loop.step.js';
 import { resume } from '../loop/run.state.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
-import { toUserMessage } from '../agents/message.mapper.js';
+import { toUserMessage } from '../agents/agent.mapper.js';
 import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
 import type { StartSlot } from './execution/run.workers.js';
 import { RunEvents } from './journal/run.events.js';

@@ -8,7 +8,7 @@ import { BudgetsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/regis
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
-import { NativeRegistration } from '../agents/native.registration.js';
+import { NativeRegistration } from '../agents/native.agent-provider.js';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';

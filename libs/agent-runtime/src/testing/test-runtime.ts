@@ -20,7 +20,7 @@ import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/regist
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule } from '../agent-runtime.module.js';
 import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
-import { NativeRegistration } from '../agents/native.registration.js';
+import { NativeRegistration } from '../agents/native.agent-provider.js';
 import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';

@@ -1,6 +1,6 @@
 import { type AgentEvent, type AgentResult, type AgentUsage, type HandleOptions, textPart } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
-import { toAgentEvent, toAgentResult } from '../../agents/event.mapper.js';
+import { toAgentEvent, toAgentResult } from '../../agents/agent.mapper.js';
 import { ReactAgent } from '../../agents/react.agent.js';
 import { isPaidByCall, paidCall, type PaymentOptions } from '../../calls/paid.call.js';
 import { ChildScope } from '../../delegation/child.scope.js';
