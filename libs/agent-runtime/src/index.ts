@@ -39,7 +39,14 @@ export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type MeterObserver, type RunUse } from './runs/observe/run.meter.js';
 export { RunReader } from './runs/observe/run.reader.js';
 export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
-export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
+export {
+  isFinal,
+  isFinalOrWaiting,
+  RUN_STATES,
+  type RunStatus,
+  WAITING_FOR,
+  type WaitingFor,
+} from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';

@@ -1,7 +1,7 @@
 import { Logger, type LoggerService } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
 import { message, ProviderError } from '#rollcall/providers';
-import { paidAgent, type PaymentOptions, toBudget } from '../calls/paid.call.js';
+import { paidAgent, type PaymentOptions, callBudgetOf } from '../calls/paid.call.js';
 import type { RunContext } from '../loop/run.context.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { ToolContext } from '../tools/tool.js';
@@ -129,7 +129,7 @@ export class ChildRunner {
     const { name } = target;
     const { payment, recorder } = this.options;
     const agent = recorder?.recorded(target, payment) ?? paidAgent(target, payment);
-    const budget = toBudget(payment?.childLimit);
+    const budget = callBudgetOf(payment?.childLimit);
     const artifacts = new Set<string>();
     try {
       const options = { signal: scope.signal, context, callId: context.runId, ...(budget && { budget }) };

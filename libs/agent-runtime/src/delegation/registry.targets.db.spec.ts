@@ -1,6 +1,20 @@
 import { Logger } from '@nestjs/common';
-import { A2aAgentProvider, AgentProviderRegistry, EgressPolicy, HttpAgentProvider, Keyring, message, Secret } from '#rollcall/providers';
-import { type AgentScenario, FakeA2aServer, localEgress, type LocalServer, startFakeHttpAgent } from '#rollcall/providers/testing';
+import {
+  A2aAgentProvider,
+  AgentProviderRegistry,
+  EgressPolicy,
+  HttpAgentProvider,
+  Keyring,
+  message,
+  Secret,
+} from '#rollcall/providers';
+import {
+  type AgentScenario,
+  FakeA2aServer,
+  localEgress,
+  type LocalServer,
+  startFakeHttpAgent,
+} from '#rollcall/providers/testing';
 import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testing';
 import { freePort } from '#rollcall/test-support';
 import { GuardedAgents } from '../calls/guarded.agent.js';
@@ -198,8 +212,8 @@ describe('delegation to agents of the live registry', () => {
     expect(http.requests).toEqual([]);
     await join('priced', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
     expect((await delegate({ agent: 'priced' }, ANSWER)).failed).toBe(false);
-    const { subtree, held } = await spending.usageOf({ namespace: 'default', runId: 'root' });
-    expect([subtree, held.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
+    const { subtree, reserved } = await spending.usageOf({ namespace: 'default', runId: 'root' });
+    expect([subtree, reserved.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
   });
 
   it('S2.4 keeps a connection until its agent registers again or changes its address, and then closes it', async () => {

@@ -139,7 +139,7 @@ describe('the order of the commits and the effects of a run', () => {
     ]);
     expect(await order.spending.usageOf({ namespace: 'default', runId: 'run-1' })).toMatchObject({
       own: { tokens: 30 },
-      held: { tokens: 0 },
+      reserved: { tokens: 0 },
     });
   });
 

@@ -10,7 +10,7 @@ import {
   type Charge,
   lowerLimit,
   NO_LIMIT,
-  type RunUsage,
+  type BudgetUsage,
   type RunWriter,
   type Spending,
   type SpendingAmount,
@@ -161,13 +161,13 @@ class PaidRun implements RunObserver {
   }
 
   /** Opens the budget, and ends the reservations of an earlier execution that was interrupted. */
-  private async open(): Promise<RunUsage> {
+  private async open(): Promise<BudgetUsage> {
     const { spending, limit } = this.options;
     const { context, state, usage: known } = this.call;
     if (known) return known;
     const { namespace, runId, parentRunId = null } = context;
     const usage = await spending.openRun({ namespace, runId, parentRunId, limit });
-    const isResumed = state.charges !== undefined || usage.held.tokens > 0 || usage.held.microUsd > 0;
+    const isResumed = state.charges !== undefined || usage.reserved.tokens > 0 || usage.reserved.microUsd > 0;
     if (!isResumed) return usage;
     await spending.recover({ namespace, runId }, state.charges ?? []);
     return await spending.usageOf({ namespace, runId });

@@ -3,7 +3,7 @@ import type { LoopEvent } from '../loop/loop.step.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
-import type { RunUsage, RunWriter, SpendingLimit } from '../spending/spending.js';
+import type { BudgetUsage, RunWriter, SpendingLimit } from '../spending/spending.js';
 
 /** One execution of the loop. */
 export interface RunCall {
@@ -16,7 +16,7 @@ export interface RunCall {
   /** The limit that the caller sets for the run and its descendants. It applies if it is less than the limit of the agent. */
   readonly limit?: SpendingLimit;
   /** The usage of the run, if its budget is open and the caller knows its usage. It is not read again then. */
-  readonly usage?: RunUsage;
+  readonly usage?: BudgetUsage;
   /** Stores the steps of the run. Absent if they are not stored. */
   readonly writer?: RunWriter;
 }

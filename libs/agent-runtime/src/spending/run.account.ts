@@ -33,7 +33,7 @@ const CALLS_AHEAD = 3;
 
 /**
  * Pays for the model calls of one run. One reservation, the allowance, pays consecutive calls as long as it covers them. Another one is
- * held for the final call, and grows with the conversation.
+ * kept for the final call, and grows with the conversation.
  */
 export class RunAccount {
   readonly size = new ConversationSize();

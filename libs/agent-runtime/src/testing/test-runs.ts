@@ -51,7 +51,7 @@ export interface TestAgent {
 /** The agents of a test. Each replica builds its own instances. */
 export class TestAgents {
   readonly defined = new Map<string, TestAgent>();
-  readonly foreign = new Map<string, () => Agent>();
+  readonly external = new Map<string, () => Agent>();
   /** Definitions that have no factory: the runtime builds their agents. */
   readonly plain = new Set<string>();
   /** The models of all replicas, by agent. */
@@ -85,12 +85,12 @@ class TestHostedAgents extends HostedAgents {
     const spending = module.get(LedgerSpending, { strict: false });
     const parts = { agents: this.agents, spending, delegation };
     this.parts = parts;
-    const { defined, foreign, plain } = this.agents;
+    const { defined, external, plain } = this.agents;
     for (const [name, agent] of defined)
       delegation.factories.register(name, `The agent ${name}.`, () => reactAgent(name, agent, parts));
-    for (const [name, create] of foreign) delegation.factories.register(name, `The agent ${name}.`, create);
+    for (const [name, create] of external) delegation.factories.register(name, `The agent ${name}.`, create);
     const definitions = module.get(DefinitionsService, { strict: false });
-    for (const name of [...defined.keys(), ...foreign.keys(), ...plain]) await define(definitions, name);
+    for (const name of [...defined.keys(), ...external.keys(), ...plain]) await define(definitions, name);
   }
 
   async use({ name }: { name: string }): Promise<AgentUse> {
@@ -105,8 +105,8 @@ class TestHostedAgents extends HostedAgents {
   }
 
   private create(name: string): Agent {
-    const foreign = this.agents.foreign.get(name);
-    if (foreign) return foreign();
+    const external = this.agents.external.get(name);
+    if (external) return external();
     const defined = this.agents.defined.get(name);
     if (!defined || !this.parts) throw new Error(`no agent ${name}`);
     return reactAgent(name, defined, this.parts);
