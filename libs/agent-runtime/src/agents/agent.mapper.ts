@@ -16,7 +16,7 @@ import { labelled } from '../skills/labelled.js';
 type File = Extract<ContentPart, { type: 'file' }>;
 
 /** The media types that most models with vision can read. */
-export const DEFAULT_INPUT_MEDIA: readonly string[] = [
+const DEFAULT_INPUT_MEDIA: readonly string[] = [
   'image/png',
   'image/jpeg',
   'image/gif',

@@ -15,7 +15,7 @@ import { WrappedAgent } from './wrapped.agent.js';
 /** The reporter of the outcomes of Rollcall's own calls. */
 const RUNTIME: Reporter = { id: 'system:runtime', name: 'runtime' };
 
-export interface GuardedAgentOptions {
+interface GuardedAgentOptions {
   /** The id of the agent in the registry. */
   agentId: string;
   agent: Agent;

@@ -26,7 +26,7 @@ export interface PaymentOptions {
 }
 
 /** A call of an agent that has its own loop. The budget of the run exists. */
-export interface PaidCall {
+interface PaidCall {
   readonly target: DelegationTarget;
   readonly message: AgentMessage;
   readonly options: HandleOptions & { readonly context: CallContext };

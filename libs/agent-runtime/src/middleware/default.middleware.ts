@@ -13,7 +13,7 @@ import { retry, type RetryOptions } from './retry.middleware.js';
 import { timeout } from './timeout.middleware.js';
 import { traceModelCalls, traceRuns } from './tracing.middleware.js';
 
-export interface DefaultMiddlewareOptions {
+interface DefaultMiddlewareOptions {
   readonly log: Pick<LoggerService, 'log' | 'warn' | 'error'>;
   readonly budget: BudgetOptions;
   /** One instance for all agents of the process. */
@@ -26,7 +26,7 @@ export interface DefaultMiddlewareOptions {
   readonly outputChecks?: readonly OutputCheck[];
 }
 
-export interface Middleware {
+interface Middleware {
   readonly run: readonly RunMiddleware[];
   readonly model: readonly ModelMiddleware[];
 }

@@ -4,7 +4,7 @@ import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunCall, RunMiddleware, RunObserver } from './middleware.js';
 
-export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
+type RunLog = Pick<LoggerService, 'log' | 'warn'>;
 
 /** Logs the start and the end of each run as `name.started`, and `name.finished`, `name.aborted` or `name.failed`. */
 export function logger(log: RunLog, name = 'run'): RunMiddleware {

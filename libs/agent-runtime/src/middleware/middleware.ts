@@ -25,13 +25,13 @@ export type LoopEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
 export type RunNext = (call: RunCall) => LoopEvents;
 
 /** Wraps a whole run, for example with a time limit. `next` executes the rest of the chain. */
-export interface WrappingMiddleware {
+interface WrappingMiddleware {
   readonly name: string;
   run(call: RunCall, next: RunNext): LoopEvents;
 }
 
 /** Observes a whole run, for example to log it. It costs less than a middleware that wraps the run. */
-export interface ObservingMiddleware {
+interface ObservingMiddleware {
   readonly name: string;
   observe(call: RunCall): RunObserver;
 }

@@ -23,7 +23,7 @@ export class ModelCircuitOpenError extends RuntimeError {
   }
 }
 
-export interface ModelCircuitOptions {
+interface ModelCircuitOptions {
   policy?: CircuitPolicy;
   now?: () => number;
 }

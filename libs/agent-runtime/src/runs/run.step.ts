@@ -4,7 +4,7 @@ import type { LoopStep } from '../loop/loop.step.js';
 import { resume } from '../loop/run.state.js';
 
 /** A message of the caller: the input, or the continuation of the conversation. */
-export interface MessageStep {
+interface MessageStep {
   readonly type: 'message';
   readonly parts: readonly ContentPart[];
   /** The id that the caller gave to the message. */

@@ -28,7 +28,7 @@ import { type NewRun, RunStore } from './store/run.store.js';
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
 /** A run that can be stored: its request is valid, and its agent is chosen. */
-export interface PreparedRun {
+interface PreparedRun {
   readonly run: NewRun;
   readonly chosen: ChosenAgent;
   readonly paidBy: string | null;

@@ -230,7 +230,7 @@ function isSame(one: SpendingAmount, other: SpendingAmount): boolean {
  * Estimates the input tokens of the next call of a run: the count that the vendor reported for the previous call, plus an estimate
  * of the messages that were added after it.
  */
-export class ConversationSize {
+class ConversationSize {
   private count = 0;
   private last: ModelMessage | undefined;
   private tokens = 0;

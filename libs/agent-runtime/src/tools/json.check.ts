@@ -3,7 +3,7 @@ import { types } from 'node:util';
 /** Deeper values are rejected: code that processes them recursively would overflow the stack. Cyclic values also exceed this limit. */
 const MAX_DEPTH = 64;
 
-export interface JsonLimits {
+interface JsonLimits {
   readonly maxBytes: number;
   /** Whether names that could change the prototype of an object are rejected. */
   readonly rejectsReservedNames: boolean;

@@ -36,11 +36,11 @@ export function mergedChanges(
 }
 
 /** A value cannot be stored in the memory of the run. */
-export class RunMemoryError extends RuntimeError {
+class RunMemoryError extends RuntimeError {
   readonly code = 'RUN_MEMORY_REJECTED';
 }
 
-export interface RunMemoryLimits {
+interface RunMemoryLimits {
   readonly maxKeys: number;
   /** The size of all keys and values as JSON. */
   readonly maxBytes: number;

@@ -3,7 +3,7 @@ import type { RunContext } from '../loop/run.context.js';
 import { isAllowed, type ToolFilter } from './tool.filter.js';
 import { checkToolName, type Tool, type ToolBox } from './tool.js';
 
-export interface FoundTool {
+interface FoundTool {
   readonly tool: Tool;
   /** The name of the toolbox. */
   readonly origin: string;

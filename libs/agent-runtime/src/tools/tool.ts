@@ -50,7 +50,7 @@ interface ToolTraits {
   readonly timeoutMs?: number;
 }
 
-export interface ToolDefinition<Input extends ToolInput | undefined> extends ToolTraits {
+interface ToolDefinition<Input extends ToolInput | undefined> extends ToolTraits {
   readonly name: string;
   /** A Standard Schema such as a zod schema, a class with decorators of class-validator, or a JSON Schema with a function. */
   readonly input?: Input;

@@ -21,7 +21,7 @@ const RETRY_MS = 200;
 const STEPS_PER_READ = 500;
 
 /** A run that is executed, with its steps so far. */
-export interface RecordedRun {
+interface RecordedRun {
   readonly run: Run;
   readonly steps: readonly RunStep[];
 }

@@ -19,7 +19,7 @@ import { RunWatches } from './run.watches.js';
 
 const STEPS_PER_READ = 500;
 
-export interface WaitOptions<Known = Run> {
+interface WaitOptions<Known = Run> {
   /** The maximum time; `Infinity` is allowed. */
   readonly waitMs: number;
   /** Ends the wait. */

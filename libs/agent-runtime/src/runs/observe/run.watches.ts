@@ -156,7 +156,7 @@ export class RunWatches implements OnModuleDestroy {
 }
 
 /** One observer of a run. It collects what happens until its owner reads it. */
-export class RunWatch {
+class RunWatch {
   private events: LiveEvent[] = [];
   private endedRun?: Run;
   private hasChanged = false;

@@ -65,7 +65,7 @@ type ChargedRow = RunRow & ChargesRow;
 export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
 
 /** How many runs are queued. */
-export interface QueuedRuns {
+interface QueuedRuns {
   readonly namespace: number;
   /** The runs of one credential in this namespace. */
   readonly credential: number;

@@ -4,7 +4,7 @@ import type { InputReader, ParsedInput } from './input.reader.js';
 import { isStandardSchema, type StandardSchema, standardSchemaInput } from './standard-schema.input.js';
 
 /** A JSON Schema with a function that checks inputs. */
-export interface JsonSchemaInput {
+interface JsonSchemaInput {
   readonly jsonSchema: Readonly<Record<string, unknown>>;
   parse(input: unknown): ParsedInput | Promise<ParsedInput>;
 }

@@ -13,7 +13,7 @@ const MAX_DESCRIPTION_CHARS = 2_000;
 const LABEL_CHARS = 500;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
-export interface DisabledTool {
+interface DisabledTool {
   readonly tool: string;
   readonly reason: string;
 }
