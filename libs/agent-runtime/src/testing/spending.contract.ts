@@ -106,7 +106,7 @@ function describeLimits(the: () => SpendingSubject): void {
     expect(await usage('root')).toEqual({
       own: of(80, 7),
       subtree: of(95, 8),
-      held: NONE,
+      reserved: NONE,
       limit: { tokens: 1_000, microUsd: null },
     });
     expect(await usage('child')).toMatchObject({ own: of(15, 1), subtree: of(15, 1) });
