@@ -1,13 +1,21 @@
 import { Logger } from '@nestjs/common';
 import { type Agent, type AgentResult, message, type ModelRequest } from '#rollcall/providers';
-import { callTool, callTools, expectNoOpenResources, openResources, say, ScriptedModel, using } from '#rollcall/providers/testing';
+import {
+  callTool,
+  callTools,
+  expectNoOpenResources,
+  openResources,
+  say,
+  ScriptedModel,
+  using,
+} from '#rollcall/providers/testing';
 import { TwoReplicas } from '#rollcall/registry/testing';
 import { until } from '#rollcall/test-support';
 import { ReactAgent } from './agents/react.agent.js';
 import type { ReactOptions } from './agents/react.options.js';
-import { AgentFactoryRegistry } from './delegation/agent.factories.js';
+import { ProcessTreeCounter } from './delegation/delegation.limits.js';
 import { delegationToolBox } from './delegation/delegation.toolbox.js';
-import { ProcessTreeCounter } from './delegation/tree.counter.js';
+import { AgentFactoryRegistry } from './delegation/targets/agent.factories.js';
 import type { TreeLimits } from './loop/run.context.js';
 import { defaultMiddleware } from './middleware/default.middleware.js';
 import { ModelCircuit } from './middleware/model-circuit.middleware.js';

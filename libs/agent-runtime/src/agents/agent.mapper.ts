@@ -9,9 +9,9 @@ import {
   ProviderError,
   type TextPart,
 } from '#rollcall/providers';
+import { labelled } from '../labels/labelled.text.js';
 import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
-import { labelled } from '../skills/labelled.js';
 
 type File = Extract<ContentPart, { type: 'file' }>;
 

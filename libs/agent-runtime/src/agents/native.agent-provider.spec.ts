@@ -21,9 +21,8 @@ import {
   type Step as ScriptStep,
   using,
 } from '#rollcall/providers/testing';
-import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
 import { Delegation } from '../delegation/delegation.js';
-import { FactoryTargets } from '../delegation/factory.targets.js';
+import { AgentFactoryRegistry, FactoryTargets } from '../delegation/targets/agent.factories.js';
 import type { RunContext } from '../loop/run.context.js';
 import { type ExecutionOptions, InstalledMiddleware } from '../middleware/default.middleware.js';
 import { SkillLibrary } from '../skills/skill.library.js';

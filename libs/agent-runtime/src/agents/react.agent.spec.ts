@@ -1,6 +1,25 @@
 import { z } from 'zod';
-import { type AgentEvent, type AgentMessage, type AgentResult, type ContentPart, type HandleOptions, message, textPart, userMessage } from '#rollcall/providers';
-import { callTool, expectNoOpenResources, openResources, runOutOfTokens, say, scripted, type ScriptedModel, think, using } from '#rollcall/providers/testing';
+import {
+  type AgentEvent,
+  type AgentMessage,
+  type AgentResult,
+  type ContentPart,
+  type HandleOptions,
+  message,
+  textPart,
+  userMessage,
+} from '#rollcall/providers';
+import {
+  callTool,
+  expectNoOpenResources,
+  openResources,
+  runOutOfTokens,
+  say,
+  scripted,
+  type ScriptedModel,
+  think,
+  using,
+} from '#rollcall/providers/testing';
 import type { RunContext } from '../loop/run.context.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';

@@ -14,9 +14,9 @@ import {
   type Prices,
   TrackedAgent,
 } from '#rollcall/providers';
-import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
+import type { AgentFactories } from '../delegation/targets/agent.factories.js';
 import {
   type Inheritance,
   type InheritingAgent,

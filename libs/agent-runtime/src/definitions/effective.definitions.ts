@@ -13,11 +13,10 @@ import { skillToolBox } from '../skills/skill.toolbox.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';
-import { toolFilterOf } from './definition.filter.js';
-import { type DefinitionContent, NATIVE } from './definition.js';
-import type { DefinitionKey } from './definitions.service.js';
+import { toolFilterOf } from './agent.builder.js';
+import { type DefinitionContent, type DefinitionKey, NATIVE } from './definition.js';
 
-export interface EffectiveBudget {
+interface EffectiveBudget {
   kind: 'run' | 'agent' | 'namespace';
   /** The agent or the namespace; null for the budget that each run gets. */
   subject: string | null;

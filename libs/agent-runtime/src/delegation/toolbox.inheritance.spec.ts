@@ -5,8 +5,8 @@ import type { ReactAgentOptions, ReactOptions } from '../agents/react.options.js
 import { aRun } from '../testing/tool-calls.js';
 import { defineTool, type Tool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
-import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
+import { AgentFactoryRegistry } from './targets/agent.factories.js';
 import { stricterMode, withInherited } from './toolbox.inheritance.js';
 
 const tool = (name: string, from: string, needsApproval = false): Tool =>

@@ -1,5 +1,16 @@
 import { ProviderError, textPart } from '#rollcall/providers';
-import { breakAfter, callTool, callTools, expectNoOpenResources, hangAfter, openResources, say, scripted, ScriptedModel, type Step as ScriptStep } from '#rollcall/providers/testing';
+import {
+  breakAfter,
+  callTool,
+  callTools,
+  expectNoOpenResources,
+  hangAfter,
+  openResources,
+  say,
+  scripted,
+  ScriptedModel,
+  type Step as ScriptStep,
+} from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { TestLoop } from '../testing/test-loop.js';
 import { aRun } from '../testing/tool-calls.js';

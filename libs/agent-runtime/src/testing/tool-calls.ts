@@ -1,7 +1,12 @@
 import type { ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import { MapRunMemory } from '../tools/run.memory.js';
-import { type CallEnvironment, ToolExecutor, type ToolExecutorOptions, type ToolOutput } from '../tools/tool.executor.js';
+import {
+  type CallEnvironment,
+  ToolExecutor,
+  type ToolExecutorOptions,
+  type ToolOutput,
+} from '../tools/tool.executor.js';
 import { type Tool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 

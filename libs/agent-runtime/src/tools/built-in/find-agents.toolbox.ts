@@ -1,6 +1,13 @@
 import { z } from 'zod';
-import { type AgentQuery, type DirectoryFollower, MAX_CAPABILITIES, type RankedCandidate, type Ranker, type RegistryClock } from '#rollcall/registry';
-import { labelled } from '../../skills/labelled.js';
+import {
+  type AgentQuery,
+  type DirectoryFollower,
+  MAX_CAPABILITIES,
+  type RankedCandidate,
+  type Ranker,
+  type RegistryClock,
+} from '#rollcall/registry';
+import { labelled } from '../../labels/labelled.text.js';
 import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const MAX_FOUND = 20;

@@ -46,8 +46,7 @@ export class UntrustedSchema {
       const isValid = withinTime(VALIDATE_MS, () => this.validate(input));
       return isValid ? { ok: true, value: input } : { ok: false, problems: joinProblems(problemsOf(this.validate)) };
     } catch (error) {
-      if (isTimeout(error))
-        return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
+      if (isTimeout(error)) return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
       throw error;
     }
   }
