@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { untrustedData } from '../../labels/labelled.text.js';
 import { defineTool, type ToolBox, toolBox } from '../tool.js';
 import type { HttpFetchMode } from '../tools.options.js';
-import { untrustedData } from '../untrusted.data.js';
 
 export const HTTP_FETCH = 'http_fetch';
 

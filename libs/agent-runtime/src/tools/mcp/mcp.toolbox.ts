@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { type McpClient, type McpToolDefinition, ProviderError } from '#rollcall/providers';
+import { untrustedData } from '../../labels/labelled.text.js';
 import { inputHashOf } from '../input.hash.js';
 import type { ParsedInput } from '../input/input.reader.js';
 import { jsonProblem, storable } from '../json.check.js';
 import type { Tool, ToolBox, ToolContext } from '../tool.js';
-import { untrustedData } from '../untrusted.data.js';
 import type { SeenTool, ToolPinStore } from './tool-pin.store.js';
 import { UntrustedSchema } from './untrusted.schema.js';
 
