@@ -82,3 +82,4 @@ export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service
 export { LeasedWork, type WorkClaim, type WorkEnd, type Worker } from './work/leased-work.js';
 export { GroupCommit } from './work/group-commit.js';
 export { inBatches } from './work/in-batches.js';
+export { type Release, Semaphore } from './work/semaphore.js';
