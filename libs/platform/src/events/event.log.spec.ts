@@ -1,6 +1,5 @@
 import { DatabaseUnavailableError } from '../postgres/database.errors.js';
-import { EventsBusyError } from './event.errors.js';
-import { PageTurns } from './event.log.js';
+import { EventsBusyError, PageTurns } from './event.log.js';
 
 describe('the turns of consumer pages', () => {
   it('A8 rejects work that has waited longer than its maximum wait, and continues after failed work', async () => {

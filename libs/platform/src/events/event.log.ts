@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import { PlatformError } from '../errors.js';
+import type { VisibleNamespaces } from '../namespaces/namespace.js';
 import { DatabaseUnavailableError } from '../postgres/database.errors.js';
 import { Semaphore } from '../work/semaphore.js';
-import type { Cursor, LogPosition } from './event.cursor.js';
-import { parseCursor } from './event.cursor.js';
-import { CursorAheadError, CursorExpiredError, CursorForeignError, EventsBusyError } from './event.errors.js';
-import type { VisibleNamespaces } from '../namespaces/namespace.js';
 import type { EventFilter } from './event.catalog.js';
+import {
+  type Cursor,
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  type LogPosition,
+  parseCursor,
+} from './event.cursor.js';
 import { EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
 
@@ -14,6 +20,16 @@ import { LogIdentity } from './log.identity.js';
  * free.
  */
 const CONCURRENT_PAGES = 1;
+
+/** The request would have to wait too long for the event pages that were requested before it. */
+export class EventsBusyError extends PlatformError {
+  readonly code = 'EVENTS_BUSY';
+  override readonly retryAfterMs = 1_000;
+
+  constructor() {
+    super('This replica is busy with other event pages. Try again later, or follow the event stream instead.');
+  }
+}
 
 /**
  * Lets consumer pages wait for one another: a page blocks the event loop for milliseconds, so hundreds of pages at the same time

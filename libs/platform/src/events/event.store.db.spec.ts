@@ -1,8 +1,8 @@
+import { until } from '#rollcall/test-support';
 import type { Database } from '../postgres/database.js';
 import { SOME_EVENTS, type TestEvents, testReplica, type TestReplica } from '../testing/index.js';
-import { until } from '#rollcall/test-support';
 import type { EventFilter } from './event.catalog.js';
-import { MAX_SCANNED_EVENTS } from './event.search.js';
+import { MAX_SCANNED_EVENTS } from './event.store.js';
 
 let replica: TestReplica;
 let db: Database;

@@ -5,9 +5,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { DecoratedMethods } from '../lifecycle/decorated.methods.js';
 import { RecordedFaults } from '../testing/test-events.js';
-import { Periodic } from './periodic.js';
-import { PeriodicExplorer } from './periodic.explorer.js';
-import { PeriodicTask } from './periodic.task.js';
+import { inBatches, Periodic, PeriodicExplorer, PeriodicTask } from './periodic.js';
 
 @Injectable()
 class Sweeper {
@@ -80,5 +78,31 @@ describe('a periodic task', () => {
     await stopping;
     await task.run();
     expect(task.passes).toBe(1);
+  });
+});
+
+describe('inBatches', () => {
+  it.each([
+    [0, 1],
+    [9, 1],
+    [10, 2],
+    [25, 3],
+  ])(
+    'handles %i rows in %i passes of at most 10 rows, and stops after a pass that is not full',
+    async (rows, passes) => {
+      const limits: number[] = [];
+      let left = rows;
+      const total = await inBatches(10, (limit) => {
+        limits.push(limit);
+        const handled = Math.min(limit, left);
+        left -= handled;
+        return Promise.resolve(handled);
+      });
+      expect({ total, limits }).toEqual({ total: rows, limits: Array(passes).fill(10) });
+    },
+  );
+
+  it('fails with the error of a failed pass', async () => {
+    await expect(inBatches(10, () => Promise.reject(new Error('gone')))).rejects.toThrow('gone');
   });
 });

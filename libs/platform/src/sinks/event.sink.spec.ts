@@ -1,5 +1,5 @@
 import { assert, double, integer, property } from 'fast-check';
-import { isExhausted, retryDelay } from './retry.policy.js';
+import { isExhausted, retryDelay } from './event.sink.js';
 
 const POLICY = { maxAttempts: 5, firstDelayMs: 1_000, maxDelayMs: 60_000 };
 
