@@ -2,7 +2,7 @@ import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provid
 import type { EgressRules } from './egress/egress.policy.js';
 import type { McpServerConfig } from './mcp/mcp.config.js';
 import type { ModelsConfig } from './presets/preset.js';
-import type { SecretSource } from './secret.js';
+import type { SecretSource } from './secrets/secret.js';
 
 export interface ProvidersOptions {
   egress: EgressRules;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { EnvName } from '../env-name.js';
+import { EnvName } from '../secrets/secret.js';
 import { toMicroDollars } from './prices.js';
 
 const Name = z.string().regex(/^[\w.:/-]{1,100}$/);
 const Dollars = z.number().nonnegative().max(1_000_000).transform(toMicroDollars);
 
-export const SettingsSchema = z.strictObject({
+const SettingsSchema = z.strictObject({
   maxOutputTokens: z.int().positive().optional(),
   temperature: z.number().min(0).max(2).optional(),
   topP: z.number().min(0).max(1).optional(),

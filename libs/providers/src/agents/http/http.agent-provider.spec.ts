@@ -1,13 +1,13 @@
 import { once } from 'node:events';
+import { until } from '#rollcall/test-support';
 import { EgressPolicy } from '../../egress/egress.policy.js';
 import { ProviderError } from '../../errors.js';
-import { Secret } from '../../secret.js';
+import { Secret } from '../../secrets/secret.js';
 import { allExcept } from '../../testing/agent-contract.subject.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
+import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
-import { startFakeHttpAgent } from '../../testing/fake-http.agent.js';
-import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent } from '../agent.js';
 import { type ContentPart, message, textPart } from '../content.part.js';
 import { HttpAgentProvider } from './http.agent-provider.js';

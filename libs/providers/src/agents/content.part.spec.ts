@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
-import { Secret } from '../secret.js';
-import { type ContentPart, textOfParts, textPart } from './content.part.js';
-import { redactParts } from './redact.parts.js';
+import { Secret } from '../secrets/secret.js';
+import { type ContentPart, redactParts, textOfParts, textPart } from './content.part.js';
 
 const KEY = 'key-0123456789';
 const redact = (text: string): string => new Secret(KEY).redactIn(text);

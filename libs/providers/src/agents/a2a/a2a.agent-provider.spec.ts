@@ -1,10 +1,10 @@
+import { until } from '#rollcall/test-support';
 import { EgressPolicy } from '../../egress/egress.policy.js';
-import { Secret } from '../../secret.js';
+import { Secret } from '../../secrets/secret.js';
 import { cardWith } from '../../testing/a2a-wires/odd-card.js';
+import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
-import { FakeA2aServer } from '../../testing/fake-a2a.server.js';
-import { until } from '#rollcall/test-support';
 import { message, textPart } from '../content.part.js';
 import { A2aAgentProvider } from './a2a.agent-provider.js';
 

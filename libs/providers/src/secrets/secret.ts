@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { z } from 'zod';
 
 const REDACTED = '[secret]';
 /** Shorter secrets are not redacted, because they may be part of ordinary words. */
@@ -72,3 +73,8 @@ export function redactDeep(value: unknown, redact: (text: string) => string): un
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [redact(name), redactDeep(one, redact)]));
 }
+
+/** The name of an environment variable that contains a key. The key itself is read for each call and not stored. */
+export const EnvName = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]*$/, 'must be the name of an environment variable, such as MY_API_KEY');

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { EnvName } from '../env-name.js';
 import { ProviderError } from '../errors.js';
-import type { Secret, SecretSource } from '../secret.js';
+import { EnvName, type Secret, type SecretSource } from './secret.js';
 
 /**
  * Headers that control the request or describe its body. A key in one of them would break the request or change its

@@ -1,5 +1,5 @@
+import { readRetryAfter } from '../egress/retry-after.js';
 import { findProviderError, ProviderError, type ProviderErrorCode, type ProviderErrorOptions } from '../errors.js';
-import { readRetryAfter } from '../retry-after.js';
 
 /** Converts an HTTP error of an agent. The message does not contain the body, because it may contain the key. */
 export function agentErrorOf(response: Response, label: string): ProviderError {

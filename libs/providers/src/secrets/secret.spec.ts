@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
-import { HttpAgentProvider } from './agents/http/http.agent-provider.js';
-import { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
-import { ClaudeSdkAgentProvider } from './agents/claude-sdk/claude-sdk.agent-provider.js';
-import { ProviderError } from './errors.js';
-import { VendorRegistry } from './models/vendor.registry.js';
+import { ClaudeSdkAgentProvider } from '../agents/claude-sdk/claude-sdk.agent-provider.js';
+import { HttpAgentProvider } from '../agents/http/http.agent-provider.js';
+import { SubprocessAgentProvider } from '../agents/subprocess/subprocess.agent-provider.js';
+import { ProviderError } from '../errors.js';
+import { VendorRegistry } from '../models/vendor.registry.js';
+import { localOutbound } from '../testing/local-egress.js';
 import { redactDeep, Secret } from './secret.js';
-import { localOutbound } from './testing/local-egress.js';
 
 const KEY = 'sk-"quoted"/0123+456789=';
 const secret = new Secret(KEY);

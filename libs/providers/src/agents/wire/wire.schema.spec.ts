@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { ArtifactSchema, PartSchema } from './part.schema.js';
+import { ArtifactSchema, PartSchema } from './wire.schema.js';
 
 const read = (part: unknown): unknown => PartSchema.safeParse(part).data;
 

@@ -1,5 +1,5 @@
+import { McpServersSchema } from '../mcp/mcp.config.js';
 import { Keyring } from './keyring.js';
-import { McpServersSchema } from './mcp/mcp.config.js';
 import { Secret } from './secret.js';
 
 const NAMES = ['ANTHROPIC_API_KEY', 'OWN_KEY', 'AGENT_KEY', 'PROGRAM_KEY', 'MCP_KEY', 'CLIENT_ID', 'CLIENT_SECRET'];

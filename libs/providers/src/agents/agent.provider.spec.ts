@@ -1,6 +1,5 @@
 import type { Agent } from './agent.js';
-import { AgentProviderRegistry } from './agent-provider.registry.js';
-import type { AgentConfig, AgentProvider } from './agent.provider.js';
+import { type AgentConfig, type AgentProvider, AgentProviderRegistry } from './agent.provider.js';
 
 class FailingProvider implements AgentProvider {
   readonly agentType = 'in-process';

@@ -1,11 +1,11 @@
-import { Secret } from '../../secret.js';
-import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
-import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
-import { isAlive, FakeProgram } from '../../testing/fake-program.js';
 import { until } from '#rollcall/test-support';
+import { Secret } from '../../secrets/secret.js';
+import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
+import { FakeProgram, isAlive } from '../../testing/fake-program.js';
+import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
 import type { Agent, AgentEvent } from '../agent.js';
 import { message, textOfParts } from '../content.part.js';
-import { SubprocessAgentProvider, type AllowedProgram } from './subprocess.agent-provider.js';
+import { type AllowedProgram, SubprocessAgentProvider } from './subprocess.agent-provider.js';
 
 const KEY = 'program-key-0123456789';
 
