@@ -30,8 +30,15 @@ export {
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
 export { BUILT_IN_ALIASES, priceUsage, type ResolvedModel, resolveModel } from './presets/model.resolver.js';
-export { INHERIT, PresetCatalog, type PresetView } from './presets/preset.catalog.js';
-export { InlineChoiceSchema, type ModelsConfig, ModelsConfigSchema, type WantedModel } from './presets/preset.js';
+export {
+  INHERIT,
+  InlineChoiceSchema,
+  type ModelsConfig,
+  ModelsConfigSchema,
+  PresetCatalog,
+  type PresetView,
+  type WantedModel,
+} from './presets/preset.catalog.js';
 export { costOf, type Prices } from './presets/prices.js';
 export {
   type AgentConfig,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface LoopOptions {
+interface LoopOptions {
   /** Runs one pass. `woken` is true after a call of `wake`, and false when the interval has elapsed. */
   pass(woken: boolean): Promise<unknown>;
   /** The maximum time between two passes. It is read before every wait. */

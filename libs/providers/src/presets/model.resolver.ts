@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
 import type { ModelUsage } from '../models/model.provider.js';
-import { INHERIT, type ModelChoice, type PresetCatalog } from './preset.catalog.js';
-import { type InlineChoice, InlineChoiceSchema, type WantedModel } from './preset.js';
+import {
+  INHERIT,
+  type InlineChoice,
+  InlineChoiceSchema,
+  type ModelChoice,
+  type PresetCatalog,
+  type WantedModel,
+} from './preset.catalog.js';
 import { costOf } from './prices.js';
 
 type ResolutionRule = 'inline' | 'preset' | 'alias' | 'built-in-alias' | 'inherit' | 'default';

@@ -8,8 +8,7 @@ import { VendorRegistry } from '../models/vendor.registry.js';
 import { Secret } from '../secrets/secret.js';
 import { ModelCatalog } from './model.catalog.js';
 import { priceUsage, resolveModel } from './model.resolver.js';
-import { PresetCatalog } from './preset.catalog.js';
-import type { ModelsConfig } from './preset.js';
+import { type ModelsConfig, PresetCatalog } from './preset.catalog.js';
 import { costOf, toMicroDollars } from './prices.js';
 
 const CONFIG: ModelsConfig = {

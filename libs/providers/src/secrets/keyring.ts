@@ -1,6 +1,5 @@
 import type { McpServerConfig } from '../mcp/mcp.config.js';
-import { PresetCatalog } from '../presets/preset.catalog.js';
-import type { ModelsConfig } from '../presets/preset.js';
+import { type ModelsConfig, PresetCatalog } from '../presets/preset.catalog.js';
 import type { AgentProviderOptions, ProvidersOptions } from '../providers.options.js';
 import { redactAll, type Secret, type SecretSource } from './secret.js';
 

@@ -99,7 +99,7 @@ const CANCEL_TIMEOUT_MS = 800;
  * enough to close the connection, because the agent would continue the task. Only the answer contains the id of the
  * task, so the connection stays open until the id arrives and the task is cancelled.
  */
-export class A2aCall {
+class A2aCall {
   taskId?: string;
   private readonly connection = new AbortController();
   private readonly answered = Promise.withResolvers<void>();
