@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
 import {
   type MeteredAgent,
+  type MeterObserver,
   type OpenRuns,
   RunMeter,
-  type RunObserver,
   RunReader,
   type RunStatus,
   type RunUse,
@@ -26,7 +26,7 @@ const SAMPLE_EVERY_MS = 10_000;
 
 /** Counts and times the runs that this replica executes and changes. A delegated run counts for its own definition. */
 @Injectable()
-export class RunMetrics implements RunObserver {
+export class RunMetrics implements MeterObserver {
   private readonly labels = new Map<string, AgentLabels>();
   private readonly waits: Histogram;
   private readonly durations: Histogram<'namespace' | 'definition'>;

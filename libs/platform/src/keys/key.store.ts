@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type PoolName } from '../postgres/database.js';
 import type { VisibleNamespaces } from '../namespaces/namespace.js';
-import type { KeyEntity, KeySource } from './key.entity.js';
-
-/** An installation always keeps at least one permanent key with this role. */
-export const ADMIN_ROLE = 'admin';
+import { Database, type PoolName } from '../postgres/database.js';
+import type { KeyEntity } from './key.entity.js';
+import { ADMIN_ROLE, type KeySource } from './key.js';
 
 export interface NewKey {
   id: string;

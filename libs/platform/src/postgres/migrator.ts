@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Client } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { sqlState } from './database.errors.js';
-import { clientOptions, migrationOptions, type DatabaseOptions, type Schema } from './database.options.js';
+import { DatabaseRefusedError, sqlState } from './database.errors.js';
+import { clientOptions, type DatabaseOptions, migrationOptions, type Schema } from './database.options.js';
 
 /** An arbitrary constant. Every version of Rollcall must use the same one. */
 const MIGRATION_LOCK = 0x726f6c6c;
@@ -19,15 +19,10 @@ const ADVICE: Record<string, string> = {
     'Ask an administrator to create the schema with: CREATE SCHEMA <name> AUTHORIZATION <user of DATABASE_URL>; or correct the search_path of that user.',
 };
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** Called once if another replica is running migrations. */
   onWait?: () => void;
   waitMs?: number;
-}
-
-/** This version cannot use the database. A restart does not help until an operator has fixed the cause. */
-export class DatabaseRefusedError extends Error {
-  override readonly name = 'DatabaseRefusedError';
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import { Inject, Injectable } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import {
-  isSettled,
+  isFinalOrWaiting,
   type Run,
   RunFeed,
   RunNotFoundError,
@@ -92,7 +92,7 @@ export class RunActions {
       progress += 1;
       const params = { progressToken: token, progress, message: text };
       if (text !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params });
-      if (event.type === 'state' && isSettled(event.run.state)) return event.run;
+      if (event.type === 'state' && isFinalOrWaiting(event.run.state)) return event.run;
     }
     return await this.reader.get(key);
   }
