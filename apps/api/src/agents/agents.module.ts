@@ -7,7 +7,7 @@ import { AgentQueries } from './agent.queries.js';
 import { AgentRegistrations } from './agent.registrations.js';
 import { AgentSocketAccess } from './agent-socket.access.js';
 import { AgentSockets } from './agent.sockets.js';
-import { leasePolicy } from '../config/registry.policies.js';
+import { leasePolicy } from '../config/library.options.js';
 import { SnapshotController } from './snapshot.controller.js';
 import { AgentsController } from './agents.controller.js';
 import { AgentsGateway } from './agents.gateway.js';

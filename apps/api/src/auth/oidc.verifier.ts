@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../config/config.schema.js';
-import { mayFetchKeysFrom } from '../config/oidc.constraints.js';
+import { mayFetchKeysFrom } from '../config/access.settings.js';
 import { ApiError } from '../http/api.error.js';
 import type { Identity } from './identity.js';
 import { nameOf, subjectOf } from './oidc.claims.js';

@@ -28,6 +28,9 @@ export interface KeyedRequest {
   secret: string;
 }
 
+/** How long a response is stored: clients repeat a request within minutes, and a queue of a client is repaired within a day. */
+const KEEP_MS = 24 * 3_600_000;
+
 interface DescribedRequest {
   slot: KeySlot;
   seals: [Seal, ...Seal[]];
@@ -101,7 +104,7 @@ export class IdempotencyService {
 
   private async tryToClaim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
     try {
-      return await this.store.claim(slot, fingerprint, this.config.idempotency.keep);
+      return await this.store.claim(slot, fingerprint, KEEP_MS);
     } catch (error) {
       throw error instanceof DatabaseBusyError ? inProgress(error) : error;
     }

@@ -31,18 +31,6 @@ export const http = z.strictObject({
     expects: 'a size such as 256KB or 1MB',
     defaultText: '256KB',
   }),
-  requestTimeout: setting(duration('30s'), {
-    env: 'ROLLCALL_REQUEST_TIMEOUT',
-    about: 'How long a client may take to send its request.',
-    expects: DURATION_FORMAT,
-    defaultText: '30s',
-  }),
-  handlerTimeout: setting(duration('15s'), {
-    env: 'ROLLCALL_HANDLER_TIMEOUT',
-    about: 'How long the processing of a request may take before the response is 503.',
-    expects: DURATION_FORMAT,
-    defaultText: '15s',
-  }),
   keepAliveTimeout: setting(duration('75s'), {
     env: 'ROLLCALL_KEEP_ALIVE_TIMEOUT',
     about: 'How long an idle connection is kept. Must be longer than the keep-alive timeout of the proxy (nginx: 60s).',
@@ -65,25 +53,40 @@ export const http = z.strictObject({
       'WebSockets, event streams, event pages and snapshots of one credential that a replica serves at the same time. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
-  concurrentWaits: setting(integer(0, 1_000_000, 1_000), {
-    env: 'ROLLCALL_CONCURRENT_WAITS',
-    about:
-      'Requests of one credential that wait for runs on a replica at the same time, in the REST API, A2A and MCP. `0` disables the limit.',
-    expects: 'a whole number from 0 to 1000000',
+});
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export const log = z.strictObject({
+  level: setting(z.enum(LEVELS).default('info'), {
+    env: 'LOG_LEVEL',
+    about: 'Lowest level that is logged.',
+    expects: `one of ${LEVELS.join(', ')}`,
   }),
-  concurrentUnauthenticated: setting(integer(0, 1_000_000, 250), {
-    env: 'ROLLCALL_CONCURRENT_UNAUTHENTICATED',
-    about:
-      'Requests of one address without a verified credential that a replica processes at the same time. `0` disables the limit.',
-    expects: 'a whole number from 0 to 1000000',
+  format: setting(z.enum(['auto', 'json', 'pretty']).default('auto'), {
+    env: 'LOG_FORMAT',
+    about: '`json` for log collectors, `pretty` for people. `auto` uses `pretty` if the output is a terminal.',
+    expects: 'auto, json or pretty',
+  }),
+  requests: setting(z.enum(['all', 'errors', 'none']).default('errors'), {
+    env: 'LOG_REQUESTS',
+    about: 'Which requests are logged. Metrics and traces always cover all requests.',
+    expects: 'all, errors or none',
   }),
 });
 
-export const idempotency = z.strictObject({
-  keep: setting(duration('24h'), {
-    env: 'ROLLCALL_IDEMPOTENCY_KEEP',
-    about: 'How long the response to an `Idempotency-Key` is stored.',
+export const shutdown = z.strictObject({
+  drainDelay: setting(duration('0s'), {
+    env: 'ROLLCALL_DRAIN_DELAY',
+    about:
+      'How long a stopping replica serves requests after `/health/ready` returns 503, so that the proxy can notice this. Use `5s` on Kubernetes.',
     expects: DURATION_FORMAT,
-    defaultText: '24h',
+    defaultText: '0s',
+  }),
+  timeout: setting(duration('10s'), {
+    env: 'ROLLCALL_SHUTDOWN_TIMEOUT',
+    about: 'How long the shutdown waits for requests in progress before the process ends.',
+    expects: DURATION_FORMAT,
+    defaultText: '10s',
   }),
 });
