@@ -91,7 +91,11 @@ async function serve(
     call: callAsAdmin,
     issueKeyIn,
     replica: async (changes = {}, other = {}) =>
-      await serve(database, { ...environment, ...changes }, { ...other, constants: { ...constants, ...other.constants } }),
+      await serve(
+        database,
+        { ...environment, ...changes },
+        { ...other, constants: { ...constants, ...other.constants } },
+      ),
     stop: async () => await app.nest.close(),
   };
 }

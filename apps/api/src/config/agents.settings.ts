@@ -106,13 +106,11 @@ export const tools = z.strictObject({
 });
 
 export const mcpServers = setting(json().pipe(McpServersSchema).default({}), {
-    env: 'ROLLCALL_MCP_SERVERS',
-    about:
-      'MCP servers whose tools agents may use, by name (see runtime/mcp.md). In the environment: one line of JSON.',
-    expects:
-      'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
-    defaultText: 'none',
-  });
+  env: 'ROLLCALL_MCP_SERVERS',
+  about: 'MCP servers whose tools agents may use, by name (see runtime/mcp.md). In the environment: one line of JSON.',
+  expects: 'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
+  defaultText: 'none',
+});
 
 export const egress = z.strictObject({
   allow: setting(networks(), {

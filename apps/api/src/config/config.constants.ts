@@ -104,7 +104,7 @@ export const CONSTANTS = {
     subscriptions: 1_000,
   },
   webhooks: {
-    /** With the delays below, a receiver may be unavailable for half an hour before its deliveries are parked. */
+    /** With the delays below, a receiver may be unavailable for about 25 minutes before its deliveries are parked. */
     tries: 12,
     retryFirst: SECOND,
     retryLongest: 15 * MINUTE,

@@ -90,7 +90,6 @@ function oidcErrors({ auth }: Config): string[] {
   return errors;
 }
 
-
 function aliasErrors({ discovery }: Config): string[] {
   try {
     new CapabilityAliases(discovery.aliases);

@@ -8,7 +8,10 @@ import {
   DEFAULT_SPENDING_LIMITS,
 } from '#rollcall/registry';
 import { ConfigError, loadConfig } from './config.loader.js';
-import { registryPolicies } from './registry.policies.js';
+import type { ConstantChanges } from './config.constants.js';
+import { registryOptions } from './library.options.js';
+
+const DAY = 86_400_000;
 
 function errorsOf(environment: Record<string, string>): string[] {
   try {
@@ -22,7 +25,15 @@ function errorsOf(environment: Record<string, string>): string[] {
 
 describe('the policies of the registry', () => {
   it('S3.8 B5 the policies have the default values without settings', () => {
-    const { directory, follower, ...policies } = registryPolicies(loadConfig({}, '/nowhere'));
+    const { directory, follower, retention, usage, ...policies } = registryOptions(loadConfig({}, '/nowhere'));
+    expect(usage).toEqual({ sources: [], refreshEveryMs: 300_000 });
+    expect(retention).toEqual({
+      leftAgentsMs: 7 * DAY,
+      reservationsMs: 7 * DAY,
+      linesMs: 400 * DAY,
+      runsMs: 90 * DAY,
+      contractsMs: 30 * DAY,
+    });
     expect(follower?.staleMs).toBe(DEFAULT_FOLLOWER_OPTIONS.staleMs);
     expect(policies).toEqual({
       lease: DEFAULT_LEASE_POLICY,
@@ -42,28 +53,14 @@ describe('the policies of the registry', () => {
   });
 
   it('S3.8 S3.12 B5 the policies have the values of the settings', () => {
-    const config = loadConfig(
-      {
-        ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}',
-        ROLLCALL_BUDGET_LOW_PERCENT: '25',
-        ROLLCALL_BUDGET_LOW_TOKENS: '0',
-        ROLLCALL_CIRCUIT_FAILURES: '3',
-        ROLLCALL_CIRCUIT_COOL_DOWN: '2s',
-        ROLLCALL_CIRCUIT_BACK_OFF: '1.5',
-        ROLLCALL_CIRCUIT_LONGEST_COOL_DOWN: '1m',
-        ROLLCALL_CIRCUIT_PROBE: '5s',
-        ROLLCALL_PROTECTION_PERCENT: '50',
-        ROLLCALL_PROTECTION_FEWEST: '10',
-        ROLLCALL_PROTECTION_LONGEST: '1h',
-        ROLLCALL_PROTECTION_EVICTIONS_PER_MINUTE: '6',
-        ROLLCALL_FLAPPING_SUPPRESS_AT: '5',
-        ROLLCALL_FLAPPING_REUSE_BELOW: '0.5',
-        ROLLCALL_FLAPPING_HALF_LIFE: '30s',
-        ROLLCALL_FLAPPING_LONGEST: '5m',
-      },
-      '/nowhere',
-    );
-    const { directory, ...policies } = registryPolicies(config);
+    const constants: ConstantChanges = {
+      circuit: { failuresToOpen: 3, coolDownMs: 2_000, backOff: 1.5, longestCoolDownMs: 60_000, probeMs: 5_000 },
+      protection: { fewest: 10, longestMs: 3_600_000, evictionsPerMinute: 6 },
+      flapping: { suppressAt: 5_000, reuseBelow: 500, halfLifeMs: 30_000, longestMs: 300_000 },
+      budgets: { low: { fraction: 0.25, tokens: 0 } },
+    };
+    const settings = { ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}', ROLLCALL_PROTECTION_PERCENT: '50' };
+    const { directory, ...policies } = registryOptions(loadConfig(settings, '/nowhere', constants));
     expect(policies).toMatchObject({
       circuit: { failuresToOpen: 3, coolDownMs: 2_000, backOff: 1.5, longestCoolDownMs: 60_000, probeMs: 5_000 },
       protection: { threshold: 0.5, fewest: 10, longestMs: 3_600_000, evictionsPerMinute: 6 },
@@ -75,20 +72,6 @@ describe('the policies of the registry', () => {
 
   it.each([
     [{ ROLLCALL_HEARTBEAT_EVERY: '1s' }, 'registry.heartbeatEvery (1000ms) must be at least 2s'],
-    [{ ROLLCALL_KEEP_LEFT_AGENTS: '0s' }, 'registry.keepLeft (0ms) must be at least 15m'],
-    [{ ROLLCALL_CIRCUIT_COOL_DOWN: '0s' }, 'circuit.coolDown must be longer than 0s'],
-    [
-      { ROLLCALL_CIRCUIT_COOL_DOWN: '10m' },
-      'circuit.longestCoolDown (300000ms) must not be shorter than circuit.coolDown',
-    ],
-    [{ ROLLCALL_CIRCUIT_PROBE: '0s' }, 'no caller can hold the probe'],
-    [
-      { ROLLCALL_CIRCUIT_BACK_OFF: '0.5' },
-      'circuit.backOff (ROLLCALL_CIRCUIT_BACK_OFF): expected a number from 1 to 100',
-    ],
-    [{ ROLLCALL_FLAPPING_REUSE_BELOW: '3' }, 'agents are suppressed and listed again immediately'],
-    [{ ROLLCALL_FLAPPING_HALF_LIFE: '0s' }, 'the penalty is always 0'],
-    [{ ROLLCALL_FLAPPING_LONGEST: '1m' }, 'flapping.longest (60000ms) is too short'],
     [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],

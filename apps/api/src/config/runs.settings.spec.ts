@@ -27,15 +27,14 @@ describe('settings of runs and delegation', () => {
   it('S2.5 S2.6 S2.8 the settings of runs and delegation reach the runtime', () => {
     const environment = {
       ROLLCALL_RUNTIME_RUN_TIMEOUT: '1h',
-      ROLLCALL_RUNTIME_MODEL_ATTEMPTS: '1',
-      ROLLCALL_RUNTIME_MODEL_RETRY_DELAY: '5s',
-      ROLLCALL_RUNTIME_MAX_DEPTH: '0',
-      ROLLCALL_RUNTIME_MAX_WIDTH: '2',
-      ROLLCALL_RUNTIME_MAX_RUNS: '4',
-      ROLLCALL_RUNTIME_CHILD_TIMEOUT: '2m',
       ROLLCALL_RUNTIME_INHERIT_TOOLS: 'intersection',
     };
-    expect(runtimeOptions(loadConfig(environment, NO_FOLDER))).toMatchObject({
+    const constants = {
+      modelAttempts: 1,
+      modelRetryDelay: 5_000,
+      delegation: { maxDepth: 0, maxWidth: 2, maxRuns: 4, childTimeout: 120_000 },
+    };
+    expect(runtimeOptions(loadConfig(environment, NO_FOLDER, { runtime: constants }))).toMatchObject({
       execution: { timeoutMs: 3_600_000, retry: { maxAttempts: 1, maxDelayMs: 5_000 } },
       delegation: {
         maxDelegationDepth: 0,
@@ -50,8 +49,8 @@ describe('settings of runs and delegation', () => {
   it.each([
     ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '0s'],
     ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '25d'],
-    ['ROLLCALL_RUNTIME_MODEL_ATTEMPTS', '0'],
-    ['ROLLCALL_RUNTIME_MAX_DEPTH', '33'],
+    ['ROLLCALL_RUNS_MAX', '-1'],
+    ['ROLLCALL_RUNS_MAX_PER_AGENT', '0'],
     ['ROLLCALL_RUNTIME_INHERIT_TOOLS', 'all'],
   ])('%s=%s is rejected', (name, value) => {
     expect(() => loadConfig({ [name]: value }, NO_FOLDER)).toThrow(ConfigError);

@@ -16,12 +16,16 @@ export function unknownVariables(names: readonly string[]): { name: string; warn
   const known = new Set([...settings, 'ROLLCALL_CONFIG', ...CLIENT_VARIABLES]);
   return names
     .filter((name) => (name.startsWith('ROLLCALL_') || Object.hasOwn(REMOVED, name)) && !known.has(name))
-    .map((name) => ({ name, warning: removalOf(name) ?? `${name} is not a setting of Rollcall${suggestion(name, settings)}` }));
+    .map((name) => ({
+      name,
+      warning: removalOf(name) ?? `${name} is not a setting of Rollcall${suggestion(name, settings)}`,
+    }));
 }
 
-/** The message about a setting that was removed, by its name in the environment or in rollcall.yaml. Otherwise undefined. */
+/** The message about a setting, or a group of settings, that was removed, by its name in the environment or in rollcall.yaml. */
 export function removalOf(name: string): string | undefined {
-  const isRemoved = Object.hasOwn(REMOVED, name) || Object.values(REMOVED).includes(name);
+  const isRemoved =
+    Object.hasOwn(REMOVED, name) || Object.values(REMOVED).some((path) => `${path}.`.startsWith(`${name}.`));
   return isRemoved ? `${name} is no longer a setting: its value is fixed. Remove it (see CHANGELOG.md)` : undefined;
 }
 
