@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentsService, type LeaseClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { SocketAccess } from '../auth/socket.access.js';
+import { SocketAccess } from '../auth/sockets/socket.access.js';
 import { requiredOwner } from './agent.claim.js';
 import { readClaim } from './beat.reader.js';
 

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { AgentsService, type LeasePolicy } from '#rollcall/registry';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/credentials/authenticator.js';
 import type { Principal } from '../auth/principal.js';
 import { Effect } from '../mutation/effect.js';
 import type { RegistrationView } from './agent.view.js';

@@ -4,9 +4,7 @@ import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
 import { AgentsService, HeartbeatBatcher, type LeasePolicy, leaseTtlMs, nextIntervalMs } from '#rollcall/registry';
 import { AuthGuard } from '../auth/auth.guard.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { principalOf } from '../auth/socket.principal.js';
 import { FrameSocket } from '../events/frame.socket.js';
 import { ApiError } from '../http/api.error.js';
 import { AGENT_SOCKET, claimOf } from './agent-socket.access.js';
@@ -14,6 +12,7 @@ import { AgentSocket } from './agent.socket.js';
 import { AgentSockets } from './agent.sockets.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBeat } from './beat.reader.js';
+import { type Principal, principalOf } from '../auth/principal.js';
 
 const MAX_FRAME_BYTES = 4_096;
 

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { AgentsService, type JoinResult, type LeasePolicy } from '#rollcall/registry';
-import { Authenticator } from '../auth/authenticator.js';
+import { Authenticator } from '../auth/credentials/authenticator.js';
 import type { Principal } from '../auth/principal.js';
 import { problemOf } from '../http/problem.reply.js';
 import type { ProblemView } from '../http/problem.view.js';

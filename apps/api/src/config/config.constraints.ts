@@ -1,7 +1,8 @@
 import { PresetCatalog, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
-import { CapabilityAliases, CapabilityAliasError } from '#rollcall/registry';
+import { CapabilityAliasError } from '#rollcall/registry';
 import { mayFetchKeysFrom } from './access.settings.js';
 import type { Config } from './config.schema.js';
+import { aliasesOf } from './registry.settings.js';
 
 /**
  * Checks settings that are valid alone but not together, or not with the constants. Each message names the setting to change, and
@@ -92,7 +93,7 @@ function oidcErrors({ auth }: Config): string[] {
 
 function aliasErrors({ discovery }: Config): string[] {
   try {
-    new CapabilityAliases(discovery.aliases);
+    aliasesOf(discovery);
     return [];
   } catch (error) {
     if (error instanceof CapabilityAliasError)

@@ -4,7 +4,6 @@ import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import {
   type BudgetSource,
-  CapabilityAliases,
   DEFAULT_LEASE_POLICY,
   DEFAULT_PROTECTION_POLICY,
   type LeasePolicy,
@@ -14,6 +13,7 @@ import {
 import { EVENTS } from '../events/event.catalog.js';
 import { DEFAULT_AGENTS_FOLDER, DEFAULT_SKILL_FOLDERS } from './agents.settings.js';
 import type { Config } from './config.schema.js';
+import { aliasesOf } from './registry.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
@@ -43,7 +43,7 @@ export function registryOptions(config: Config): RegistryOptions {
     },
     circuit: config.circuit,
     flap: config.flapping,
-    directory: { aliases: new CapabilityAliases(config.discovery.aliases) },
+    directory: { aliases: aliasesOf(config.discovery) },
     budgets: {
       low: budgets.low,
       limits: budgets.limits,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CapabilityAliases } from '#rollcall/registry';
 import { DURATION_FORMAT, duration, integer, json, setting } from './setting.js';
 
 export const registry = z.strictObject({
@@ -25,6 +26,11 @@ export const discovery = z.strictObject({
     defaultText: '{}',
   }),
 });
+
+/** Throws a CapabilityAliasError when the aliases contradict each other. */
+export function aliasesOf({ aliases }: z.infer<typeof discovery>): CapabilityAliases {
+  return new CapabilityAliases(aliases);
+}
 
 export const protection = z.strictObject({
   percent: setting(integer(0, 100, 15), {

@@ -9,10 +9,8 @@ import {
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
-import { visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { SocketAccess } from '../auth/socket.access.js';
-import { setPrincipal, principalOf } from '../auth/socket.principal.js';
+import { SocketAccess } from '../auth/sockets/socket.access.js';
 import { shortened, validationFailed } from '../http/validation.error.js';
 import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
@@ -23,6 +21,7 @@ import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
+import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 
 const PATH = '/v1/events/ws';
 

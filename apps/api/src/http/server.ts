@@ -15,11 +15,11 @@ import { type ErrorFormat, replyProblem } from './problem.reply.js';
 import { requestContext } from './request.context.js';
 import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
-import { releaseOnAnswer } from './request.slots.js';
 import type { RouteTable } from './route.table.js';
 import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
 import { closeUnusedConnections } from './unused.connections.js';
 import { TrustedProxies } from './trusted-proxies.js';
+import { releaseOnAnswer } from '../limits/concurrency.limiter.js';
 
 export interface ServerParts {
   config: Config;

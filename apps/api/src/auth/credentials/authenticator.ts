@@ -3,15 +3,13 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { KeysService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
-import { ApiError } from '../http/api.error.js';
-import type { Identity } from './identity.js';
-import { keyIdentity, keyIdOf, keyPrincipalId } from './key.identity.js';
-import { leaseIdentity } from './lease.identity.js';
+import { ApiError } from '../../http/api.error.js';
+import { CallerLimits } from '../../limits/caller.limits.js';
+import type { Principal } from '../principal.js';
+import { type Identity, keyIdentity, keyIdOf, keyPrincipalId, leaseIdentity } from './identity.js';
 import { LeaseTokenVerifier } from './lease-token.verifier.js';
 import { NAMESPACE_HEADER, NamespaceResolver } from './namespace.resolver.js';
 import { OidcVerifier } from './oidc.verifier.js';
-import type { Principal } from './principal.js';
-import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
 /** After a key is revoked on one replica, the other replicas accept it for at most this time. */
 const CACHE_MS = 2_000;
@@ -52,7 +50,7 @@ export class Authenticator {
     private readonly keys: KeysService,
     private readonly oidc: OidcVerifier,
     private readonly leaseTokens: LeaseTokenVerifier,
-    private readonly limiter: UnauthenticatedLimiter,
+    private readonly limits: CallerLimits,
     private readonly namespaces: NamespaceResolver,
   ) {
     keys.onChange(() => (this.epoch += 1));
@@ -93,12 +91,12 @@ export class Authenticator {
     return this.pending.get(authorization) ?? this.lookUp(request, authorization, cached !== undefined);
   }
 
-  /** Concurrent requests with the same credential share one look-up. The limiter applies only to credentials that were not valid before. */
+  /** Concurrent requests with the same credential share one look-up. The limits apply only to credentials that were not valid before. */
   private lookUp({ ip }: RequestCredentials, authorization: string, wasValid: boolean): Promise<Identity> {
     const token = SCHEME.exec(authorization)?.[1];
     if (!token) throw unauthenticated(HOW_TO);
     const find = async (): Promise<Identity> => await this.find(authorization, token, wasValid);
-    const lookUp = wasValid ? find() : this.limiter.lookUp(ip, find);
+    const lookUp = wasValid ? find() : this.limits.lookUp(ip, find);
     const identity = lookUp.finally(() => this.pending.delete(authorization));
     this.pending.set(authorization, identity);
     return identity;

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, KeysService, Loop, StopsIn } from '#rollcall/platform';
+import type { Principal } from '../principal.js';
 import { Authenticator } from './authenticator.js';
-import type { Principal } from './principal.js';
 
 const CHECK_EVERY_MS = 1_000;
 

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import type { WebSocket, WebSocketServer } from 'ws';
-import { ApiError } from '../http/api.error.js';
-import { toProblem } from '../http/problem.js';
+import { ApiError } from '../../http/api.error.js';
+import { toProblem } from '../../http/problem.js';
+import { newRequestId } from '../../http/request.id.js';
+import { API_HEADERS } from '../../http/security.headers.js';
+import { setPrincipal } from '../principal.js';
 import { SocketAccess } from './socket.access.js';
-import { setPrincipal } from './socket.principal.js';
-import { sendProblem } from './socket.problem.js';
-import { rejectUpgrade } from './upgrade.rejection.js';
 
 const LIMITS = { maxPayload: 64 * 1_024, perMessageDeflate: false };
 
@@ -102,4 +102,32 @@ function unknownMessage(known: readonly string[]): ApiError {
     'MALFORMED_REQUEST',
     `Send frames as JSON text: {"event":"${known[0]}","data":{…}}. Accepted events: ${known.join(', ')}.`,
   );
+}
+
+const log = new Logger('socket');
+
+/** Rejects an upgrade request with an ordinary HTTP response and closes the connection. */
+export function rejectUpgrade(socket: Duplex, error: unknown): void {
+  const requestId = newRequestId();
+  const { status, headers, body, unexpected } = toProblem(error, requestId);
+  if (unexpected) log.error({ event: 'socket.unexpected_error', requestId, err: error });
+  const text = JSON.stringify(body);
+  const all = {
+    ...API_HEADERS,
+    ...headers,
+    'x-request-id': requestId,
+    'content-length': String(Buffer.byteLength(text)),
+    connection: 'close',
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.once('finish', () => socket.destroy());
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`);
+}
+
+const MAX_UNREAD_BYTES = 4 << 20;
+
+/** Answers an invalid message. A client that sends messages without reading the responses is disconnected. */
+export function sendProblem(socket: WebSocket, problem: Record<string, unknown>): void {
+  if (socket.bufferedAmount > MAX_UNREAD_BYTES) return socket.terminate();
+  socket.send(JSON.stringify({ event: 'error', data: problem }));
 }

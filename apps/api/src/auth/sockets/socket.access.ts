@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import { Lifecycle } from '../health/lifecycle.js';
-import { ApiError } from '../http/api.error.js';
-import { AuthGuard } from './auth.guard.js';
-import { Authenticator } from './authenticator.js';
-import { checkScope, type NamespaceScope } from './namespace.scope.js';
-import type { Permission } from './permissions.js';
-import type { Principal } from './principal.js';
-import { SocketLimits } from './socket.limits.js';
+import { Lifecycle } from '../../health/lifecycle.js';
+import { ApiError } from '../../http/api.error.js';
+import { TrustedProxies } from '../../http/trusted-proxies.js';
+import { CallerLimits } from '../../limits/caller.limits.js';
+import { AuthGuard } from '../auth.guard.js';
+import { Authenticator } from '../credentials/authenticator.js';
+import { checkScope, type NamespaceScope } from '../namespace.scope.js';
+import type { Permission } from '../permissions.js';
+import type { Principal } from '../principal.js';
 
 export interface SocketRules {
   permission: Permission;
@@ -34,7 +35,8 @@ export class SocketAccess {
     private readonly authenticator: Authenticator,
     private readonly guard: AuthGuard,
     private readonly lifecycle: Lifecycle,
-    private readonly limits: SocketLimits,
+    private readonly limits: CallerLimits,
+    private readonly proxies: TrustedProxies,
   ) {}
 
   declare(path: string, rules: SocketRules): void {
@@ -55,7 +57,7 @@ export class SocketAccess {
     const principal = await this.identify(request, rules, searchParams.get('ticket'));
     this.guard.allow(principal, rules.permission);
     checkScope(rules.scope ?? 'one', principal);
-    const release = this.limits.acquire(principal);
+    const release = this.limits.openSocket(principal);
     try {
       await rules.check?.(searchParams, principal);
     } catch (error) {
@@ -66,7 +68,7 @@ export class SocketAccess {
   }
 
   private async identify(request: IncomingMessage, { redeem }: SocketRules, ticket: string | null): Promise<Principal> {
-    const address = this.limits.addressOf(request);
+    const address = this.proxies.addressOf(request);
     if (redeem && ticket !== null) return await this.limits.lookUp(address, async () => await redeem(ticket));
     return await this.authenticator.authenticate({ headers: request.headers, ip: address });
   }

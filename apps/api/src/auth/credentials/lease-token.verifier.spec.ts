@@ -1,5 +1,5 @@
 import { type Database, DatabaseUnavailableError } from '#rollcall/platform';
-import { type LeaseTokenStore } from '#rollcall/registry';
+import type { LeaseTokenStore } from '#rollcall/registry';
 import { LeaseTokenVerifier } from './lease-token.verifier.js';
 
 const database: Pick<Database, 'detached'> = { detached: (work) => work() };

@@ -1,5 +1,5 @@
-import { ALL_NAMESPACES } from '#rollcall/platform';
-import { type Permission, permissionsOf, type Role } from './permissions.js';
+import { ALL_NAMESPACES, type KeyRow } from '#rollcall/platform';
+import { isRole, LEASE_PERMISSIONS, type Permission, permissionsOf, type Role } from '../permissions.js';
 
 /** What a credential permits in one namespace, or in all namespaces if `namespace` is `*`. */
 export interface Grant {
@@ -35,4 +35,35 @@ export function grantIn({ grants }: Identity, namespace: string): Grant | undefi
   const roles = [...new Set(matching.flatMap((grant) => grant.roles))];
   const permissions = [...new Set(matching.flatMap((grant) => grant.permissions))].toSorted();
   return { namespace, roles, permissions };
+}
+
+const PREFIX = 'key:';
+
+export function keyPrincipalId(keyId: string): string {
+  return PREFIX + keyId;
+}
+
+export function keyIdOf(principalId: string): string {
+  return principalId.slice(PREFIX.length);
+}
+
+/** The identity of an API key. */
+export function keyIdentity({ id, originId, hash, name, namespace, roles, expiresAt }: KeyRow): Identity {
+  return {
+    id: keyPrincipalId(id),
+    kind: 'key',
+    owner: keyPrincipalId(originId ?? id),
+    name,
+    grants: [grantOf(namespace, roles.filter(isRole))],
+    fingerprint: hash.toString('hex').slice(0, 16),
+    expiresAt,
+  };
+}
+
+/** The holder of a lease token. It may act only for the agent that the token belongs to; each statement checks this. */
+export function leaseIdentity(leaseHash: string, namespace: string): Identity {
+  const fingerprint = leaseHash.slice(0, 16);
+  const id = `lease:${fingerprint}`;
+  const grants = [{ namespace, roles: [], permissions: LEASE_PERMISSIONS }];
+  return { id, kind: 'lease', owner: id, name: id, leaseHash, grants, fingerprint, expiresAt: null };
 }

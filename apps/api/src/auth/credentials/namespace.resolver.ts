@@ -6,10 +6,10 @@ import {
   NamespaceCatalog,
   NamespaceNotFoundError,
 } from '#rollcall/platform';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../../http/api.error.js';
+import { CallerLimits } from '../../limits/caller.limits.js';
+import type { Principal } from '../principal.js';
 import { type Grant, grantIn, type Identity } from './identity.js';
-import type { Principal } from './principal.js';
-import { RateLimiter } from './rate.limiter.js';
 
 export const NAMESPACE_HEADER = 'rollcall-namespace';
 const MAX_SHOWN = 63;
@@ -24,7 +24,7 @@ export class NamespaceResolver {
 
   constructor(
     private readonly catalog: NamespaceCatalog,
-    private readonly limiter: RateLimiter,
+    private readonly limits: CallerLimits,
   ) {}
 
   /** `wanted` is the value of the header `Rollcall-Namespace`. Returns no promise if this replica knows the namespace. */
@@ -33,7 +33,7 @@ export class NamespaceResolver {
     if (known && this.isKnown(known.namespace)) return known;
     const principal = principalIn(identity, wanted ?? defaultOf(identity));
     if (this.isKnown(principal.namespace)) return this.remember(identity, wanted, principal);
-    this.limiter.count({ id: identity.id }); // each look-up counts as a request, even if the name does not exist
+    this.limits.countCredential({ id: identity.id }); // each look-up counts as a request, even if the name does not exist
     return this.lookUp(identity, wanted, principal);
   }
 
