@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { auth, quotas } from './access.settings.js';
-import { agent, agents, egress, models, providers } from './agents.settings.js';
 import type { Constants } from './config.constants.js';
 import { data, database } from './database.settings.js';
 import { a2a, catalog, langfuse, mcp, nats } from './integration.settings.js';
 import { budgets, discovery, events, protection, registry } from './registry.settings.js';
-import { runtime } from './runs.settings.js';
 import { http, log, shutdown } from './server.settings.js';
+import { agent, agents, egress, models, providers, runtime } from './agents.settings.js';
 
 /** All settings, in the order of the documentation. The keys are those of rollcall.yaml. */
 export const ConfigSchema = z.strictObject({
