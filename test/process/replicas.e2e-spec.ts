@@ -130,6 +130,14 @@ describe('an unusable DATABASE_URL', () => {
     expect(failed.output).not.toMatch(/\n\s+at /);
   });
 
+  it('warns about variables that are no settings before it connects, and suggests the setting that was meant', async () => {
+    const unknown = { ROLLCALL_DATABSE_TIMEOUT: '1s', ROLLCALL_HANDLER_TIMEOUT: '1s' };
+    const failed = start({ DATABASE_URL: unreachable, ...unknown }, { constants: { database: { connectWait: 0 } } });
+    expect(await failed.exit()).toBe(1);
+    expect(failed.output).toContain('did you mean ROLLCALL_DATABASE_TIMEOUT?');
+    expect(failed.output).toContain('ROLLCALL_HANDLER_TIMEOUT is no longer a setting');
+  });
+
   it('retries an unreachable database, and stops on a signal while it retries', async () => {
     const waiting = start({ DATABASE_URL: `${unreachable}?password=hunter3` });
     await until('the process waits for the database', () => waiting.output.includes('database.waiting'));
