@@ -169,7 +169,7 @@ describe('configuration', () => {
   });
 
   it('reports unknown variables with the prefix ROLLCALL_', () => {
-    write('.env', 'ROLLCALL_PROT=1\nOTHER=1\n');
+    write('.env', 'ROLLCALL_PROT=1\nROLLCALL_EMPTY=\nOTHER=1\n');
     const names = variableNames(
       { ROLLCALL_RATE_LIMIT: '5', ROLLCALL_CONFIG: 'x', ROLLCALL_URL: 'x', PATH: '/bin' },
       folder,
@@ -184,6 +184,7 @@ describe('configuration', () => {
     );
     expect(warningOf('ROLLCALL_RATELIMIT')).toContain('did you mean ROLLCALL_RATE_LIMIT?');
     expect(warningOf('ROLLCALL_EGERSS_ALLOW')).toContain('did you mean ROLLCALL_EGRESS_ALLOW?');
+    expect(warningOf('ROLLCALL_PORT')).toContain('did you mean PORT?');
     expect(warningOf('ROLLCALL_SOMETHING_ELSE')).toBe('ROLLCALL_SOMETHING_ELSE is not a setting of Rollcall');
   });
 

@@ -59,9 +59,11 @@ export function environmentSecrets(environment: Environment, folder: string): Se
   return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
-/** The variables of the environment and of `.env`, for warnings about names that are no settings. */
+/** The variables that the environment or `.env` sets, for warnings about names that are no settings. */
 export function variableNames(environment: Environment, folder: string): string[] {
-  return Object.keys({ ...readEnvFile(folder), ...environment });
+  return Object.entries({ ...readEnvFile(folder), ...environment })
+    .filter(([, value]) => value !== '')
+    .map(([name]) => name);
 }
 
 function readEnvFile(folder: string): Environment {

@@ -1,11 +1,11 @@
+import { closestName } from '#rollcall/agent-runtime';
 import { ConfigSchema } from './config.schema.js';
 import { listSettings } from './setting.js';
 
 /** Variables that clients read. They may be set in the shell that starts the server. */
 const CLIENT_VARIABLES = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
 
-/** A name that is further away than this is another name, not a typing error. */
-const MAX_TYPING_ERRORS = 3;
+const PREFIX = 'ROLLCALL_';
 
 /**
  * Warnings about variables that begin with ROLLCALL_ and are not settings: a setting that was removed, or a typing error. They are
@@ -15,7 +15,7 @@ export function unknownVariables(names: readonly string[]): { name: string; warn
   const settings = listSettings(ConfigSchema).map((entry) => entry.env);
   const known = new Set([...settings, 'ROLLCALL_CONFIG', ...CLIENT_VARIABLES]);
   return names
-    .filter((name) => (name.startsWith('ROLLCALL_') || Object.hasOwn(REMOVED, name)) && !known.has(name))
+    .filter((name) => name.startsWith(PREFIX) && !known.has(name))
     .map((name) => ({
       name,
       warning: removalOf(name) ?? `${name} is not a setting of Rollcall${suggestion(name, settings)}`,
@@ -29,27 +29,15 @@ export function removalOf(name: string): string | undefined {
   return isRemoved ? `${name} is no longer a setting: its value is fixed. Remove it (see CHANGELOG.md)` : undefined;
 }
 
+/** Compares the names without their prefix, so that `ROLLCALL_PORT` suggests `PORT`. */
 function suggestion(name: string, settings: readonly string[]): string {
-  const [nearest] = settings
-    .map((setting) => ({ setting, distance: editDistance(name, setting) }))
-    .toSorted((a, b) => a.distance - b.distance);
-  return nearest && nearest.distance <= MAX_TYPING_ERRORS ? `; did you mean ${nearest.setting}?` : '';
+  const byName = new Map(settings.map((setting) => [withoutPrefix(setting), setting]));
+  const closest = closestName(withoutPrefix(name), byName.keys());
+  return closest === undefined ? '' : `; did you mean ${byName.get(closest)}?`;
 }
 
-/** The number of characters to insert, delete or replace, or of neighbours to swap. */
-function editDistance(from: string, to: string): number {
-  const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
-  for (let i = 1; i <= from.length; i++) {
-    rows[i] = [i];
-    for (let j = 1; j <= to.length; j++) {
-      const isSwap = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
-      const replaced = at(i - 1, j - 1) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      const swapped = isSwap ? at(i - 2, j - 2) + 1 : Infinity;
-      rows[i]?.push(Math.min(at(i - 1, j) + 1, at(i, j - 1) + 1, replaced, swapped));
-    }
-  }
-  return at(from.length, to.length);
+function withoutPrefix(name: string): string {
+  return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
 }
 
 /** The settings that became constants, with their names in rollcall.yaml. */

@@ -17,10 +17,10 @@ import {
 } from 'class-validator';
 import { z } from 'zod';
 import { TestCalls } from '../testing/tool-calls.js';
-import { defineTool } from './define.tool.js';
-import { Describe } from './input/dto.schema.js';
 import type { ToolInput } from './input/tool.input.js';
 import { inputHashOf } from './input.hash.js';
+import { Describe } from './input/dto.input.js';
+import { defineTool } from './tool.js';
 
 class Line {
   @IsString() @MaxLength(10) product: string;

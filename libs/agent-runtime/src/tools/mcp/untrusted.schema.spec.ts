@@ -1,10 +1,10 @@
-import { ForeignSchema } from './foreign.schema.js';
+import { UntrustedSchema } from './untrusted.schema.js';
 
 const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
 
 describe('a JSON Schema of a third party', () => {
   it('S2.2 checks inputs and lists their problems with their paths', () => {
-    const schema = ForeignSchema.compile(
+    const schema = UntrustedSchema.compile(
       object(
         { title: { type: 'string', maxLength: 5 }, level: { enum: ['low', 'high'] }, who: { $ref: '#/$defs/who' } },
         { required: ['title'], additionalProperties: false, $defs: { who: object({ name: { type: 'string' } }) } },
@@ -23,19 +23,19 @@ describe('a JSON Schema of a third party', () => {
   it.each(['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2020-12/schema', 'urn:unknown'])(
     'S2.2 may be written in the dialect %s',
     (dialect) => {
-      const schema = ForeignSchema.compile({ $schema: dialect, ...object({ a: { type: 'integer' } }) });
+      const schema = UntrustedSchema.compile({ $schema: dialect, ...object({ a: { type: 'integer' } }) });
       expect(schema.parse({ a: 1.5 })).toMatchObject({ ok: false });
     },
   );
 
   it('S2.2 is checked in linear time, even if its pattern is slow for other engines', () => {
-    const schema = ForeignSchema.compile(object({ a: { type: 'string', pattern: '^(a+)+$' } }));
+    const schema = UntrustedSchema.compile(object({ a: { type: 'string', pattern: '^(a+)+$' } }));
     expect(schema.parse({ a: `${'a'.repeat(5_000)}!` })).toMatchObject({ ok: false });
     expect(schema.parse({ a: 'aaa' })).toMatchObject({ ok: true });
   });
 
   it('S2.2 may have several patterns', () => {
-    const schema = ForeignSchema.compile(object({ a: { pattern: '^a$' }, b: { pattern: '^b$' } }));
+    const schema = UntrustedSchema.compile(object({ a: { pattern: '^a$' }, b: { pattern: '^b$' } }));
     expect(schema.parse({ a: 'a', b: 'b' })).toMatchObject({ ok: true });
     expect(schema.parse({ a: 'b', b: 'b' })).toMatchObject({ ok: false });
     expect(schema.parse({ a: 'a', b: 'a' })).toMatchObject({ ok: false });
@@ -48,7 +48,7 @@ describe('a JSON Schema of a third party', () => {
         return [`d${n}`, n === 59 ? { type: 'object' } : { allOf: [next, { ...next }] }];
       }),
     );
-    const schema = ForeignSchema.compile(object({}, { $defs, $ref: '#/$defs/d0' }));
+    const schema = UntrustedSchema.compile(object({}, { $defs, $ref: '#/$defs/d0' }));
     expect(schema.parse({})).toEqual({
       ok: false,
       problems: 'checking it against the schema of the tool takes too long',
@@ -67,13 +67,13 @@ describe('a JSON Schema of a third party', () => {
     ['a pattern with a backreference', object({ a: { pattern: '(a)\\1' } }), ''],
     ['a keyword of a wrong type', object({ a: { maxLength: 'many' } }), 'maxLength'],
   ])('S2.2 is rejected if it has %s', (_name, schema, reason) => {
-    expect(() => ForeignSchema.compile(schema as Record<string, unknown>)).toThrow(reason);
+    expect(() => UntrustedSchema.compile(schema as Record<string, unknown>)).toThrow(reason);
   });
 
   it('S2.2 cannot refer to the data that it checks', () => {
-    const schema = ForeignSchema.compile(object({ a: { type: 'integer' }, b: { type: 'object' } }));
+    const schema = UntrustedSchema.compile(object({ a: { type: 'integer' }, b: { type: 'object' } }));
     expect(schema.parse({ a: 1, b: { $data: '1/a' } })).toMatchObject({ ok: true });
-    expect(() => ForeignSchema.compile(object({ a: { maximum: { $data: '1/b' } } }))).toThrow('maximum');
+    expect(() => UntrustedSchema.compile(object({ a: { maximum: { $data: '1/b' } } }))).toThrow('maximum');
   });
 });
 

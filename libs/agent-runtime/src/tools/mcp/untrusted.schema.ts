@@ -1,10 +1,8 @@
+import { createContext, Script } from 'node:vm';
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
-import { joinProblems } from '../input/input.problems.js';
-import type { ParsedInput } from '../tool.js';
-import { schemaProblem } from './schema.limits.js';
-import { isOverBudget, withinBudget } from './time.budget.js';
+import { joinProblems, type ParsedInput } from '../input/input.reader.js';
 
 const COMPILE_MS = 1_000;
 const VALIDATE_MS = 250;
@@ -27,29 +25,28 @@ const OPTIONS = {
 } as const;
 
 /** Checks inputs against a JSON Schema that a third party wrote. */
-export class ForeignSchema {
+export class UntrustedSchema {
   private constructor(private readonly validate: ValidateFunction) {}
 
   /** Throws with the reason if the schema is beyond the limits, or cannot be compiled in time. */
-  static compile(schema: Readonly<Record<string, unknown>>): ForeignSchema {
+  static compile(schema: Readonly<Record<string, unknown>>): UntrustedSchema {
     const problem = schemaProblem(schema);
     if (problem !== undefined) throw new Error(problem);
     split(schema); // creates the compiler of the dialect, which must not count for the time limit of this schema
     try {
-      return new ForeignSchema(withinBudget(COMPILE_MS, () => compile(schema)));
+      return new UntrustedSchema(withinTime(COMPILE_MS, () => compile(schema)));
     } catch (error) {
-      if (isOverBudget(error)) throw new Error('it takes too long to compile', { cause: error });
+      if (isTimeout(error)) throw new Error('it takes too long to compile', { cause: error });
       throw error;
     }
   }
 
   parse(input: unknown): ParsedInput {
     try {
-      const isValid = withinBudget(VALIDATE_MS, () => this.validate(input));
+      const isValid = withinTime(VALIDATE_MS, () => this.validate(input));
       return isValid ? { ok: true, value: input } : { ok: false, problems: joinProblems(problemsOf(this.validate)) };
     } catch (error) {
-      if (isOverBudget(error))
-        return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
+      if (isTimeout(error)) return { ok: false, problems: 'checking it against the schema of the tool takes too long' };
       throw error;
     }
   }
@@ -97,4 +94,63 @@ function problemsOf({ errors }: ValidateFunction): { path: string; message: stri
 function detailOf(params: Record<string, unknown>): string {
   const detail = params['additionalProperty'] ?? params['allowedValues'];
   return detail === undefined ? '' : ` (${JSON.stringify(detail)})`;
+}
+
+const MAX_DEPTH = 32;
+const MAX_SUBSCHEMAS = 500;
+const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'];
+
+/** Returns why a JSON Schema of a third party is not compiled, or undefined. */
+function schemaProblem(schema: Readonly<Record<string, unknown>>): string | undefined {
+  if (schema['type'] !== 'object') return 'it does not describe an object';
+  return new LimitCheck().problemIn(schema, 0);
+}
+
+/** Every object counts as a subschema, because only a validator of the dialect can distinguish subschemas from other objects. */
+class LimitCheck {
+  private count = 0;
+
+  problemIn(value: unknown, depth: number): string | undefined {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (depth > MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH} levels`;
+    if (!Array.isArray(value)) this.count += 1;
+    if (this.count > MAX_SUBSCHEMAS) return `it has more than ${MAX_SUBSCHEMAS} subschemas`;
+    return problemOfReference(value) ?? this.problemInMembers(Object.values(value), depth);
+  }
+
+  private problemInMembers(members: readonly unknown[], depth: number): string | undefined {
+    for (const member of members) {
+      const problem = this.problemIn(member, depth + 1);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+}
+
+/** `$async` is an extension of Ajv: the check would return a promise, and its rejection would end the process. */
+function problemOfReference(schema: object): string | undefined {
+  if ('$async' in schema) return 'it is asynchronous';
+  for (const name of REFERENCES) {
+    const target = (schema as Record<string, unknown>)[name];
+    if (typeof target === 'string' && !target.startsWith('#')) return 'it refers to another document';
+  }
+  return undefined;
+}
+
+const context = createContext({});
+const script = new Script('work()');
+
+/** Runs synchronous code. After this time, stops it and throws an error with the code ERR_SCRIPT_EXECUTION_TIMEOUT. */
+function withinTime<Result>(ms: number, work: () => Result): Result {
+  const before = context['work'] as unknown;
+  context['work'] = work;
+  try {
+    return script.runInContext(context, { timeout: ms }) as Result;
+  } finally {
+    context['work'] = before;
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 }

@@ -1,5 +1,4 @@
-import { MapRunMemory } from './map.run-memory.js';
-import { type MemoryChange, mergedChanges } from './run.memory.js';
+import { MapRunMemory, type MemoryChange, mergedChanges } from './run.memory.js';
 
 function valuesOf(memory: MapRunMemory): Record<string, unknown> {
   return Object.fromEntries(memory.keys().map((key) => [key, memory.get(key)]));

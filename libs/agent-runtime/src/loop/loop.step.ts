@@ -6,7 +6,7 @@ import type { MemoryChange } from '../tools/run.memory.js';
  * One entry of a run, in the order in which the run makes progress. The reader of the loop adds the steps to what the `RunWriter` of the
  * run stores. They are stored before the next model call and before tools are executed, so the run can be resumed after a crash (B6).
  */
-export type Step =
+export type LoopStep =
   /**
    * The conversation before the first turn, or a message that continues it. The owner of the run records the messages of the caller.
    * `isCorrection` marks a message of the loop itself, which asks the model to correct an empty or invalid answer.
@@ -56,3 +56,12 @@ export type Step =
       readonly usage: ModelUsage;
       readonly charges?: readonly Charge[];
     };
+
+/** An event of a run in progress. Readers can rely on steps; all other events may be lost. */
+export type LoopEvent =
+  | { readonly type: 'step'; readonly step: LoopStep }
+  /** A piece of the answer while the model generates it. */
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  /** What a tool or a delegated agent is doing, for humans. */
+  | { readonly type: 'progress'; readonly text: string; readonly agentName: string };

@@ -1,12 +1,12 @@
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { given, outcomeOf } from '../testing/index.js';
 import { composeRun } from './compose.js';
-import type { RunEvents, RunMiddleware } from './middleware.js';
+import type { LoopEvents, RunMiddleware } from './middleware.js';
 import { timeout } from './timeout.middleware.js';
 
 const COMPLETED: RunOutcome = { type: 'completed', parts: [] };
 
-async function* loop(): RunEvents {
+async function* loop(): LoopEvents {
   yield given.progress();
   return COMPLETED;
 }

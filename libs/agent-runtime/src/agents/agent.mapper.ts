@@ -1,5 +1,8 @@
 import {
+  type AgentEvent,
   type AgentMessage,
+  type AgentResult,
+  type AgentUsage,
   type ContentPart,
   type FilePart,
   type ModelMessage,
@@ -7,11 +10,13 @@ import {
   type TextPart,
 } from '#rollcall/providers';
 import { labelled } from '../labels/labelled.text.js';
+import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
+import type { RunOutcome } from '../loop/run.outcome.js';
 
 type File = Extract<ContentPart, { type: 'file' }>;
 
 /** The media types that most models with vision can read. */
-export const DEFAULT_INPUT_MEDIA: readonly string[] = [
+const DEFAULT_INPUT_MEDIA: readonly string[] = [
   'image/png',
   'image/jpeg',
   'image/gif',
@@ -59,4 +64,42 @@ function text(content: string): TextPart {
 
 function isEmpty(part: TextPart | FilePart): boolean {
   return part.type === 'text' && part.text.trim() === '';
+}
+
+/** Converts an event of a run for the caller of an agent. Returns undefined if the caller does not need it. */
+export function toAgentEvent(event: LoopEvent): AgentEvent | undefined {
+  switch (event.type) {
+    case 'text':
+      return { type: 'text', text: event.text };
+    case 'progress':
+      return { type: 'progress', text: event.text };
+    case 'reasoning':
+      return undefined;
+    case 'step':
+      return ofStep(event.step);
+  }
+}
+
+function ofStep(step: LoopStep): AgentEvent | undefined {
+  if (step.type === 'tool-called') {
+    const { id, name, input } = step.call;
+    return { type: 'tool-call', id, name, input };
+  }
+  if (step.type !== 'tool-finished') return undefined;
+  const { callId: id, name, output, failed } = step;
+  return { type: 'tool-result', id, name, output, ...(failed && { failed }) };
+}
+
+export function toAgentResult(outcome: RunOutcome, usage: AgentUsage, conversationId?: string): AgentResult {
+  const base = { usage, ...(conversationId !== undefined && { conversationId }) };
+  switch (outcome.type) {
+    case 'completed':
+    case 'input-required':
+    case 'refused':
+      return { ...base, outcome: outcome.type, parts: outcome.parts };
+    case 'waiting':
+      return { ...base, outcome: 'waiting', approvals: outcome.approvals, parts: [] };
+    case 'stopped':
+      return { ...base, outcome: 'stopped', reason: outcome.reason, detail: outcome.detail, parts: outcome.parts };
+  }
 }
