@@ -4,9 +4,9 @@ import { EgressPolicy } from '#rollcall/providers';
 import { CapabilityAliases, normaliseCapability } from '#rollcall/registry';
 import { BatchBody, BeatBody } from '../../apps/api/src/agents/agents.dto.js';
 import { readBatch, readBeat, readClaim } from '../../apps/api/src/agents/beat.reader.js';
-import { parseJsonBody } from '../../apps/api/src/http/json-body.parser.js';
+import { parseJsonBody } from '../../apps/api/src/http/body/json-body.parser.js';
 import { PagedList } from '../../apps/api/src/http/page.js';
-import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation.pipe.js';
+import { VALIDATION, validationPipe } from '../../apps/api/src/http/validation/validation.pipe.js';
 import { startApi, type TestApi } from '../support/api.js';
 import {
   type DtoClass,

@@ -9,7 +9,7 @@ import { AuditService } from '../audit/audit.service.js';
 import { toAnnouncement } from '../contracts/contract.request.js';
 import { toContractView } from '../contracts/contract.view.js';
 import { AnnounceBody } from '../contracts/contracts.dto.js';
-import { validationPipe } from '../http/validation.pipe.js';
+import { validationPipe } from '../http/validation/validation.pipe.js';
 import { IdempotencyService } from '../idempotency/idempotency.service.js';
 import type { A2aCall } from './a2a.call.js';
 import { keyedMessage, type CheckedMessage } from './message.key.js';

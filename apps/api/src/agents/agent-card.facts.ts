@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { claimFault, normaliseCapability } from '#rollcall/registry';
-import { schemaFailed } from '../http/schema.error.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed, validationFailed } from '../http/validation/validation.errors.js';
 
 /** What a registration takes from an A2A card. */
 export interface CardFacts {

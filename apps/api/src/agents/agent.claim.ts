@@ -1,7 +1,7 @@
 import { qualifiedId } from '#rollcall/platform';
 import type { AgentClaim } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 /**
  * The registration that a caller acts on. A caller with a lease token must send the generation; the owner and operators may leave it

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AgentRecord, BeatResult, ContractNotice, LeaseClaim, NoticeView } from '#rollcall/registry';
-import { toProblem } from '../http/problem.js';
+import { toProblem } from '../http/problems/problem.js';
 import type { FrameSocket } from '../events/frame.socket.js';
 import { heartbeatJson } from './liveness.view.js';
 import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../events/stream.end.js';

@@ -17,7 +17,6 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { claimOf } from './agent.claim.js';
@@ -29,6 +28,7 @@ import { RegistrationReader } from './registration.reader.js';
 import { AGENT_ID, REGISTER_EXAMPLES } from './agents.examples.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
 import { VersionTagInterceptor } from './version-tag.interceptor.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** The fields of an update that the audit log contains. */
 const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];

@@ -16,9 +16,6 @@ import {
   Min,
 } from 'class-validator';
 import { type DeregistrationReason, DEREGISTRATION_REASONS, type ProtectionOverride } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
-import { QueryNumber } from '../http/query-number.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import { UnlessCard } from './card.rule.js';
 import {
@@ -31,6 +28,7 @@ import {
 } from './declaration.rules.js';
 import { LABELS_RULE, IsLabels } from './labels.validator.js';
 import { OVERRIDES } from './protection.view.js';
+import { Nested, Optional, QueryNumber } from '../http/validation/fields.js';
 
 /** The excluded names are routes under /v1/agents. */
 const AGENT_ID = /^(?!(?:batch|query|spawn|shutdown|ws)$)[A-Za-z0-9][\w.:-]{0,127}$/;

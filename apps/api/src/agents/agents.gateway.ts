@@ -8,7 +8,7 @@ import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { principalOf } from '../auth/socket.principal.js';
 import { FrameSocket } from '../events/frame.socket.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { AGENT_SOCKET, claimOf } from './agent-socket.access.js';
 import { AgentSocket } from './agent.socket.js';
 import { AgentSockets } from './agent.sockets.js';

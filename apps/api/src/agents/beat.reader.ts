@@ -1,7 +1,7 @@
 import { qualifiedId } from '#rollcall/platform';
 import { type Heartbeat, hashOfToken, type LeaseClaim } from '#rollcall/registry';
-import type { FieldError } from '../http/api.error.js';
-import { shortened, unknownField, validationFailed } from '../http/validation.error.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import { shortName, unknownField, validationFailed } from '../http/validation/validation.errors.js';
 
 /** Returns an error message, or undefined when the value is valid. */
 type Rule = (value: unknown) => string | undefined;
@@ -84,7 +84,7 @@ function toInvalidBeat(index: number, beat: unknown, errors: readonly FieldError
   const messages = errors.slice(0, MAX_REPORTED).map(({ message }) => message);
   return {
     index,
-    agentId: typeof agentId === 'string' ? shortened(agentId) : '',
+    agentId: typeof agentId === 'string' ? shortName(agentId) : '',
     detail: `Please correct this heartbeat: ${messages.join('; ')}.`,
   };
 }

@@ -6,11 +6,11 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { OutcomeBody, ProbeBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
 import { CircuitView, OutcomePage, ProbeView, toOutcomeView } from './circuit.view.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const OUTCOMES = new PagedList('outcomes');
 

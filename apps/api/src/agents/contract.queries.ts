@@ -12,8 +12,8 @@ import {
   StrongReader,
 } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { ApiError } from '../http/api.error.js';
-import { validationPipe } from '../http/validation.pipe.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { validationPipe } from '../http/validation/validation.pipe.js';
 import { QueryBody, toQuery } from './query.dto.js';
 import type { RankingView } from './ranking.view.js';
 

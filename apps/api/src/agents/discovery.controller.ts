@@ -4,13 +4,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { closeSignal } from '../http/close.signal.js';
-import { JSON_TYPE } from '../http/json-type.js';
-import { Problems } from '../http/problems.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { AgentQueries } from './agent.queries.js';
 import { QUERY_EXAMPLES } from './agents.examples.js';
 import { QueryBody } from './query.dto.js';
 import { RankingView } from './ranking.view.js';
+import { JSON_TYPE } from '../http/body/json-body.parser.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('agents')
 @Controller()

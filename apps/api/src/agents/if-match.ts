@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 const ONE_VERSION = /^"(\d{1,16}\.\d{1,16})"$/;
 

@@ -12,10 +12,6 @@ import {
 } from '#rollcall/registry';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { JSON_TYPE } from '../http/json-type.js';
-import { replyProblem } from '../http/problem.reply.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { requiredOwner } from './agent.claim.js';
 import { BatchBody, BeatBody } from './agents.dto.js';
@@ -23,6 +19,10 @@ import { AGENT_ID } from './agents.examples.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import { readBatch, readBeat } from './beat.reader.js';
 import { HeartbeatBatchView, heartbeatJson, HeartbeatResultView, HeartbeatView } from './liveness.view.js';
+import { Limits } from '../http/server/routes.js';
+import { JSON_TYPE } from '../http/body/json-body.parser.js';
+import { replyProblem } from '../http/problems/problem.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 

@@ -5,11 +5,11 @@ import { AgentsService } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { AgentView } from './agent.view.js';
 import { QuarantineBody, OperatorNoteBody } from './agents.dto.js';
 import { AGENT_ID } from './agents.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** Actions of operators on an agent. Each action is recorded in the audit log. */
 @ApiTags('agents')

@@ -1,6 +1,5 @@
 import { ApiProperty } from '@nestjs/swagger';
 import type { Protection, ProtectionExplanation, ProtectionOverride } from '#rollcall/registry';
-import { isoTime } from '../http/iso-time.js';
 
 export const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
 const MODES: ProtectionExplanation['state'][] = ['normal', 'protecting', 'throttled'];
@@ -72,6 +71,6 @@ export class ProtectionView extends OverrideView {
 export function toProtectionView({ override, explanation }: Protection): ProtectionView {
   if (!explanation) return { override, explanation: null };
   const { state, since, until, reason, text, numbers } = explanation;
-  const moments = { since: isoTime(since), until: until === null ? null : isoTime(until) };
+  const moments = { since: new Date(since).toISOString(), until: until === null ? null : new Date(until).toISOString() };
   return { override, explanation: { state, ...moments, reason, text, numbers } };
 }

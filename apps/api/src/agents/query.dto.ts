@@ -19,7 +19,7 @@ import {
   MAX_LIMIT,
   MAX_TASK_LENGTH,
 } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
+import { Nested } from '../http/validation/fields.js';
 import { IsLabels } from './labels.validator.js';
 import { IsLevels, LEVELS_RULE } from './levels.validator.js';
 

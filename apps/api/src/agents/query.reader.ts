@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { type AgentQuery, type QueryPlan, Ranker } from '#rollcall/registry';
-import { validationFailed } from '../http/validation.error.js';
-import { validationPipe } from '../http/validation.pipe.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { validationPipe } from '../http/validation/validation.pipe.js';
 import { ContractQueries } from './contract.queries.js';
 import { QueryBody, toQuery } from './query.dto.js';
 

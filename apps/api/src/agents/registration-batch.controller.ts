@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Limits } from '../http/route.limits.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { RegisterBatchBody } from './agents.dto.js';
@@ -12,6 +11,7 @@ import { REGISTER_BATCH_EXAMPLES } from './agents.examples.js';
 import { RegistrationBatchReader } from './registration-batch.reader.js';
 import { RegistrationResultsView } from './registration-batch.view.js';
 import { RegistrationBatchWriter } from './registration-batch.writer.js';
+import { Limits } from '../http/server/routes.js';
 
 @ApiTags('agents')
 @Controller('agents/batch')

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { EndpointCheck } from '#rollcall/providers';
-import { validationFailed } from '../http/validation.error.js';
-import { validated } from '../http/validation.pipe.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { RegisterBatchBody, RegisterBody } from './agents.dto.js';
 import { withCard } from './registration.reader.js';
 

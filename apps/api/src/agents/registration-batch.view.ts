@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { ProblemView } from '../http/problem.view.js';
 import { RegistrationView } from './agent.view.js';
+import { ProblemView } from '../http/problems/problem.docs.js';
 
 /** The result of one registration of a batch. */
 export class RegistrationResultView {

@@ -2,12 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import { AgentsService, type JoinResult, type LeasePolicy } from '#rollcall/registry';
 import { Authenticator } from '../auth/authenticator.js';
 import type { Principal } from '../auth/principal.js';
-import { problemOf } from '../http/problem.reply.js';
-import type { ProblemView } from '../http/problem.view.js';
 import { LEASE_POLICY } from './agents.tokens.js';
 import type { BatchItem } from './registration-batch.reader.js';
 import type { RegistrationResultView } from './registration-batch.view.js';
 import { toJoinRequest, toRegistrationView } from './registration.mapper.js';
+import { problemOf } from '../http/problems/problem.js';
+import type { ProblemView } from '../http/problems/problem.docs.js';
 
 type Rejected = { state: 'rejected'; error: unknown };
 

@@ -1,7 +1,7 @@
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER, AGENT_CARD_PATH } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
 import { EndpointCheck } from '#rollcall/providers';
-import { validated } from '../http/validation.pipe.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { factsOfCard } from './agent-card.facts.js';
 import type { RegisterBody } from './agents.dto.js';
 import { RemoteDocuments } from './remote.documents.js';

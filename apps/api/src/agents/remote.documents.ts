@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { EgressClient, EndpointCheck, ProviderError } from '#rollcall/providers';
-import { ApiError } from '../http/api.error.js';
-import { parseJsonBody } from '../http/json-body.parser.js';
-import { validationFailed } from '../http/validation.error.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { parseJsonBody } from '../http/body/json-body.parser.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 const TIMEOUT_MS = 10_000;
 const NO_RESPONSE: ReadonlySet<string> = new Set(['EGRESS_UNREACHABLE', 'EGRESS_TIMED_OUT', 'EGRESS_TOO_LARGE']);

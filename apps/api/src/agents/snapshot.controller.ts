@@ -8,10 +8,10 @@ import { callerOf } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { InFlight } from '../http/in-flight.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { SnapshotView } from './snapshot.view.js';
+import { Limits } from '../http/server/routes.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** An open snapshot holds back vacuum in Postgres, so a consumer that reads too slowly is disconnected. */
 const MAX_READ_MS = 60_000;

@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
+import { Nested } from '../http/validation/fields.js';
 import { CostModelBody, ProviderBody } from './agents.dto.js';
 import { CAPABILITIES_RULE, IsCapabilities } from './capabilities.validator.js';
 import {

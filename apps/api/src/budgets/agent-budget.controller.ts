@@ -6,9 +6,9 @@ import { AGENT_ID } from '../agents/agents.examples.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
 import { AgentBudgetsView, toBudgetView, type ViewRules } from './budget.view.js';
 import { VIEW_RULES } from './budgets.tokens.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('budgets')
 @Controller('agents')

@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, Max, Min } from 'class-validator';
 import { MAX_AMOUNT } from '#rollcall/registry';
-import { Optional } from '../http/optional.js';
+import { Optional } from '../http/validation/fields.js';
 
 /** A whole number of tokens or micro-dollars. */
 export function IsAmount(): PropertyDecorator {

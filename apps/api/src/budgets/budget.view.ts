@@ -11,7 +11,6 @@ import {
   type LowBudgetPolicy,
   namespaceOfBudget,
 } from '#rollcall/registry';
-import { isoTime } from '../http/iso-time.js';
 import { AgentBudgetView } from '../agents/agent.view.js';
 import { PageView } from '../http/page.js';
 import { AmountView, LimitView } from './amount.view.js';
@@ -123,8 +122,8 @@ export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rul
     subject: localIdOf(budget.subject),
     window,
     timeZone,
-    windowStart: isoTime(budget.windowStart),
-    windowEnd: windowEnd === null ? null : isoTime(windowEnd),
+    windowStart: new Date(budget.windowStart).toISOString(),
+    windowEnd: windowEnd === null ? null : new Date(windowEnd).toISOString(),
     condition: conditionOf(budget, rules.low),
     limit,
     low,

@@ -7,8 +7,7 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { Mutation } from '../mutation/mutation.js';
 import { filteredSubjects, newSubject } from './budget.subject.js';
 import { maySpendOnAll } from './budgets.access.js';
@@ -26,6 +25,7 @@ import {
 import { OPEN_BUDGET_EXAMPLES, OPEN_RUN_EXAMPLES, TOP_UP_EXAMPLES } from './budgets.examples.js';
 import { VIEW_RULES } from './budgets.tokens.js';
 import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const BUDGETS = new PagedList('budgets');
 const LEDGER = new PagedList('ledger');

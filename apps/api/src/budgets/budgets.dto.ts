@@ -1,11 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsInt, IsNumberString, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
 import { BUDGET_KINDS, BUDGET_WINDOWS, type BudgetKind, type BudgetWindow } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
-import { QueryNumber } from '../http/query-number.js';
 import { AmountBody, LimitBody } from './amount.dto.js';
+import { Nested, Optional, QueryNumber } from '../http/validation/fields.js';
 
 export class OpenBudgetBody {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' })

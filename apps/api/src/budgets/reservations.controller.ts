@@ -6,13 +6,13 @@ import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcal
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
-import { Problems } from '../http/problems.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { Mutation } from '../mutation/mutation.js';
 import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
 import { maySpendOnAll } from './budgets.access.js';
 import { ReservationView, toReservationView } from './reservation.view.js';
 import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** Reservations for runtimes outside Rollcall. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')

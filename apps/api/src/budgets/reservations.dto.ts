@@ -1,9 +1,8 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Length, Matches, Max, Min } from 'class-validator';
 import { MAX_TTL_MS, DEFAULT_TTL_MS } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
 import { AMOUNT, IsAmount, LIMIT } from './amount.dto.js';
+import { Nested, Optional } from '../http/validation/fields.js';
 
 /** The usage as the vendor reports it. An unknown count is absent. */
 class ModelUsageBody {

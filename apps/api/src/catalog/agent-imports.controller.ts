@@ -5,9 +5,7 @@ import { RegistrationBatchWriter } from '../agents/registration-batch.writer.js'
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
@@ -17,6 +15,8 @@ import {
   type ImportedEntryView,
 } from './agent-imports.dto.js';
 import { type CatalogAgent, CatalogAgents } from './catalog.agents.js';
+import { Limits } from '../http/server/routes.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const RECORDED = { registered: 'registered', rejected: 'rejected', skipped: 'skipped' };
 

@@ -3,8 +3,8 @@ import { IsIn, IsObject, IsOptional } from 'class-validator';
 import { RegistrationView } from '../agents/agent.view.js';
 import { IsEndpoint } from '../agents/declaration.rules.js';
 import { IsLabels, LABELS_RULE } from '../agents/labels.validator.js';
-import { Optional } from '../http/optional.js';
-import { ProblemView } from '../http/problem.view.js';
+import { Optional } from '../http/validation/fields.js';
+import { ProblemView } from '../http/problems/problem.docs.js';
 
 export class AgentImportBody {
   @ApiPropertyOptional({

@@ -7,8 +7,6 @@ import { A2aAgents } from '../a2a/a2a.agents.js';
 import { CardSigner } from '../a2a/card.signer.js';
 import { PublicUrl } from '../a2a/public.url.js';
 import { Public } from '../auth/route.access.js';
-import { routeConfig } from '../http/route.config.js';
-import { Limits } from '../http/route.limits.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { ArdRegistry, type Facet } from './ard.registry.js';
 import { readExplore, readList, readSearch } from './ard.requests.js';
@@ -19,6 +17,7 @@ import { sendDocument } from './document.reply.js';
 import { ARD_BASE } from './own.entries.js';
 import { PublicCatalog } from './public.catalog.js';
 import { invalid } from './request.reader.js';
+import { Limits, routeConfig } from '../http/server/routes.js';
 
 /** The registry of ARD 0.91 (see docs/catalogs.md). All its entries are public. */
 @ApiExcludeController()

@@ -4,7 +4,7 @@ import { RegisterBody } from '../agents/agents.dto.js';
 import { type BatchItem, RegistrationBatchReader } from '../agents/registration-batch.reader.js';
 import { CARD_HEADERS, withCard } from '../agents/registration.reader.js';
 import { RemoteDocuments } from '../agents/remote.documents.js';
-import { validated } from '../http/validation.pipe.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import type { AgentImportBody } from './agent-imports.dto.js';
 import type { Artifact, CardEntry } from './catalog.document.js';
 import { type FlatEntry, ForeignCatalogs } from './foreign.catalogs.js';

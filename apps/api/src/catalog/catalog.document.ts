@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { schemaFailed } from '../http/schema.error.js';
-import { validationFailed } from '../http/validation.error.js';
+import { schemaFailed, validationFailed } from '../http/validation/validation.errors.js';
 
 /** A document of ARD or AI Catalog. Both have entries; all other members are ignored. */
 const Document = z.looseObject({ entries: z.array(z.unknown()) });

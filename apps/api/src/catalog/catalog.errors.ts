@@ -1,6 +1,5 @@
-import type { ErrorFormat } from '../http/problem.reply.js';
-import type { Problem } from '../http/problem.js';
-import { JSON_TYPE } from '../http/json-type.js';
+import { JSON_TYPE } from '../http/body/json-body.parser.js';
+import type { ErrorFormat, Problem } from '../http/problems/problem.js';
 
 const CODES: Readonly<Record<number, string>> = {
   401: 'UNAUTHENTICATED',

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { etagOf } from '../http/etag.js';
-import { JSON_TYPE } from '../http/json-type.js';
+import { JSON_TYPE } from '../http/body/json-body.parser.js';
 
 /** Health and load change all the time, so caches may keep a copy only for a few seconds. */
 const CACHE = 'public, max-age=5';

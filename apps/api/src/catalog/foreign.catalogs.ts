@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RemoteDocuments } from '../agents/remote.documents.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { entriesOf, type ForeignEntry, type NestedCatalog } from './catalog.document.js';
 
 const MAX_ENTRIES = 1_000;

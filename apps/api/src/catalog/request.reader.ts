@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 
 const MAX_FAULTS_LENGTH = 1_000;
 

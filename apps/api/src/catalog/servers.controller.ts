@@ -5,13 +5,13 @@ import { z } from 'zod';
 import { AgentNotFoundError } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/public.url.js';
 import { Public } from '../auth/route.access.js';
-import { routeConfig } from '../http/route.config.js';
 import { serverErrors } from './catalog.errors.js';
 import { sendDocument } from './document.reply.js';
 import { pageOf } from './entry.pages.js';
 import { PublicCatalog } from './public.catalog.js';
 import { PageSizeSchema, readRequest } from './request.reader.js';
 import { type ServerView, serversOf } from './server.views.js';
+import { routeConfig } from '../http/server/routes.js';
 
 const LATEST = 'latest';
 

@@ -5,9 +5,7 @@ import { claimOf } from '../agents/agent.claim.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { isoTime } from '../http/iso-time.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { actorOf, toAnnouncement, toBid } from './contract.request.js';
@@ -21,6 +19,7 @@ import {
 } from './contract.view.js';
 import { AnnounceBody, BidBody, ConfirmBody, ContractsQuery, ContractOutcomeBody } from './contracts.dto.js';
 import { ANNOUNCE_EXAMPLES, BID_EXAMPLES, CONTRACT_ID } from './contracts.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const CONTRACTS = new PagedList('contracts');
 
@@ -99,7 +98,7 @@ export class ContractsController {
     const claim = claimOf(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
-    return { contractId: id, revision, deadline: isoTime(contract.deadline) };
+    return { contractId: id, revision, deadline: new Date(contract.deadline).toISOString() };
   }
 
   @Post(':id/confirm')

@@ -26,9 +26,8 @@ import {
   MIN_WINDOW_MS,
 } from '#rollcall/registry';
 import { AMOUNT, AmountBody, IsAmount } from '../budgets/amount.dto.js';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
+import { Nested, Optional } from '../http/validation/fields.js';
 
 export const DEFAULT_BID_MS = 5_000;
 export const DEFAULT_CONFIRM_MS = 10_000;

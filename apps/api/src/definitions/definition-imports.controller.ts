@@ -4,15 +4,15 @@ import { DefinitionImports } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { AcceptsArchive } from '../http/archive-body.parser.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
+import { AcceptsArchive } from '../http/body/archive-body.parser.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ImportReportView } from './definition-import.view.js';
 import { ImportBody, ImportQuery } from './definition-imports.dto.js';
 import { IMPORT_EXAMPLES } from './definitions.examples.js';
 import { importFilesOf } from './import.files.js';
+import { Limits } from '../http/server/routes.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const RECORDED = { dryRun: 'dryRun', loaded: 'loaded', warned: 'warned', rejected: 'rejected' };
 

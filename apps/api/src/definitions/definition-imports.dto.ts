@@ -1,8 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { ArrayMaxSize, ArrayMinSize, IsArray, IsString, MaxLength, ValidateNested } from 'class-validator';
-import { MaxBytes } from '../http/max-bytes.js';
-import { QueryFlag } from '../http/query-flag.js';
+import { MaxBytes, QueryFlag } from '../http/validation/fields.js';
 
 export const MAX_FILES = 1_000;
 export const MAX_PATH_LENGTH = 512;

@@ -14,7 +14,6 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { CapabilitiesView, DefinitionPage, DefinitionView, toSummary } from './definition.view.js';
@@ -23,6 +22,7 @@ import { DEFINITION_NAME, PREVIEW_EXAMPLES, REGISTER_EXAMPLES, REPLACE_EXAMPLES 
 import { EffectiveView } from './effective.view.js';
 import { IfRevision } from './if-revision.js';
 import { RevisionTagInterceptor } from './revision-tag.interceptor.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const SOURCE = 'rest';
 const ETAG = { ETag: { description: 'The revision in quotes, for `If-Match`.', schema: { type: 'string' } } } as const;

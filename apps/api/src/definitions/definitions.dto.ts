@@ -1,7 +1,7 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { IsInt, IsObject, IsString, Max, MaxLength, Min } from 'class-validator';
-import { QueryNumber } from '../http/query-number.js';
 import { ContentBody } from './content.view.js';
+import { QueryNumber } from '../http/validation/fields.js';
 
 const MAX_REVISION = 999_999_999;
 

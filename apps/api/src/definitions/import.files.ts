@@ -1,8 +1,8 @@
 import { plainToInstance } from 'class-transformer';
-import type { FieldError } from '../http/api.error.js';
-import { ArchiveBody, type ArchivedFile } from '../http/archive-body.parser.js';
-import { validationFailed } from '../http/validation.error.js';
-import { validated } from '../http/validation.pipe.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import { ArchiveBody, type ArchivedFile } from '../http/body/archive-body.parser.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { ImportBody, MAX_FILES, MAX_PATH_LENGTH } from './definition-imports.dto.js';
 
 /** The files of an import, from JSON or from an archive. */

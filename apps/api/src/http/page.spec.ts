@@ -1,4 +1,4 @@
-import { ApiError } from './api.error.js';
+import { ApiError } from './problems/api.error.js';
 import { PagedList } from './page.js';
 
 const NUMBERS = new PagedList('numbers');

@@ -3,8 +3,7 @@ import { IsIn, IsInt, IsObject, IsString, Max, MaxLength, Min } from 'class-vali
 import { AGENT_STATES } from '#rollcall/agent-runtime';
 import { ContentBody } from '../definitions/content.view.js';
 import { PageQuery } from '../http/page.js';
-import { Optional } from '../http/optional.js';
-import { QueryNumber } from '../http/query-number.js';
+import { Optional, QueryNumber } from '../http/validation/fields.js';
 
 const MAX_TIMEOUT_MS = 10_000;
 

@@ -2,8 +2,8 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { filesOf, type Skill, SkillLibrary } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
 import { SkillList, type SkillSummary, SkillView } from './skills.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('runtime')
 @Controller('skills')

@@ -5,9 +5,9 @@ import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { AcceptToolBody, toMcpServerView, ToolPinList, ToolPinView, toToolPinView } from './tool-pins.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('runtime')
 @Controller('tools/pins')

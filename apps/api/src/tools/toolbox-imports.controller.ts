@@ -4,10 +4,10 @@ import { EndpointCheck, readServerJson } from '#rollcall/providers';
 import { RemoteDocuments } from '../agents/remote.documents.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { TOOLBOX_IMPORT_EXAMPLES, ToolboxImportBody, ToolboxImportView } from './toolbox-imports.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('runtime')
 @Controller('toolbox-imports')

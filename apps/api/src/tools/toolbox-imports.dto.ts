@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsObject, IsString, MaxLength } from 'class-validator';
 import { IsEndpoint } from '../agents/declaration.rules.js';
-import { Optional } from '../http/optional.js';
+import { Optional } from '../http/validation/fields.js';
 
 export class ToolboxImportBody {
   @ApiPropertyOptional({

@@ -6,11 +6,11 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { SequencePipe } from './sequence.pipe.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const DELIVERIES = new PagedList('deliveries');
 

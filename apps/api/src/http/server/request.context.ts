@@ -1,4 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+
+/** The current request. Logs, audit records and traces read its id and its caller. */
+export const requestContext = new AsyncLocalStorage<FastifyRequest>();
 
 const ACCEPTABLE_ID = /^[\w.:-]{1,128}$/;
 /** A request id is this random part and a number: as unique as a UUID, but faster to create. */

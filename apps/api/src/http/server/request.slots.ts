@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ConcurrencyLimiter, ConcurrentCaller, Slots } from './concurrency.limiter.js';
-import type { RequestKind } from './route.limits.js';
+import type { RequestKind } from './routes.js';
 
 const HELD = Symbol('held');
 

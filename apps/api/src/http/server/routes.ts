@@ -1,13 +1,67 @@
+import 'reflect-metadata';
 import type { IncomingMessage } from 'node:http';
-import type { FastifyInstance } from 'fastify';
-import { ApiError } from './api.error.js';
-import { type ErrorFormat, replyProblem } from './problem.reply.js';
+import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants';
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify';
+import type { Config } from '../../config/config.schema.js';
+import { ApiError } from '../problems/api.error.js';
+import { type ErrorFormat, replyProblem } from '../problems/problem.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the route is not part of the API, such as the redirect to the documentation. */
     undocumented?: boolean;
+    /** How large the body of the route may be. */
+    body?: BodyClass;
+    /** Which of a caller's limits on concurrent requests the route counts against. */
+    kind?: RouteKind;
   }
+}
+
+/**
+ * Extends the configuration of a Fastify route, which hooks read before the body is parsed. Nest passes the configuration of a
+ * method to Fastify, so a class decorator adds it to every method of the class. The configuration of a method takes precedence.
+ */
+export function routeConfig(config: FastifyContextConfig): ClassDecorator & MethodDecorator {
+  return (target: object, _name?: string | symbol, descriptor?: PropertyDescriptor): void => {
+    if (descriptor) return extend(descriptor.value as object, (own) => ({ ...own, ...config }));
+    const { prototype } = target as { prototype: object };
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (name !== 'constructor' && typeof value === 'function') extend(value, (own) => ({ ...config, ...own }));
+    }
+  };
+}
+
+function extend(method: object, merge: (own: FastifyContextConfig | undefined) => FastifyContextConfig): void {
+  const own = Reflect.getMetadata(FASTIFY_ROUTE_CONFIG_METADATA, method) as FastifyContextConfig | undefined;
+  Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, merge(own), method);
+}
+
+/** `small`: a few fields. `ordinary`: the configured limit. `batch`: 1,000 heartbeats. */
+export type BodyClass = 'small' | 'ordinary' | 'batch';
+
+/** `streams` are requests that stay open or read a lot. `waits` are requests that wait for a run. Each kind has its own limit. */
+export type RequestKind = 'requests' | 'streams' | 'waits';
+/** The kind of all requests to a route, or a function of their headers and query. */
+export type RouteKind = RequestKind | ((request: FastifyRequest) => RequestKind);
+
+/** Requests with a lease token are small, even if the route accepts larger bodies from an operator. */
+export const LEASE_BODY_LIMIT = 16 * 1_024;
+const BATCH_BODY_LIMIT = 1_024 * 1_024;
+
+/** Sets limits of a route that differ from the defaults. */
+export function Limits(limits: { body?: BodyClass; kind?: RouteKind }): MethodDecorator & ClassDecorator {
+  return routeConfig(limits);
+}
+
+export function bodyLimitOf(body: BodyClass | undefined, { bodyLimit }: Config['http']): number {
+  if (body === 'small') return Math.min(LEASE_BODY_LIMIT, bodyLimit);
+  return body === 'batch' ? Math.max(BATCH_BODY_LIMIT, bodyLimit) : bodyLimit;
+}
+
+export function bodyTooLarge(limit: number): ApiError {
+  return new ApiError('BODY_TOO_LARGE', `The body of this request may have at most ${limit} bytes.`, {
+    details: { limitBytes: limit },
+  });
 }
 
 const UPGRADE_REQUIRED = new ApiError('UPGRADE_REQUIRED', 'Open a WebSocket here: send Upgrade: websocket.', {

@@ -1,9 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { statusOf } from './problem.js';
-import { replyProblem } from './problem.reply.js';
-import { bodyTooLarge } from './route.limits.js';
-import type { RouteTable } from './route.table.js';
+import { bodyTooLarge, type RouteTable } from '../server/routes.js';
+import { replyProblem, statusOf } from './problem.js';
 
 /** Converts every error that Nest catches to an HTTP response. */
 @Catch()

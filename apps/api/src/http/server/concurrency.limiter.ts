@@ -1,5 +1,5 @@
-import { ApiError } from './api.error.js';
-import type { RequestKind } from './route.limits.js';
+import { ApiError } from '../problems/api.error.js';
+import type { RequestKind } from './routes.js';
 
 const MAX_CALLERS = 100_000;
 const RETRY_AFTER_MS = 1_000;

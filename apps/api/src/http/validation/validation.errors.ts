@@ -1,5 +1,6 @@
+import type { z } from 'zod';
 import { suggestion } from '#rollcall/agent-runtime';
-import { ApiError, type FieldError } from './api.error.js';
+import { ApiError, type FieldError } from '../problems/api.error.js';
 
 const MAX_REPORTED = 20;
 const MAX_NAME_LENGTH = 80;
@@ -9,6 +10,9 @@ interface UnknownFieldError extends FieldError {
   name: string;
   known: () => Iterable<string>;
 }
+
+/** How errors name the checked value: `prefix` is the first part of each field; `root` is used only in errors of the value itself. */
+type Naming = { readonly prefix: string } | { readonly root: string };
 
 /** Creates a VALIDATION_FAILED error that contains the first errors, and the number of the others. */
 export function validationFailed(all: readonly (FieldError | UnknownFieldError)[]): ApiError {
@@ -20,9 +24,14 @@ export function validationFailed(all: readonly (FieldError | UnknownFieldError)[
   return new ApiError('VALIDATION_FAILED', detail, { errors, details: { moreErrors } });
 }
 
+/** Creates a VALIDATION_FAILED error with the faults that a schema reports. */
+export function schemaFailed({ issues }: z.ZodError, naming: Naming): ApiError {
+  return validationFailed(issues.map((issue) => toFieldError(issue, naming)));
+}
+
 /** Creates the error for a field that has no rule. */
 export function unknownField(path: string, name: string, known: () => Iterable<string>): UnknownFieldError {
-  const shown = shortened(name);
+  const shown = shortName(name);
   return { field: path + shown, message: `${shown} is not a known field`, name, known };
 }
 
@@ -32,6 +41,13 @@ function withSuggestion(error: FieldError | UnknownFieldError): FieldError {
 }
 
 /** Shortens a name that the caller chose, so that a response can repeat it. */
-export function shortened(name: string): string {
+export function shortName(name: string): string {
   return name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH)}…`;
+}
+
+/** Repeats the field in the message, because the errors of some protocols have only a message. */
+function toFieldError({ path, message }: z.core.$ZodIssue, naming: Naming): FieldError {
+  const names = path.map(String);
+  const field = 'prefix' in naming ? [naming.prefix, ...names].join('.') : names.join('.') || naming.root;
+  return { field, message: `${field}: ${message}` };
 }

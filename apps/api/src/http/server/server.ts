@@ -1,25 +1,20 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
-import type { Config } from '../config/config.schema.js';
-import type { Lifecycle } from '../health/lifecycle.js';
-import type { HttpMetrics } from '../telemetry/http.metrics.js';
-import { urlError, MAX_PARAMETER_LENGTH } from './url.check.js';
-import { ApiError } from './api.error.js';
-import { useArchiveBodies } from './archive-body.parser.js';
+import type { Config } from '../../config/config.schema.js';
+import type { Lifecycle } from '../../health/lifecycle.js';
+import type { HttpMetrics } from '../../telemetry/http.metrics.js';
+import { useArchiveBodies } from '../body/archive-body.parser.js';
+import { useJsonBodies } from '../body/json-body.parser.js';
+import { ApiError } from '../problems/api.error.js';
 import type { InFlight } from './in-flight.js';
-import { useJsonBodies } from './json-body.parser.js';
-import { PROBLEM_CONTENT_TYPE, toProblem } from './problem.js';
-import { type ErrorFormat, replyProblem } from './problem.reply.js';
-import { requestContext } from './request.context.js';
-import { newRequestId, requestIdOf } from './request.id.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
 import { releaseOnAnswer } from './request.slots.js';
-import type { RouteTable } from './route.table.js';
-import { API_HEADERS, HSTS, PAGE_HEADERS } from './security.headers.js';
-import { closeUnusedConnections } from './unused.connections.js';
+import type { RouteTable } from './routes.js';
 import { TrustedProxies } from './trusted-proxies.js';
+import { newRequestId, requestContext, requestIdOf } from './request.context.js';
+import { type ErrorFormat, PROBLEM_CONTENT_TYPE, replyProblem, toProblem } from '../problems/problem.js';
 
 export interface ServerParts {
   config: Config;
@@ -32,11 +27,47 @@ export interface ServerParts {
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
+
+/** Maximum length of a path parameter; a longer one is rejected with 400. Reservation keys have up to 200 characters. */
+const MAX_PARAMETER_LENGTH = 300;
+
+const MAX_QUERY_LENGTH = 8_192;
+const MAX_PARAMETERS = 50;
+
+/** How long a client may take to send the rest of its request after the server begins to close. */
+const GRACE_MS = 1_000;
+
+/** The headers of Helmet that an API needs: no caching, no embedding in a page, no MIME sniffing. */
+export const API_HEADERS: Record<string, string> = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+};
+
+/** A page also needs scripts, styles (Swagger UI uses inline styles), and protection from other pages. */
+const PAGE_HEADERS: Record<string, string> = {
+  ...API_HEADERS,
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+    "font-src 'self'; connect-src 'self'; frame-ancestors 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+};
+
+/** RFC 6797 forbids this header on plain HTTP, so it is sent only if the proxy reports that the client uses HTTPS. */
+const HSTS = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;
+
 const SHUTTING_DOWN = new ApiError('SHUTTING_DOWN', 'Send the request again to reach another replica.', {
   retryAfterMs: 1_000,
 });
 
 const NO_HOST = new ApiError('MALFORMED_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.');
+
+const NUL = new ApiError('MALFORMED_REQUEST', 'The URL contains a NUL character (%00). Remove it.');
+const TOO_LONG = new ApiError('MALFORMED_REQUEST', `The query may have at most ${MAX_QUERY_LENGTH} characters.`);
+const TOO_MANY = new ApiError('MALFORMED_REQUEST', `The URL may have at most ${MAX_PARAMETERS} query parameters.`);
 
 /**
  * Creates Fastify with all limits set, because its defaults are unlimited. A connection without any data ends after the headers
@@ -121,6 +152,15 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
   inFlight.start();
 }
 
+/** Checks the path and query of a request before they are parsed. Returns undefined when they are valid. */
+function urlError(url: string): ApiError | undefined {
+  if (url.includes('%00')) return NUL;
+  const start = url.indexOf('?');
+  if (start < 0) return undefined;
+  if (url.length - start - 1 > MAX_QUERY_LENGTH) return TOO_LONG;
+  return url.slice(start).split('&').length > MAX_PARAMETERS ? TOO_MANY : undefined;
+}
+
 function hostError({ headers, httpVersion }: IncomingMessage): ApiError | undefined {
   return headers.host === undefined && httpVersion === '1.1' ? NO_HOST : undefined;
 }
@@ -164,4 +204,34 @@ function parseError(code: string | undefined): ApiError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new ApiError('REQUEST_TIMEOUT', 'The request did not arrive in time.');
   return new ApiError('MALFORMED_REQUEST', 'This is not a valid HTTP request.');
+}
+
+/**
+ * Closes the connections that wait for their client when the server closes: connections that never carried a request (browsers and
+ * proxies open some in advance) and connections with an incomplete request. Node counts both as active, so `closeIdleConnections`
+ * leaves them open and the server would never stop. Requests in progress are completed first, even if the server has already
+ * stopped listening: Fastify waits only for a server that still listens.
+ */
+function closeUnusedConnections(server: FastifyInstance): void {
+  const closed = Promise.withResolvers<void>();
+  let hasListened = false;
+  server.server.once('listening', () => (hasListened = true));
+  server.server.once('close', closed.resolve);
+  /** The response to the latest request of each connection. */
+  const latest = new Map<Socket, ServerResponse>();
+  server.server.on('request', ({ socket }, response) => {
+    if (!latest.has(socket)) socket.once('close', () => latest.delete(socket));
+    latest.set(socket, response);
+  });
+  server.addHook('preClose', async () => {
+    const timer = setInterval(() => {
+      if (![...latest.values()].some(isBeingHandled)) server.server.closeAllConnections();
+    }, GRACE_MS).unref();
+    void closed.promise.then(() => clearInterval(timer));
+    if (hasListened && !server.server.listening) await closed.promise;
+  });
+}
+
+function isBeingHandled(response: ServerResponse): boolean {
+  return response.req.complete && !response.writableFinished;
 }

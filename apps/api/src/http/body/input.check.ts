@@ -1,5 +1,5 @@
-import { ApiError } from './api.error.js';
-import { shortened, validationFailed } from './validation.error.js';
+import { ApiError } from '../problems/api.error.js';
+import { shortName, validationFailed } from '../validation/validation.errors.js';
 
 /** Limits for the input of every request. The rules of a DTO are stricter and are checked later. */
 export const INPUT_LIMITS = {
@@ -32,7 +32,7 @@ export function checkInput(value: unknown): void {
   const error = errorIn(value, 0);
   if (!error) return;
   if (error.malformed !== undefined) throw new ApiError('MALFORMED_JSON', error.malformed);
-  const field = error.path.toReversed().map(shortened).join('.') || 'body';
+  const field = error.path.toReversed().map(shortName).join('.') || 'body';
   throw validationFailed([{ field, message: `${field} ${error.message ?? ''}` }]);
 }
 

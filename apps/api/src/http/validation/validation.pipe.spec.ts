@@ -1,5 +1,5 @@
 import { getMetadataStorage, IsInt, IsOptional, Max, MetadataStorage, Min, ValidationTypes } from 'class-validator';
-import { keepValidationRules } from './validation.rules.js';
+import { keepValidationRules } from './validation.pipe.js';
 
 class Base {
   @IsInt() @Min(1) size: number;

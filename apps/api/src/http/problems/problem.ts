@@ -1,4 +1,5 @@
-import { HttpException } from '@nestjs/common';
+import { HttpException, Logger } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { RuntimeError } from '#rollcall/agent-runtime';
 import {
   CursorAheadError,
@@ -10,7 +11,22 @@ import {
 import { ProviderError } from '#rollcall/providers';
 import { RegisterAgainError, RegistryError } from '#rollcall/registry';
 import { ApiError, type ApiErrorCode, type ApiErrorExtras } from './api.error.js';
-import { PROBLEMS, type ErrorCode } from './problem.table.js';
+import { type ErrorCode, PROBLEMS } from './problem.table.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Writes the errors of a route in a format other than problem+json. */
+    errorFormat?: ErrorFormat;
+  }
+}
+
+export type ErrorFormat = (error: unknown, problem: Problem) => ErrorResponse;
+
+export interface ErrorResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: object;
+}
 
 export interface Problem {
   status: number;
@@ -22,12 +38,36 @@ export interface Problem {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json; charset=utf-8';
 
+const log = new Logger('http');
+
 /** Converts any thrown value to a response as defined in RFC 9457. */
 export function toProblem(error: unknown, requestId: string): Problem {
   const known = recognise(error);
   if (known) return render(known.code, known.message, known.extras, requestId);
   const message = 'The error was logged with this request id. Include it when you report the problem to the operator.';
   return { ...render('INTERNAL', message, {}, requestId), unexpected: true };
+}
+
+/** Converts an error to a problem. Unexpected errors are logged in full, because the response has no details. */
+export function problemOf(error: unknown, requestId: string): Problem {
+  const problem = toProblem(error, requestId);
+  if (problem.unexpected) logUnexpected(error, requestId);
+  return problem;
+}
+
+export function replyProblem(reply: FastifyReply, error: unknown): void {
+  const { id, routeOptions } = reply.request;
+  const problem = toProblem(error, id);
+  const { status, headers, body } = routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
+  if (problem.unexpected && status >= 500) logUnexpected(error, id); // a format may classify the error as an error of the client
+  if (reply.sent) return;
+  // a new connection may reach another replica
+  if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close');
+  void reply.code(status).headers(headers).send(JSON.stringify(body));
+}
+
+function logUnexpected(error: unknown, requestId: string): void {
+  log.error({ event: 'http.unexpected_error', requestId, err: error });
 }
 
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {

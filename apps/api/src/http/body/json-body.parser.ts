@@ -1,8 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import sjson from 'secure-json-parse';
-import { ApiError } from './api.error.js';
+import { ApiError } from '../problems/api.error.js';
 import { checkInput, INPUT_LIMITS } from './input.check.js';
+
+export const JSON_MEDIA_TYPE = 'application/json';
+/** The content type of responses that are already serialised. */
+export const JSON_TYPE = `${JSON_MEDIA_TYPE}; charset=utf-8`;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

@@ -1,6 +1,9 @@
 import type { FastifyReply } from 'fastify';
-import { ApiError } from './api.error.js';
-import { toProblem } from './problem.js';
+import { ApiError } from '../problems/api.error.js';
+import { toProblem } from '../problems/problem.js';
+
+/** How long a request may wait for a change: shorter than the usual timeouts of clients and proxies. */
+export const MAX_WAIT_MS = 50_000;
 
 const CHECK_EVERY_MS = 500;
 

@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { type Entry, extract } from 'tar-stream';
-import { ApiError } from './api.error.js';
-import { routeConfig } from './route.config.js';
+import { ApiError } from '../problems/api.error.js';
+import { routeConfig } from '../server/routes.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

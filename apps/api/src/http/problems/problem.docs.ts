@@ -1,4 +1,5 @@
-import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { applyDecorators } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema, getSchemaPath } from '@nestjs/swagger';
 import type { FieldError } from './api.error.js';
 import { type ErrorCode, PROBLEMS } from './problem.table.js';
 
@@ -71,4 +72,33 @@ export class ProblemView {
   budget?: Record<string, unknown>;
   @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'The limit that the request exceeds.' })
   limit?: number;
+}
+
+/** The body of every error response. */
+export const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemView) } } };
+
+/** Error codes with the sentence that explains each code for a route. */
+type Explained = Partial<Record<ErrorCode, string>>;
+
+/**
+ * Documents errors of a route, or of all routes of a controller. Nest joins the texts of several decorators for one status;
+ * a status on a method replaces the same status on its controller.
+ */
+export function Problems(...codes: (ErrorCode | Explained)[]): MethodDecorator & ClassDecorator {
+  const explained: Explained = Object.assign({}, ...codes.map(explain));
+  const responses = Object.entries(explained).map(([code, text]) => {
+    const { status } = PROBLEMS[code as ErrorCode];
+    return ApiResponse({ status, description: `\`${code}\`: ${text}`, content: PROBLEM_CONTENT });
+  });
+  return applyDecorators(...responses);
+}
+
+function explain(code: ErrorCode | Explained): Explained {
+  return typeof code === 'string' ? { [code]: `${PROBLEMS[code].title}.` } : code;
+}
+
+/** The table of docs/errors.md. */
+export function problemTable(): string {
+  const rows = Object.entries(PROBLEMS).map(([code, { status, title }]) => `| \`${code}\` | ${status} | ${title} |`);
+  return ['| code | status | meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
