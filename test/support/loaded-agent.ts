@@ -1,5 +1,5 @@
 import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
-import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
+import type { RankingView } from '../../apps/api/src/agents/discovery/ranking.view.js';
 import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import type { Registration } from './agent-client.js';
 import type { Answer, CallOptions } from './call.js';

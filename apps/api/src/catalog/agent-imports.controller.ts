@@ -1,7 +1,6 @@
 import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { RegistrationBatchWriter } from '../agents/registration-batch.writer.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -17,6 +16,7 @@ import {
 import { type CatalogAgent, CatalogAgents } from './catalog.agents.js';
 import { Limits } from '../http/server/routes.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { RegistrationBatches } from '../agents/registration/registration.batches.js';
 
 const RECORDED = { registered: 'registered', rejected: 'rejected', skipped: 'skipped' };
 
@@ -25,7 +25,7 @@ const RECORDED = { registered: 'registered', rejected: 'rejected', skipped: 'ski
 export class AgentImportsController {
   constructor(
     private readonly catalog: CatalogAgents,
-    private readonly writer: RegistrationBatchWriter,
+    private readonly batches: RegistrationBatches,
   ) {}
 
   @Post()
@@ -55,7 +55,7 @@ export class AgentImportsController {
 
   private async register(agents: readonly CatalogAgent[], caller: Principal, id: string): Promise<AgentImportView> {
     const items = agents.flatMap(({ item }) => item ?? []);
-    const results = (await this.writer.register(items, caller, id)).values();
+    const results = (await this.batches.register(items, caller, id)).values();
     const entries = agents.map(({ identifier, item }): ImportedEntryView => {
       if (!item) return { identifier, outcome: 'skipped' };
       const { registration, problem } = results.next().value ?? {};

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
-import { RegisterBody } from '../agents/agents.dto.js';
-import { type BatchItem, RegistrationBatchReader } from '../agents/registration-batch.reader.js';
-import { CARD_HEADERS, withCard } from '../agents/registration.reader.js';
-import { RemoteDocuments } from '../agents/remote.documents.js';
+import { RegisterBody } from '../agents/registration/registration.dto.js';
+import { type BatchItem, RegistrationBatches } from '../agents/registration/registration.batches.js';
+import { RemoteDocuments } from '../agents/registration/remote.documents.js';
 import { validated } from '../http/validation/validation.pipe.js';
 import type { AgentImportBody } from './agent-imports.dto.js';
 import type { Artifact, CardEntry } from './catalog.document.js';
 import { type FlatEntry, ForeignCatalogs } from './foreign.catalogs.js';
+import { CARD_HEADERS, withCard } from '../agents/registration/agent.registrations.js';
 
 /** An entry of a catalog, and its registration. An entry without an item is not an agent. */
 export interface CatalogAgent {
@@ -25,7 +25,7 @@ export class CatalogAgents {
   constructor(
     private readonly catalogs: ForeignCatalogs,
     private readonly documents: RemoteDocuments,
-    private readonly batch: RegistrationBatchReader,
+    private readonly batches: RegistrationBatches,
   ) {}
 
   async read(body: AgentImportBody): Promise<CatalogAgent[]> {
@@ -49,7 +49,7 @@ export class CatalogAgents {
     items: ReadonlyMap<FlatEntry, BatchItem>,
   ): Promise<CatalogAgent[]> {
     const agents = entries.map((entry) => ({ identifier: entry.identifier, item: items.get(entry) }));
-    const checked = (await this.batch.checked(agents.flatMap(({ item }) => item ?? []))).values();
+    const checked = (await this.batches.checked(agents.flatMap(({ item }) => item ?? []))).values();
     return agents.map(({ identifier, item }) => ({ identifier, item: item && checked.next().value }));
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RemoteDocuments } from '../agents/remote.documents.js';
+import { RemoteDocuments } from '../agents/registration/remote.documents.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import { entriesOf, type ForeignEntry, type NestedCatalog } from './catalog.document.js';
 

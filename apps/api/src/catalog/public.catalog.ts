@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
 import { type AgentRecord, type LabelledAgent, searchableWords } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/public.url.js';
-import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
+import { definitionName, descriptionOf } from '../agents/discovery/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { agentFacts, type CatalogEntry, type EntryFacts } from './catalog.entry.js';

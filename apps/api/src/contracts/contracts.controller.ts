@@ -1,7 +1,7 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ContractBidding, ContractOutcomes, ContractsService } from '#rollcall/registry';
-import { claimOf } from '../agents/agent.claim.js';
+import { agentClaim } from '../agents/agent.claim.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
@@ -95,7 +95,7 @@ export class ContractsController {
   @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   @Problems('NOT_THE_OWNER')
   async bid(@Param('id') id: string, @Body() body: BidBody, @Caller() caller: Principal): Promise<BidReceiptView> {
-    const claim = claimOf(body.agentId, body.generation, caller);
+    const claim = agentClaim(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
     return { contractId: id, revision, deadline: new Date(contract.deadline).toISOString() };
@@ -120,7 +120,7 @@ export class ContractsController {
     @Body() body: ConfirmBody,
     @Caller() caller: Principal,
   ): Promise<ContractView> {
-    const claim = claimOf(body.agentId, body.generation, caller);
+    const claim = agentClaim(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const isAccepted = body.accept ?? true;
     return toContractView(await (isAccepted ? this.bidding.confirm(key, claim) : this.bidding.decline(key, claim)));

@@ -15,7 +15,7 @@ const CONTENT = {
   budget: { tokens: 200_000, microUsd: null },
 };
 
-export const REGISTER_EXAMPLES = {
+export const REGISTER_DEFINITION_EXAMPLES = {
   native: { summary: 'An agent that Rollcall runs', value: { name: 'reviewer', content: CONTENT } },
 };
 

@@ -1,7 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { EndpointCheck, readServerJson } from '#rollcall/providers';
-import { RemoteDocuments } from '../agents/remote.documents.js';
+import { RemoteDocuments } from '../agents/registration/remote.documents.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { Permit } from '../auth/route.access.js';
 import { validationFailed } from '../http/validation/validation.errors.js';

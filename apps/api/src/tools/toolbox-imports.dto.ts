@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsObject, IsString, MaxLength } from 'class-validator';
-import { IsEndpoint } from '../agents/declaration.rules.js';
+import { IsEndpoint } from '../agents/registration/declaration.rules.js';
 import { Optional } from '../http/validation/fields.js';
 
 export class ToolboxImportBody {

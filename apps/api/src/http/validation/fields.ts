@@ -1,4 +1,12 @@
-import { applyDecorators, type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
+import {
+  applyDecorators,
+  type ArgumentMetadata,
+  type CanActivate,
+  type ExecutionContext,
+  Injectable,
+  type PipeTransform,
+  UseGuards,
+} from '@nestjs/common';
 import { Transform, Type } from 'class-transformer';
 import {
   IsBoolean,
@@ -77,6 +85,17 @@ export function QueryFlag(): PropertyDecorator {
     Transform(({ value }: { value: unknown }) => FLAGS.get(value) ?? value),
     IsBoolean(),
   );
+}
+
+/** A whole number as a path parameter, such as a revision. A number with more than `maxDigits` digits is rejected, because the column cannot hold it. */
+@Injectable()
+export class WholeNumberPipe implements PipeTransform<string, number> {
+  constructor(private readonly rule: { readonly maxDigits: number; readonly example: number }) {}
+
+  transform(value: string, { data: name = '' }: ArgumentMetadata): number {
+    if (/^\d+$/.test(value) && value.length <= this.rule.maxDigits) return Number(value);
+    throw validationFailed([{ field: name, message: `${name} must be a whole number such as ${this.rule.example}` }]);
+  }
 }
 
 /** Rejects a request with query parameters, or with a body other than an empty object. */
