@@ -47,7 +47,7 @@ export class RevisionsController {
   @Problems('DEFINITION_REVISION_NOT_FOUND')
   async get(
     @Param('name') name: string,
-    @Param('revision', new WholeNumberPipe({ maxDigits: 9, example: 3 })) revision: number,
+    @Param('revision', new WholeNumberPipe({ example: 3, maxDigits: 9 })) revision: number,
     @Caller() { namespace }: Principal,
   ): Promise<DefinitionView> {
     return await this.definitions.revision({ namespace, name }, revision);

@@ -13,7 +13,7 @@ import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './w
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
 
 const DELIVERIES = new PagedList('deliveries');
-const SEQUENCE_NUMBER = new WholeNumberPipe({ maxDigits: 18, example: 1_042 });
+const SEQUENCE_NUMBER = new WholeNumberPipe({ example: 1_042 });
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')

@@ -87,14 +87,17 @@ export function QueryFlag(): PropertyDecorator {
   );
 }
 
-/** A whole number as a path parameter, such as a revision. A number with more than `maxDigits` digits is rejected, because the column cannot hold it. */
+/** A whole number as a path parameter, such as a revision. The error names the parameter. */
 @Injectable()
-export class WholeNumberPipe implements PipeTransform<string, number> {
-  constructor(private readonly rule: { readonly maxDigits: number; readonly example: number }) {}
+export class WholeNumberPipe implements PipeTransform<string | number, number> {
+  constructor(private readonly rule: { readonly example: number; readonly maxDigits?: number }) {}
 
-  transform(value: string, { data: name = '' }: ArgumentMetadata): number {
-    if (/^\d+$/.test(value) && value.length <= this.rule.maxDigits) return Number(value);
-    throw validationFailed([{ field: name, message: `${name} must be a whole number such as ${this.rule.example}` }]);
+  /** The validation pipe has already converted the text of a parameter that is declared as a number. */
+  transform(value: string | number, { data: name = '' }: ArgumentMetadata): number {
+    const { example, maxDigits = Infinity } = this.rule;
+    const text = String(value);
+    if (/^\d+$/.test(text) && text.length <= maxDigits) return Number(value);
+    throw validationFailed([{ field: name, message: `${name} must be a whole number such as ${example}` }]);
   }
 }
 
