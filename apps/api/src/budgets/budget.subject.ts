@@ -34,3 +34,8 @@ function namespaceSubject(subject: string | undefined, { namespace }: Principal)
 function invalidSubject(message: string): Error {
   return validationFailed([{ field: 'subject', message }]);
 }
+
+/** Whether the principal may spend on the budgets of agents and runs that it does not own. */
+export function maySpendOnAll({ permissions }: Principal): boolean {
+  return permissions.includes('budgets:spend-any');
+}

@@ -13,7 +13,17 @@ import {
 } from '#rollcall/registry';
 import { AgentBudgetView } from '../agents/agent.view.js';
 import { PageView } from '../http/page.js';
-import { AmountView, LimitView } from './amount.view.js';
+import { AmountView, LimitView } from './amount.js';
+
+/** Injection token of the `ViewRules` of budgets. */
+export const VIEW_RULES = Symbol('budget view rules');
+
+/** What a view depends on in addition to the budget. */
+export interface ViewRules {
+  low: LowBudgetPolicy;
+  /** Counts of a polled source are stale after this time. */
+  staleAfterMs: number;
+}
 
 const CONDITIONS: BudgetCondition[] = ['ample', 'low', 'exhausted'];
 
@@ -102,13 +112,6 @@ export class AgentBudgetsView {
   @ApiProperty({ type: AgentBudgetView, description: 'The tightest budget, as in the record of the agent.' })
   budget: AgentBudgetView;
   @ApiProperty({ type: [BudgetView], description: 'All budgets of the agent.' }) budgets: BudgetView[];
-}
-
-/** What a view depends on in addition to the budget. */
-export interface ViewRules {
-  low: LowBudgetPolicy;
-  /** Counts of a polled source are stale after this time. */
-  staleAfterMs: number;
 }
 
 const COUNTED_HERE = new Set(['ledger', 'reported']);

@@ -50,7 +50,7 @@ export function toBid({ price, etaMs, confidence, refuse = false, ...rest }: Bid
   throw validationFailed(missing.map(([field]) => required(field)));
 }
 
-export function actorOf(caller: Principal): ContractActor {
+export function contractActor(caller: Principal): ContractActor {
   return { by: caller.owner, mayManage: mayActForAll(caller) };
 }
 

@@ -6,9 +6,10 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { actorOf, toAnnouncement, toBid } from './contract.request.js';
+import { contractActor, toAnnouncement, toBid } from './contract.request.js';
 import {
   BidReceiptView,
   ContractDetailView,
@@ -17,9 +18,16 @@ import {
   toContractView,
   toDetailView,
 } from './contract.view.js';
-import { AnnounceBody, BidBody, ConfirmBody, ContractsQuery, ContractOutcomeBody } from './contracts.dto.js';
-import { ANNOUNCE_EXAMPLES, BID_EXAMPLES, CONTRACT_ID } from './contracts.examples.js';
-import { Problems } from '../http/problems/problem.docs.js';
+import {
+  ANNOUNCE_EXAMPLES,
+  AnnounceBody,
+  BID_EXAMPLES,
+  BidBody,
+  ConfirmBody,
+  CONTRACT_ID,
+  ContractOutcomeBody,
+  ContractsQuery,
+} from './contracts.dto.js';
 
 const CONTRACTS = new PagedList('contracts');
 
@@ -140,7 +148,7 @@ export class ContractsController {
   @ApiOkResponse({ type: ContractView, description: 'The cancelled contract.' })
   @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_CLOSED', 'CONTRACT_FOREIGN')
   async cancel(@Param('id') id: string, @Caller() caller: Principal): Promise<ContractView> {
-    return toContractView(await this.contracts.cancel({ namespace: caller.namespace, id }, actorOf(caller)));
+    return toContractView(await this.contracts.cancel({ namespace: caller.namespace, id }, contractActor(caller)));
   }
 
   @Post(':id/outcome')
@@ -164,6 +172,8 @@ export class ContractsController {
   ): Promise<ContractView> {
     const { ok, microUsd = null, tokens = null, ms = null } = body;
     const outcome = { ok, microUsd, tokens, ms };
-    return toContractView(await this.outcomes.record({ namespace: caller.namespace, id }, actorOf(caller), outcome));
+    return toContractView(
+      await this.outcomes.record({ namespace: caller.namespace, id }, contractActor(caller), outcome),
+    );
   }
 }

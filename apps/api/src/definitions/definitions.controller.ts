@@ -19,13 +19,14 @@ import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { CapabilitiesView, DefinitionPage, DefinitionView, toSummary } from './definition.view.js';
-import { RegisterDefinitionBody, ReplaceDefinitionBody } from './definitions.dto.js';
 import {
   DEFINITION_NAME,
   PREVIEW_EXAMPLES,
   REGISTER_DEFINITION_EXAMPLES,
+  RegisterDefinitionBody,
   REPLACE_EXAMPLES,
-} from './definitions.examples.js';
+  ReplaceDefinitionBody,
+} from './definitions.dto.js';
 import { EffectiveView } from './effective.view.js';
 
 const SOURCE = 'rest';

@@ -8,8 +8,7 @@ import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { WholeNumberPipe } from '../http/validation/fields.js';
 import { DefinitionView, DiffView, RevisionPage, toSummary } from './definition.view.js';
-import { DiffQuery } from './definitions.dto.js';
-import { DEFINITION_NAME } from './definitions.examples.js';
+import { DEFINITION_NAME, DiffQuery } from './definitions.dto.js';
 
 const REVISIONS = new PagedList('revisions', /^\d{1,9}$/);
 

@@ -15,7 +15,7 @@ import {
 } from 'class-validator';
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
-import { LimitBody } from '../budgets/amount.dto.js';
+import { LimitBody } from '../budgets/amount.js';
 import { INPUT_LIMITS } from '../http/body/input.check.js';
 import { PageQuery } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/server/in-flight.js';

@@ -1,9 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsObject, IsOptional } from 'class-validator';
-import { RegistrationView } from '../agents/agent.view.js';
-import { Optional } from '../http/validation/fields.js';
-import { ProblemView } from '../http/problems/problem.docs.js';
-import { IsEndpoint, IsLabels, LABELS_RULE } from '../agents/registration/declaration.rules.js';
+import { RegistrationView } from '../../agents/agent.view.js';
+import { IsEndpoint, IsLabels, LABELS_RULE } from '../../agents/registration/declaration.rules.js';
+import { ProblemView } from '../../http/problems/problem.docs.js';
+import { Optional } from '../../http/validation/fields.js';
 
 export class AgentImportBody {
   @ApiPropertyOptional({

@@ -1,12 +1,15 @@
 import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
-import { validationFailed } from '../http/validation/validation.errors.js';
-import { Effect } from '../mutation/effect.js';
-import { Mutation } from '../mutation/mutation.js';
+import { RegistrationBatches } from '../../agents/registration/registration.batches.js';
+import { Caller } from '../../auth/caller.js';
+import type { Principal } from '../../auth/principal.js';
+import { Permit } from '../../auth/route.access.js';
+import { Problems } from '../../http/problems/problem.docs.js';
+import { Limits } from '../../http/server/routes.js';
+import { validationFailed } from '../../http/validation/validation.errors.js';
+import { Effect } from '../../mutation/effect.js';
+import { Mutation } from '../../mutation/mutation.js';
 import {
   AGENT_IMPORT_EXAMPLES,
   AgentImportBody,
@@ -14,9 +17,6 @@ import {
   type ImportedEntryView,
 } from './agent-imports.dto.js';
 import { type CatalogAgent, CatalogAgents } from './catalog.agents.js';
-import { Limits } from '../http/server/routes.js';
-import { Problems } from '../http/problems/problem.docs.js';
-import { RegistrationBatches } from '../agents/registration/registration.batches.js';
 
 const RECORDED = { registered: 'registered', rejected: 'rejected', skipped: 'skipped' };
 

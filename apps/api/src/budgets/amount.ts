@@ -1,6 +1,6 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, Max, Min } from 'class-validator';
-import { MAX_AMOUNT } from '#rollcall/registry';
+import { type Amount, type Limit, MAX_AMOUNT } from '#rollcall/registry';
 import { Optional } from '../http/validation/fields.js';
 
 /** A whole number of tokens or micro-dollars. */
@@ -35,4 +35,17 @@ export class AmountBody {
   @Optional()
   @IsAmount()
   microUsd?: number;
+}
+
+export class AmountView implements Amount {
+  @ApiProperty({ type: 'integer', example: 4_000, description: 'Tokens.' }) tokens: number;
+  @ApiProperty({ type: 'integer', example: 60_000, description: 'Micro-dollars: 1 dollar is 1000000.' })
+  microUsd: number;
+}
+
+export class LimitView implements Limit {
+  @ApiProperty({ type: 'integer', nullable: true, example: 500_000, description: 'Tokens. Null means unlimited.' })
+  tokens: number | null;
+  @ApiProperty({ type: 'integer', nullable: true, example: null, description: 'Micro-dollars. Null means unlimited.' })
+  microUsd: number | null;
 }

@@ -1,10 +1,21 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsIn, IsOptional } from 'class-validator';
-import type { Need, ProviderView } from '#rollcall/providers';
+import {
+  AgentProviderRegistry,
+  agentProviderView,
+  Keyring,
+  type Need,
+  PresetCatalog,
+  type ProviderView,
+  VendorRegistry,
+  vendorView,
+} from '#rollcall/providers';
+import { Permit } from '../auth/route.access.js';
 
 const KINDS = ['agent', 'model'] as const;
 
-export class ProvidersQuery {
+class ProvidersQuery {
   @ApiPropertyOptional({
     enum: KINDS,
     description: '`agent`: only agent providers. `model`: only model vendors.',
@@ -14,7 +25,7 @@ export class ProvidersQuery {
   kind?: ProviderView['kind'];
 }
 
-export class NeedView implements Need {
+class NeedView implements Need {
   @ApiProperty({ example: 'the package @anthropic-ai/claude-agent-sdk', description: 'What is needed.' }) what: string;
   @ApiProperty({ example: false, description: 'Whether the need is met.' }) met: boolean;
   @ApiPropertyOptional({
@@ -24,7 +35,7 @@ export class NeedView implements Need {
   how?: string;
 }
 
-export class ProviderItem implements ProviderView {
+class ProviderItem implements ProviderView {
   @ApiProperty({ enum: KINDS, example: 'agent', description: '`agent`: an agent provider. `model`: a model vendor.' })
   kind: ProviderView['kind'];
   @ApiProperty({ example: 'claude-sdk', description: 'The name of the provider in definitions and presets.' })
@@ -55,7 +66,34 @@ export class ProviderItem implements ProviderView {
   presets?: string[];
 }
 
-export class ProviderList {
+class ProviderList {
   @ApiProperty({ type: [ProviderItem], description: 'All providers; agent providers come first.' })
   items: ProviderItem[];
+}
+
+@ApiTags('models')
+@Controller('providers')
+@Permit('models:read')
+export class ProvidersController {
+  constructor(
+    private readonly agents: AgentProviderRegistry,
+    private readonly vendors: VendorRegistry,
+    private readonly presets: PresetCatalog,
+    private readonly keys: Keyring,
+  ) {}
+
+  @Get()
+  @ApiOperation({
+    operationId: 'providers.list',
+    summary: 'List agent providers and model vendors',
+    description: 'Each item lists what it needs, and whether it can be used on this replica.',
+  })
+  @ApiOkResponse({ type: ProviderList, description: 'All providers of this deployment.' })
+  list(@Query() { kind }: ProvidersQuery): ProviderList {
+    const all = [
+      ...this.agents.list().map(agentProviderView),
+      ...this.vendors.list().map((vendor) => vendorView(vendor, this.presets, this.keys.forModels)),
+    ];
+    return { items: all.filter((one) => kind === undefined || one.kind === kind) };
+  }
 }

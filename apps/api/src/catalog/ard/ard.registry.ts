@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { TextQuery } from '#rollcall/registry';
-import type { ArdQuery, ExploreRequest, ListRequest, SearchRequest } from './ard.requests.js';
+import type { CatalogEntry } from '../catalog.entry.js';
+import { type EntryPage, invalid, pageOf } from '../catalog.requests.js';
+import { PublicCatalog } from '../public.catalog.js';
+import {
+  type ArdQuery,
+  type ExploreRequest,
+  listFilter,
+  type ListRequest,
+  type SearchRequest,
+} from './ard.requests.js';
 import { ArdTerms } from './ard.terms.js';
-import type { CatalogEntry } from './catalog.entry.js';
-import { type EntryPage, pageOf } from './entry.pages.js';
-import { listFilter } from './list.filter.js';
-import { PublicCatalog } from './public.catalog.js';
-import { invalid } from './request.reader.js';
 
 export interface ScoredEntry {
   readonly entry: CatalogEntry;

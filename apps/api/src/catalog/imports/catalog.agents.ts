@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
-import { RegisterBody } from '../agents/registration/registration.dto.js';
-import { type BatchItem, RegistrationBatches } from '../agents/registration/registration.batches.js';
-import { RemoteDocuments } from '../agents/registration/remote.documents.js';
-import { validated } from '../http/validation/validation.pipe.js';
+import { CARD_HEADERS, withCard } from '../../agents/registration/agent.registrations.js';
+import { type BatchItem, RegistrationBatches } from '../../agents/registration/registration.batches.js';
+import { RegisterBody } from '../../agents/registration/registration.dto.js';
+import { RemoteDocuments } from '../../agents/registration/remote.documents.js';
+import { validated } from '../../http/validation/validation.pipe.js';
 import type { AgentImportBody } from './agent-imports.dto.js';
-import type { Artifact, CardEntry } from './catalog.document.js';
-import { type FlatEntry, ForeignCatalogs } from './foreign.catalogs.js';
-import { CARD_HEADERS, withCard } from '../agents/registration/agent.registrations.js';
+import { type Artifact, type CardEntry, CatalogReader, type FlatEntry } from './catalog.reader.js';
 
 /** An entry of a catalog, and its registration. An entry without an item is not an agent. */
 export interface CatalogAgent {
@@ -23,7 +22,7 @@ const CONCURRENT_CARDS = 8;
 @Injectable()
 export class CatalogAgents {
   constructor(
-    private readonly catalogs: ForeignCatalogs,
+    private readonly catalogs: CatalogReader,
     private readonly documents: RemoteDocuments,
     private readonly batches: RegistrationBatches,
   ) {}

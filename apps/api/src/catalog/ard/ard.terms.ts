@@ -1,13 +1,17 @@
-import type { CatalogEntry } from './catalog.entry.js';
-import { publisherOf } from './catalog.names.js';
-import { invalid } from './request.reader.js';
+import type { CatalogEntry } from '../catalog.entry.js';
+import { publisherOf } from '../catalog.names.js';
+import { invalid } from '../catalog.requests.js';
 
 const ARD_TERMS = 'https://agenticresourcediscovery.org/ns#';
 /** The namespace of the live facts. */
-export const ROLLCALL_TERMS = 'urn:rollcall:catalog:v1:';
+const ROLLCALL_TERMS = 'urn:rollcall:catalog:v1:';
 /** Not a term of ARD: its value is derived from the identifier. */
 const PUBLISHER = 'publisher';
 const MAX_PREFIXES = 64;
+
+const BASE_CONTEXT = 'https://agenticresourcediscovery.org/context/v1';
+const PREFIX = 'rollcall';
+const CONTEXT = [BASE_CONTEXT, { [PREFIX]: ROLLCALL_TERMS }];
 
 type Values = readonly string[];
 
@@ -84,4 +88,21 @@ export class ArdTerms {
       this.prefixes.set(prefix, iri);
     }
   }
+}
+
+/** A complete entry of ARD 0.91. The live facts are terms of the namespace of Rollcall. */
+export function toArdEntry(entry: CatalogEntry): Record<string, unknown> {
+  const { words: _, live, capabilities, ...facts } = entry;
+  return {
+    '@context': CONTEXT,
+    ...facts,
+    ...(capabilities.length > 0 && { capabilities }),
+    ...Object.fromEntries(Object.entries(live).map(([term, value]) => [`${PREFIX}:${term}`, value])),
+  };
+}
+
+/** A result of a search. The representative queries are only for indexing, so they are left out, as ARD recommends. */
+export function toArdResult(entry: CatalogEntry, score: number, source: string): Record<string, unknown> {
+  const { representativeQueries: _, ...facts } = toArdEntry(entry);
+  return { ...facts, score, source };
 }

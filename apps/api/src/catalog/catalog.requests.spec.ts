@@ -1,4 +1,4 @@
-import { type Ordered, pageOf, type PageRequest } from './entry.pages.js';
+import { type Ordered, pageOf, type PageRequest } from './catalog.requests.js';
 
 const all: Ordered<string>[] = ['d', 'a', 'c', 'b'].map((name) => ({ key: name < 'c' ? '1' : '2', name, value: name }));
 const page = (more: Partial<PageRequest> = {}, of = all): { items: readonly string[]; pageToken?: string } =>
