@@ -1,8 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { Type } from 'class-transformer';
-import { ArrayMaxSize, ArrayMinSize, IsArray, IsString, MaxLength, ValidateNested } from 'class-validator';
+import { ArrayMaxSize, ArrayMinSize, IsString, MaxLength } from 'class-validator';
 import type { ImportChange, ImportedFile, ImportProblem, ImportReport } from '#rollcall/agent-runtime';
-import { MaxBytes, QueryFlag } from '../http/validation/fields.js';
+import { MaxBytes, NestedList, QueryFlag } from '../http/validation/fields.js';
 
 export const MAX_FILES = 1_000;
 export const MAX_PATH_LENGTH = 512;
@@ -50,11 +49,9 @@ export class ImportFile {
 
 export class ImportBody {
   @ApiProperty({ type: [ImportFile], minItems: 1, maxItems: MAX_FILES, description: 'Spec files.' })
-  @IsArray()
+  @NestedList(() => ImportFile)
   @ArrayMinSize(1)
   @ArrayMaxSize(MAX_FILES)
-  @ValidateNested({ each: true })
-  @Type(() => ImportFile)
   files: ImportFile[];
 }
 

@@ -94,19 +94,20 @@ function socketClaim(request: URLSearchParams, principal: Principal): LeaseClaim
 /** Returns the data of a heartbeat. The data is optional: `{"event":"beat"}` is a complete frame. */
 function readFrame(data: RawData | undefined): object {
   const frame = parse(data);
-  if (frame?.event !== 'beat')
+  const beat = frame?.data ?? {};
+  if (frame?.event !== 'beat' || typeof beat !== 'object' || Array.isArray(beat))
     throw new ApiError(
       'MALFORMED_REQUEST',
       'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional.',
     );
-  return frame.data ?? {};
+  return beat;
 }
 
 /** `ws` passes a text frame as one Buffer. A heartbeat is short, so a long frame is rejected without parsing. */
-function parse(data: RawData | undefined): { event?: unknown; data?: object } | undefined {
+function parse(data: RawData | undefined): { event?: unknown; data?: unknown } | undefined {
   if (!data || (data as Buffer).length > MAX_FRAME_BYTES) return undefined;
   try {
-    return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: object };
+    return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: unknown };
   } catch {
     return undefined; // the caller rejects the frame and states the format
   }
