@@ -32,7 +32,10 @@ export const IfMatch = createParamDecorator((format: VersionFormat, context: Exe
   versionIn(context.switchToHttp().getRequest<FastifyRequest>().headers['if-match'], format),
 );
 
-function versionIn(header: string | undefined, { pattern, parse, expected }: VersionFormat) {
+function versionIn(
+  header: string | undefined,
+  { pattern, parse, expected }: VersionFormat,
+): string | number | undefined {
   if (header === undefined || header === '*') return undefined;
   const text = /^"(.*)"$/.exec(header)?.[1];
   if (text !== undefined && pattern.test(text)) return parse(text);
@@ -45,19 +48,22 @@ interface Versioned {
   readonly body: object;
 }
 
+/** The parameter is the type that the handler returns. */
+type ReadVersion = (result: never) => Versioned;
+
 /** Sends the version of a record as the header `ETag`, for `If-Match`. `read` takes the version and the body from the result of the handler. */
-export function SendsVersion<Result>(read: (result: Result) => Versioned): MethodDecorator {
+export function SendsVersion(read: ReadVersion): MethodDecorator {
   return applyDecorators(UseInterceptors(new VersionInterceptor(read)));
 }
 
-class VersionInterceptor<Result> implements NestInterceptor<Result, object> {
-  constructor(private readonly read: (result: Result) => Versioned) {}
+class VersionInterceptor implements NestInterceptor<unknown, object> {
+  constructor(private readonly read: ReadVersion) {}
 
-  intercept(context: ExecutionContext, next: CallHandler<Result>): Observable<object> {
+  intercept(context: ExecutionContext, next: CallHandler<unknown>): Observable<object> {
     const reply = context.switchToHttp().getResponse<FastifyReply>();
     return next.handle().pipe(
       map((result) => {
-        const { version, body } = this.read(result);
+        const { version, body } = this.read(result as never);
         void reply.header('etag', `"${version}"`);
         return body;
       }),
