@@ -1,8 +1,8 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { ApiError } from './problems/api.error.js';
-import { replyProblem } from './problems/problem.js';
 import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
+import { replyProblem } from './problems/problem.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
 

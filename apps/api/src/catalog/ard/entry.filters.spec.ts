@@ -1,7 +1,7 @@
 import { searchableWords } from '#rollcall/registry';
-import { ArdTerms } from './ard.terms.js';
 import type { CatalogEntry } from '../catalog.entry.js';
 import { listFilter } from './ard.requests.js';
+import { ArdTerms } from './ard.terms.js';
 
 const ENTRY: CatalogEntry = {
   identifier: 'urn:air:example.com:agent:forecaster',

@@ -1,5 +1,5 @@
-import type { FastifyReply } from 'fastify';
 import Fastify from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { until } from '#rollcall/test-support';
 import { InFlight } from './in-flight.js';
 

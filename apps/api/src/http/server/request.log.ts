@@ -1,6 +1,6 @@
 import type { Logger as Pino } from 'pino';
-import type { TerminalSummary } from '../../telemetry/terminal.summary.js';
 import type { Config } from '../../config/config.schema.js';
+import type { TerminalSummary } from '../../telemetry/terminal.summary.js';
 
 const MAX_PATH = 80;
 

@@ -8,13 +8,13 @@ import type { HttpMetrics } from '../../telemetry/http.metrics.js';
 import { useArchiveBodies } from '../body/archive-body.parser.js';
 import { useJsonBodies } from '../body/json-body.parser.js';
 import { ApiError } from '../problems/api.error.js';
+import { type ErrorFormat, PROBLEM_CONTENT_TYPE, replyProblem, toProblem } from '../problems/problem.js';
 import type { InFlight } from './in-flight.js';
+import { newRequestId, requestContext, requestIdOf } from './request.context.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
 import { releaseOnAnswer } from './request.slots.js';
 import type { RouteTable } from './routes.js';
 import { TrustedProxies } from './trusted-proxies.js';
-import { newRequestId, requestContext, requestIdOf } from './request.context.js';
-import { type ErrorFormat, PROBLEM_CONTENT_TYPE, replyProblem, toProblem } from '../problems/problem.js';
 
 export interface ServerParts {
   config: Config;
