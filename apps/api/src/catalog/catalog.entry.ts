@@ -19,7 +19,7 @@ const MAX_QUERY_LENGTH = 500;
 const MAX_CAPABILITIES = 3;
 
 /** Facts that only a live registry knows. The keys are terms in the namespace of Rollcall. */
-export type LiveFacts = Readonly<Record<string, string | number | boolean>>;
+type LiveFacts = Readonly<Record<string, string | number | boolean>>;
 
 /** Something that a client can find: an agent of the registry, or Rollcall itself. All documents are views of entries. */
 export interface CatalogEntry {

@@ -35,8 +35,8 @@ export const CONTRACT_ID: ApiParamOptions = {
   example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f',
 };
 
-export const DEFAULT_BID_MS = 5_000;
-export const DEFAULT_CONFIRM_MS = 10_000;
+const DEFAULT_BID_MS = 5_000;
+const DEFAULT_CONFIRM_MS = 10_000;
 const WINDOW = { type: 'integer', minimum: MIN_WINDOW_MS, maximum: MAX_WINDOW_MS } as const;
 const ETA = { type: 'integer', minimum: 1, maximum: MAX_ETA_MS } as const;
 const WEIGHT = { type: Number, minimum: 0, maximum: 1_000 } as const;
@@ -54,7 +54,7 @@ const States = (): PropertyDecorator =>
     typeof value === 'string' ? value.split(',', CONTRACT_STATES.length + 1) : value,
   );
 
-export class ContractLimitsBody {
+class ContractLimitsBody {
   @ApiPropertyOptional({ ...AMOUNT, example: 100_000, description: 'The highest price, in micro-dollars.' })
   @Optional()
   @IsAmount()
@@ -65,7 +65,7 @@ export class ContractLimitsBody {
   etaMs?: number;
 }
 
-export class WeightsBody {
+class WeightsBody {
   @ApiPropertyOptional({ ...WEIGHT, example: DEFAULT_WEIGHTS.price, description: 'A low price.' })
   @Optional()
   @IsWeight()

@@ -27,7 +27,7 @@ export class ImportQuery {
   dryRun: boolean = false;
 }
 
-export class ImportFile {
+class ImportFile {
   @ApiProperty({
     maxLength: MAX_PATH_LENGTH,
     example: 'reviewer.md',

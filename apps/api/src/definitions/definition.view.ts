@@ -13,7 +13,7 @@ const ANY_VALUE = [
   { type: 'object', additionalProperties: true },
 ];
 
-export class DefinitionSummaryView {
+class DefinitionSummaryView {
   @ApiProperty({ example: 'default', description: 'The namespace.' }) namespace: string;
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
   @ApiProperty({ type: 'integer', example: 3, description: 'The number of the revision.' }) revision: number;

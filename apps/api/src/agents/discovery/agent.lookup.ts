@@ -4,7 +4,7 @@ import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, type AgentRecord, Directory, DirectoryFollower } from '#rollcall/registry';
 
 /** An agent that clients can address: a registered one, or a definition that Rollcall builds when a run needs it. */
-export type KnownAgent =
+type KnownAgent =
   | { readonly record: AgentRecord; readonly definition: Definition | undefined }
   | { readonly record: undefined; readonly definition: Definition };
 

@@ -16,7 +16,7 @@ import { AgentView } from '../agent.view.js';
 /** An open snapshot holds back vacuum in Postgres, so a consumer that reads too slowly is disconnected. */
 const MAX_READ_MS = 60_000;
 
-export class SnapshotView {
+class SnapshotView {
   @ApiProperty({ example: '1042', description: 'The `sequence` of the last event that the snapshot includes.' })
   sequence: string;
   @ApiProperty({ example: '1042-9f3c27d1', description: 'Continue with events after this cursor.' }) cursor: string;

@@ -29,7 +29,7 @@ import { toProblem } from '../../http/problems/problem.js';
 import { heartbeatJson, LEASE_POLICY } from './heartbeat.js';
 
 /** An action that the server requests from the agent. */
-export type Control =
+type Control =
   | { action: 'drain' | 'quarantine' | 'resume'; by: string }
   | { action: 'register' | 'stop'; reason: string }
   | ({ action: ContractNotice['kind'] } & NoticeView);

@@ -19,7 +19,7 @@ interface BatchBeat extends Beat {
   leaseToken: string;
 }
 
-export interface InvalidBeat {
+interface InvalidBeat {
   /** The position of the heartbeat in the request. */
   index: number;
   agentId: string;
@@ -27,12 +27,12 @@ export interface InvalidBeat {
 }
 
 /** The valid heartbeats of a batch in their order, and the invalid ones. */
-export interface BeatBatch {
+interface BeatBatch {
   beats: Heartbeat[];
   invalid: InvalidBeat[];
 }
 
-export const MAX_BEATS = 1_000;
+const MAX_BEATS = 1_000;
 /** The response names at most this many errors of one heartbeat. */
 const MAX_REPORTED = 3;
 

@@ -25,7 +25,7 @@ const OUTCOMES = new PagedList('outcomes');
 
 const MAX_CALL_MS = 1e9;
 
-export class OutcomeBody {
+class OutcomeBody {
   @ApiProperty({ example: true, description: 'Whether the call succeeded.' }) @IsIn([true, false]) ok: boolean;
   @ApiPropertyOptional({
     example: 850,
@@ -45,14 +45,14 @@ export class OutcomeBody {
   probeId?: string;
 }
 
-export class ProbeBody {
+class ProbeBody {
   @ApiProperty({ example: 'p-1', description: 'A name that the caller chooses and sends with the outcome.' })
   @IsString()
   @Length(1, 100)
   probeId: string;
 }
 
-export class AgentCircuitView implements CircuitView {
+class AgentCircuitView implements CircuitView {
   @ApiProperty({ enum: CIRCUIT_PHASES, description: '`open`: the agent gets no calls.' }) phase: CircuitPhase;
   @ApiProperty({ type: 'integer', example: 0, description: 'Consecutive failed calls.' }) consecutiveFailures: number;
   @ApiProperty({
@@ -72,7 +72,7 @@ export class AgentCircuitView implements CircuitView {
   retryAfterMs: number | null;
 }
 
-export class ProbeView implements ProbeClaim {
+class ProbeView implements ProbeClaim {
   @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
   @ApiProperty({ type: AgentCircuitView, description: 'The circuit of the agent.' }) circuit: AgentCircuitView;
   @ApiProperty({
@@ -90,7 +90,7 @@ class ReporterView implements Reporter {
   @ApiProperty({ example: 'planner', description: 'The name of the credential.' }) name: string;
 }
 
-export class OutcomeView {
+class OutcomeView {
   @ApiProperty({ type: 'integer', example: 42, description: 'Counts the outcomes of the agent, from 1.' })
   number: number;
   @ApiProperty({
@@ -189,6 +189,6 @@ export class CircuitsController {
   }
 }
 
-export function toOutcomeView({ at, ...outcome }: ReportedOutcome): OutcomeView {
+function toOutcomeView({ at, ...outcome }: ReportedOutcome): OutcomeView {
   return { ...outcome, at: at.toISOString() };
 }

@@ -18,7 +18,7 @@ import { Mutation } from '../../mutation/mutation.js';
 import { AgentView } from '../agent.view.js';
 import { AGENT_ID } from '../agents.examples.js';
 
-export class OperatorNoteBody {
+class OperatorNoteBody {
   @ApiPropertyOptional({ example: 'maintenance on node 7', description: 'The reason, for the audit log.' })
   @IsOptional()
   @IsString()
@@ -26,7 +26,7 @@ export class OperatorNoteBody {
   note?: string;
 }
 
-export class QuarantineBody extends OperatorNoteBody {
+class QuarantineBody extends OperatorNoteBody {
   @ApiPropertyOptional({
     default: false,
     example: false,

@@ -11,7 +11,7 @@ import { Scope } from '../../auth/namespace.scope.js';
 import { Permit } from '../../auth/route.access.js';
 import { Mutation } from '../../mutation/mutation.js';
 
-export const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
+const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
 const MODES: ProtectionExplanation['state'][] = ['normal', 'protecting', 'throttled'];
 const REASONS: ProtectionExplanation['reason'][] = [
   'healthy',
@@ -25,7 +25,7 @@ const REASONS: ProtectionExplanation['reason'][] = [
   'clock_back',
 ];
 
-export class OverrideBody {
+class OverrideBody {
   @ApiProperty({
     enum: OVERRIDES,
     description:
@@ -45,7 +45,7 @@ class ProtectionNumbersView {
   mayEvict: number;
 }
 
-export class ProtectionExplanationView {
+class ProtectionExplanationView {
   @ApiProperty({ enum: MODES, example: 'protecting', description: '`throttled`: evictions are rate-limited.' })
   state: ProtectionExplanation['state'];
   @ApiProperty({ format: 'date-time', example: '2026-02-24T10:30:00.000Z', description: 'When this state began.' })
@@ -70,7 +70,7 @@ export class ProtectionExplanationView {
   numbers: ProtectionNumbersView;
 }
 
-export class OverrideView {
+class OverrideView {
   @ApiProperty({
     enum: OVERRIDES,
     description:
@@ -79,7 +79,7 @@ export class OverrideView {
   override: ProtectionOverride;
 }
 
-export class ProtectionView extends OverrideView {
+class ProtectionView extends OverrideView {
   @ApiProperty({
     type: ProtectionExplanationView,
     nullable: true,
@@ -117,7 +117,7 @@ export class ProtectionController {
   }
 }
 
-export function toProtectionView({ override, explanation }: Protection): ProtectionView {
+function toProtectionView({ override, explanation }: Protection): ProtectionView {
   if (!explanation) return { override, explanation: null };
   const { state, since, until, reason, text, numbers } = explanation;
   const moments = {

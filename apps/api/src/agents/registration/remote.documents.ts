@@ -7,7 +7,7 @@ import { validationFailed } from '../../http/validation/validation.errors.js';
 const TIMEOUT_MS = 10_000;
 const NO_RESPONSE: ReadonlySet<string> = new Set(['EGRESS_UNREACHABLE', 'EGRESS_TIMED_OUT', 'EGRESS_TOO_LARGE']);
 
-export interface RemoteDocument {
+interface RemoteDocument {
   readonly url: string;
   /** The field of the request that contains the URL. Errors name it. */
   readonly field: string;

@@ -12,7 +12,7 @@ import {
 } from './ard.requests.js';
 import { ArdTerms } from './ard.terms.js';
 
-export interface ScoredEntry {
+interface ScoredEntry {
   readonly entry: CatalogEntry;
   /** From 1 to 100. */
   readonly score: number;

@@ -22,7 +22,7 @@ declare module 'fastify' {
 
 export type ErrorFormat = (error: unknown, problem: Problem) => ErrorResponse;
 
-export interface ErrorResponse {
+interface ErrorResponse {
   status: number;
   headers: Record<string, string>;
   body: object;

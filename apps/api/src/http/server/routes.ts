@@ -37,7 +37,7 @@ function extend(method: object, merge: (own: FastifyContextConfig | undefined) =
 }
 
 /** `small`: a few fields. `ordinary`: the configured limit. `batch`: 1,000 heartbeats. */
-export type BodyClass = 'small' | 'ordinary' | 'batch';
+type BodyClass = 'small' | 'ordinary' | 'batch';
 
 /** `streams` are requests that stay open or read a lot. `waits` are requests that wait for a run. Each kind has its own limit. */
 export type RequestKind = 'requests' | 'streams' | 'waits';

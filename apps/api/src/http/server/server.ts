@@ -16,7 +16,7 @@ import { releaseOnAnswer } from './request.slots.js';
 import type { RouteTable } from './routes.js';
 import { TrustedProxies } from './trusted-proxies.js';
 
-export interface ServerParts {
+interface ServerParts {
   config: Config;
   log: RequestLog;
   metrics: HttpMetrics;
