@@ -3,12 +3,10 @@ import { callTool, say, ScriptedModel } from '#rollcall/providers/testing';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactAgentOptions, ReactOptions } from '../agents/react.options.js';
 import { aRun } from '../testing/tool-calls.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { Tool, ToolBox } from '../tools/tool.js';
+import { defineTool, type Tool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
-import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
+import { AgentFactoryRegistry } from './targets/agent.factories.js';
 import { stricterMode, withInherited } from './toolbox.inheritance.js';
 
 const tool = (name: string, from: string, needsApproval = false): Tool =>

@@ -4,10 +4,11 @@ import { ProviderError } from '#rollcall/providers';
 import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
 import { isPaidByCall } from '../../calls/paid.call.js';
 import { DefinitionNotFoundError } from '../../definitions/definition.errors.js';
-import { type DefinitionKey, DefinitionsService } from '../../definitions/definitions.service.js';
-import { addressOf } from '../../delegation/agent.address.js';
-import type { DelegationTarget } from '../../delegation/delegation.targets.js';
-import { RegistryTargets } from '../../delegation/registry.targets.js';
+import type { DefinitionKey } from '../../definitions/definition.js';
+import { DefinitionsService } from '../../definitions/definitions.service.js';
+import { addressOf } from '../../delegation/targets/agent.connector.js';
+import type { DelegationTarget } from '../../delegation/targets/delegation.targets.js';
+import { RegistryTargets } from '../../delegation/targets/registry.targets.js';
 import { type AgentUse, HostedAgents } from '../../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../../lifecycle/lifecycle.errors.js';
 import { RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';
@@ -39,12 +40,12 @@ export class RunAgents {
   ) {}
 
   async open(run: Run): Promise<OpenAgent> {
-    const opened = (await this.isForeign(run)) ? await this.foreign(run) : await this.own(run);
+    const opened = (await this.isExternal(run)) ? await this.external(run) : await this.own(run);
     const { priceMicroUsd } = run.target;
     return priceMicroUsd === undefined ? opened : { ...opened, target: { ...opened.target, priceMicroUsd } };
   }
 
-  private async isForeign({ namespace, agentId, definition }: Run): Promise<boolean> {
+  private async isExternal({ namespace, agentId, definition }: Run): Promise<boolean> {
     if (definition) return false;
     const entry = await this.candidates.find(namespace, agentId);
     return !entry || addressOf(entry.record) !== undefined;
@@ -89,7 +90,7 @@ export class RunAgents {
   }
 
   /** The agent may have become unavailable while the run was queued. */
-  private async foreign(run: Run): Promise<OpenAgent> {
+  private async external(run: Run): Promise<OpenAgent> {
     const record = await this.recordOf(run);
     if (!addressOf(record)) throw new RunTargetUnavailableError(`The agent ${run.agentId} has no endpoint any more.`);
     return {
