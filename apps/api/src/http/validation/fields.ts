@@ -30,21 +30,19 @@ export function Nested(type: () => new () => object): PropertyDecorator {
   return applyDecorators(IsObject(), ValidateNested(), Type(type));
 }
 
-/** An element that `ValidateNested` rejects. Null and lists it would skip. */
-const NO_OBJECT = false;
-
-/** A property that holds a list of objects with rules of their own. Add the rules for the size of the list. */
+/**
+ * A property that holds a list of objects with rules of their own. Add the rules for the size of the list. `ValidateNested` alone also
+ * accepts a list as an element. Null replaces such an element, because `ValidateNested` rejects null and reports the index.
+ */
 export function NestedList(type: () => new () => object): PropertyDecorator {
   return applyDecorators(
     IsArray(),
     ValidateNested({ each: true }),
     Type(type),
-    Transform(({ value }: { value: unknown }) => (Array.isArray(value) ? value.map(objectOnly) : value)),
+    Transform(({ value }: { value: unknown }) =>
+      Array.isArray(value) ? value.map((element: unknown) => (Array.isArray(element) ? null : element)) : value,
+    ),
   );
-}
-
-function objectOnly(element: unknown): unknown {
-  return typeof element === 'object' && element !== null && !Array.isArray(element) ? element : NO_OBJECT;
 }
 
 /**
