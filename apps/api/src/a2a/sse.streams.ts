@@ -6,9 +6,9 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
+import { becomeStream } from '../limits/concurrency.limiter.js';
 import { a2aProblemOf, toA2aError } from './a2a.errors.js';
 import { SseConnection } from './sse.connection.js';
-import { becomeStream } from '../limits/concurrency.limiter.js';
 
 /** Sends the events of a generator as server-sent events. */
 @Injectable()

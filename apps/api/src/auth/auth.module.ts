@@ -4,7 +4,7 @@ import { Database } from '#rollcall/platform';
 import { LeaseTokenStore } from '#rollcall/registry';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { TrustedProxies } from '../http/trusted-proxies.js';
+import { TrustedProxies } from '../http/server/trusted-proxies.js';
 import { KeysModule } from '../keys/keys.module.js';
 import { CallerLimits } from '../limits/caller.limits.js';
 import { AuthGuard } from './auth.guard.js';

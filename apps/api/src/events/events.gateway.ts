@@ -9,19 +9,19 @@ import {
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
+import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/sockets/socket.access.js';
-import { shortened, validationFailed } from '../http/validation.error.js';
+import { shortName, validationFailed } from '../http/validation/validation.errors.js';
 import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { FrameSocket } from './frame.socket.js';
-import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
+import { SocketConnection } from './socket.connection.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
-import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 
 const PATH = '/v1/events/ws';
 
@@ -111,5 +111,5 @@ function checkQuery(query: URLSearchParams): void {
   const others = [...query.keys()].filter((name) => name !== 'ticket');
   if (others.length === 0) return;
   const message = 'is not a parameter of this WebSocket: send it in the `data` of a `subscribe` frame';
-  throw validationFailed(others.map(shortened).map((field) => ({ field, message: `${field} ${message}` })));
+  throw validationFailed(others.map(shortName).map((field) => ({ field, message: `${field} ${message}` })));
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
 import type { WebSocket } from 'ws';
 import { isUnusableCursor } from '#rollcall/platform';
-import { toProblem } from '../http/problem.js';
-import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 import { sendProblem } from '../auth/sockets/socket.adapter.js';
+import { toProblem } from '../http/problems/problem.js';
+import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 
 const MAX_RUN_ID = 128;
 

@@ -4,8 +4,8 @@ import { NamespaceCatalog } from '#rollcall/platform';
 import type { Principal } from '../auth/principal.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
-import type { RequestKind } from '../http/route.limits.js';
+import { ApiError } from '../http/problems/api.error.js';
+import type { RequestKind } from '../http/server/routes.js';
 import { ConcurrencyLimiter, holdSlot } from './concurrency.limiter.js';
 import { type RateLimited, RateLimiter } from './rate.limiter.js';
 

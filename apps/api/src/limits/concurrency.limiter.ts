@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { ApiError } from '../http/api.error.js';
-import type { RequestKind } from '../http/route.limits.js';
+import { ApiError } from '../http/problems/api.error.js';
+import type { RequestKind } from '../http/server/routes.js';
 
 const MAX_CALLERS = 100_000;
 const RETRY_AFTER_MS = 1_000;

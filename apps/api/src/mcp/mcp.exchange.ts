@@ -5,11 +5,11 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
+import { becomeStream } from '../limits/concurrency.limiter.js';
 import type { McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
 import { McpStream } from './mcp.stream.js';
 import { McpSubscriptions, type Subscription } from './mcp.subscriptions.js';
-import { becomeStream } from '../limits/concurrency.limiter.js';
 
 const STREAM = 'text/event-stream';
 

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { KeysService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
-import { ApiError } from '../../http/api.error.js';
+import { ApiError } from '../../http/problems/api.error.js';
 import { CallerLimits } from '../../limits/caller.limits.js';
 import type { Principal } from '../principal.js';
 import { type Identity, keyIdentity, keyIdOf, keyPrincipalId, leaseIdentity } from './identity.js';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ALL_NAMESPACES, DEFAULT_NAMESPACE, NAMESPACE_PATTERN } from '#rollcall/platform';
 import { mayFetchKeysFrom } from '../../config/access.settings.js';
 import type { Config } from '../../config/config.schema.js';
-import { ApiError } from '../../http/api.error.js';
+import { ApiError } from '../../http/problems/api.error.js';
 import { isRole } from '../permissions.js';
 import { type Grant, grantOf, type Identity } from './identity.js';
 

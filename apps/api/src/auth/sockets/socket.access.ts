@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
 import { Lifecycle } from '../../health/lifecycle.js';
-import { ApiError } from '../../http/api.error.js';
-import { TrustedProxies } from '../../http/trusted-proxies.js';
+import { ApiError } from '../../http/problems/api.error.js';
+import { TrustedProxies } from '../../http/server/trusted-proxies.js';
 import { CallerLimits } from '../../limits/caller.limits.js';
 import { AuthGuard } from '../auth.guard.js';
 import { Authenticator } from '../credentials/authenticator.js';

@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream';
 import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { WsAdapter } from '@nestjs/platform-ws';
 import type { WebSocket, WebSocketServer } from 'ws';
-import { ApiError } from '../../http/api.error.js';
-import { toProblem } from '../../http/problem.js';
-import { newRequestId } from '../../http/request.id.js';
-import { API_HEADERS } from '../../http/security.headers.js';
+import { ApiError } from '../../http/problems/api.error.js';
+import { toProblem } from '../../http/problems/problem.js';
+import { newRequestId } from '../../http/server/request.context.js';
+import { API_HEADERS } from '../../http/server/server.js';
 import { setPrincipal } from '../principal.js';
 import { SocketAccess } from './socket.access.js';
 
