@@ -1,7 +1,7 @@
 export { REGISTRY_EVENTS } from './event.types.js';
 export { REGISTRY_SCHEMA } from './schema.js';
 export { RegistryModule } from './registry.module.js';
-export type { BudgetRules, RegistryOptions } from './registry.options.js';
+export type { RegistryOptions } from './registry.options.js';
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export {
   AgentAlreadyRegisteredError,
@@ -99,7 +99,7 @@ export type { CandidateMark } from './discovery/assessment.js';
 export { CapabilityAliases } from './discovery/capability.aliases.js';
 export { capabilityKeys, MAX_CAPABILITY_KEYS, normaliseCapability } from './discovery/capability.js';
 export { claimFault } from './discovery/capability.claim.js';
-export { Directory, type DirectoryOptions, type LabelledAgent } from './discovery/directory.js';
+export { Directory, type LabelledAgent } from './discovery/directory.js';
 export type { DirectoryEntry } from './discovery/directory.entry.js';
 export { CapabilityAliasError } from './discovery/discovery.errors.js';
 export type { QueryPlan } from './discovery/query.plan.js';
@@ -107,14 +107,10 @@ export { Ranker } from './discovery/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking.js';
 export { type SearchableWords, searchableWords, TextQuery } from './discovery/text.relevance.js';
 export { type Exclusion, type ExclusionCode, routability } from './discovery/routability.js';
-export { type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED, DEFAULT_FLAP_POLICY } from './leases/flap.damping.js';
+export { NEVER_FLAPPED, DEFAULT_FLAP_POLICY } from './leases/flap.damping.js';
 export { type LeasePolicy, leaseTtlMs, nextIntervalMs, DEFAULT_LEASE_POLICY } from './leases/lease.policy.js';
 export type { ProtectionExplanation } from './leases/protection.explanation.js';
-export {
-  type ProtectionOverride,
-  type ProtectionPolicy,
-  DEFAULT_PROTECTION_POLICY,
-} from './leases/protection.state.js';
+export { type ProtectionOverride, DEFAULT_PROTECTION_POLICY } from './leases/protection.state.js';
 export { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from './contracts/auction.js';
 export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/announcement.rules.js';
 export { MAX_ETA_MS } from './contracts/bid.js';

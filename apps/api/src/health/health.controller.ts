@@ -5,11 +5,11 @@ import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
-import { Problems } from '../http/problems.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { LivenessView, ReadinessView } from './health.view.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const ALIVE: LivenessView = { status: 'ok' };
 
@@ -72,7 +72,7 @@ export class HealthController {
 
 function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
   const message =
-    `Recent round trips to the database took longer than ${limitMs} ms (database.slowRoundTrip). The last one took ${roundTripMs} ms. ` +
+    `Recent round trips to the database took longer than ${limitMs} ms. The last one took ${roundTripMs} ms. ` +
     'This replica is ready again after three consecutive round trips within the limit.';
   return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

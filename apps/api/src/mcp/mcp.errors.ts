@@ -1,8 +1,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
-import type { FieldError } from '../http/api.error.js';
-import type { Problem } from '../http/problem.js';
-import { type ErrorFormat, problemOf } from '../http/problem.reply.js';
-import type { ErrorCode } from '../http/problem.table.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import { type ErrorFormat, type Problem, problemOf } from '../http/problems/problem.js';
+import type { ErrorCode } from '../http/problems/problem.table.js';
 
 /** The JSON-RPC codes of errors for which MCP defines no code. */
 const SERVER_ERROR = -32_000;

@@ -1,7 +1,7 @@
 import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { becomeStream } from '../http/request.slots.js';
+import { becomeStream } from '../limits/concurrency.limiter.js';
 import { SseStreams, type SseWriter } from '../streams/sse.writer.js';
 import type { McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
