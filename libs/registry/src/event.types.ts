@@ -1,6 +1,6 @@
 import type { SubjectKind } from '#rollcall/platform';
 import type { LeaveReason } from './agents/agent.record.js';
-import type { ExpiryReason } from './contracts/auction.js';
+import type { ExpiryReason } from './contracts/auction/auction.js';
 
 interface AgentFact {
   /** The registration of the agentId that the event is about. */

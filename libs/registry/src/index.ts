@@ -115,27 +115,27 @@ export {
   type ProtectionPolicy,
   DEFAULT_PROTECTION_POLICY,
 } from './leases/protection.state.js';
-export { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from './contracts/auction.js';
-export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/announcement.rules.js';
-export { MAX_ETA_MS } from './contracts/bid.js';
-export type { BidRequest } from './contracts/contract.answers.js';
-export { ContractBidding } from './contracts/contract.bidding.js';
+export { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from './contracts/auction/auction.js';
+export { MAX_TASK_LENGTH, MAX_WINDOW_MS, MIN_WINDOW_MS } from './contracts/contracts.service.js';
+export { MAX_ETA_MS } from './contracts/auction/bid.js';
+export type { BidRequest } from './contracts/auction/contract.bidding.js';
+export { ContractBidding } from './contracts/auction/contract.bidding.js';
+export { type Announcement, type Contract, type Participant } from './contracts/contract.js';
+export { TRANSCRIPT_KINDS, type TranscriptKind } from './contracts/store/transcript.store.js';
+export { ContractCounts } from './contracts/contract.events.js';
+export { ContractDispatcher } from './contracts/invitations/contract.dispatcher.js';
+export { MAX_INVITED } from './contracts/invitations/contract.invitees.js';
+export { ContractInviters } from './contracts/invitations/contract.inviters.js';
 export {
-  type Announcement,
-  type Contract,
-  type Participant,
-  TRANSCRIPT_KINDS,
-  type TranscriptKind,
-} from './contracts/contract.js';
-export { ContractCounts } from './contracts/contract.counts.js';
-export { ContractDispatcher } from './contracts/contract.dispatcher.js';
-export { MAX_INVITED } from './contracts/contract.invitees.js';
-export { ContractInviters } from './contracts/contract.inviters.js';
-export { type ContractNotice, type Inviter, type NoticeView, toNoticeView } from './contracts/contract.notice.js';
+  type ContractNotice,
+  type Inviter,
+  type NoticeView,
+  toNoticeView,
+} from './contracts/invitations/contract.inviters.js';
 export { ContractSelection, DEFAULT_SELECTION_MS } from './contracts/contract.selection.js';
 export { ContractOutcomes } from './contracts/contract.outcomes.js';
 export { type ContractActor, type ContractReading, ContractsService } from './contracts/contracts.service.js';
-export { DEFAULT_WEIGHTS } from './contracts/scoring.js';
+export { DEFAULT_WEIGHTS } from './contracts/auction/scoring.js';
 export { type Spender, DEFAULT_SPENDING_LIMITS } from './budgets/spending.limits.js';
 export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
 export { type Protection, ProtectionStore } from './leases/protection.store.js';

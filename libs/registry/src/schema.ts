@@ -7,10 +7,12 @@ import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
 import { ReservationEntity } from './budgets/reservation.entity.js';
 import { CircuitEntity } from './circuit/circuit.entity.js';
 import { OutcomeEntity } from './circuit/outcome.entity.js';
-import { ContractBidEntity } from './contracts/contract-bid.entity.js';
-import { ContractEntryEntity } from './contracts/contract-entry.entity.js';
-import { ContractNoticeEntity } from './contracts/contract-notice.entity.js';
-import { ContractEntity } from './contracts/contract.entity.js';
+import {
+  ContractBidEntity,
+  ContractEntity,
+  ContractEntryEntity,
+  ContractNoticeEntity,
+} from './contracts/store/contract.entities.js';
 import { LeaseEntity } from './leases/lease.entity.js';
 import { ProtectionEntity } from './leases/protection.entity.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';

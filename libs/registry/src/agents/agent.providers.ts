@@ -11,7 +11,6 @@ import { LeaseStore } from '../leases/lease.store.js';
 import { ProtectionStore } from '../leases/protection.store.js';
 import { SweepStores } from '../leases/sweep.stores.js';
 import type { RegistryOptions } from '../registry.options.js';
-import { AgentContents } from './agent.contents.js';
 import { AgentEvents } from './agent.events.js';
 import { AgentLifecycle } from './agent.lifecycle.js';
 import { AgentSnapshots } from './agent.snapshots.js';
@@ -31,7 +30,6 @@ export function agentProviders(options: RegistryOptions): Provider[] {
   return [
     ...STORES,
     SweepStores,
-    AgentContents,
     AgentEvents,
     AgentLifecycle,
     AgentSnapshots,

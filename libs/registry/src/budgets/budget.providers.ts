@@ -9,7 +9,6 @@ import { BudgetStatus } from './budget.status.js';
 import { BudgetStore } from './budget.store.js';
 import { BudgetSweeper } from './budget.sweeper.js';
 import { BudgetsService } from './budgets.service.js';
-import { HeldReservations } from './held.reservations.js';
 import { LedgerStore } from './ledger.store.js';
 import { ReconciliationStore } from './reconciliation.store.js';
 import { DEFAULT_SPENDING_LIMITS } from './spending.limits.js';
@@ -27,7 +26,6 @@ export function budgetProviders(rules: BudgetRules = {}): Provider[] {
     BudgetStore,
     LedgerStore,
     ReconciliationStore,
-    HeldReservations,
     AgentBudgets,
     BudgetSweeper,
     UsageRefresher,

@@ -1,6 +1,6 @@
 import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import type { ContractState } from './auction.js';
+import type { ContractState } from './auction/auction.js';
 
 export class ContractNotFoundError extends RegistryError {
   readonly code = 'CONTRACT_NOT_FOUND';

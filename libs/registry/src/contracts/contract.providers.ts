@@ -1,32 +1,23 @@
 import type { Provider } from '@nestjs/common';
-import { NO_QUOTA, type Quota } from '#rollcall/platform';
-import { AnnouncementRules } from './announcement.rules.js';
-import { AttendanceStore } from './attendance.store.js';
-import { BidStore } from './bid.store.js';
-import { ContractAnswers } from './contract.answers.js';
-import { ContractAwards } from './contract.awards.js';
-import { ContractBidding } from './contract.bidding.js';
-import { ContractCloser } from './contract.closer.js';
-import { ContractContents } from './contract.contents.js';
-import { ContractCounts } from './contract.counts.js';
-import { ContractDispatcher } from './contract.dispatcher.js';
-import { ContractEvents } from './contract.events.js';
-import { ContractInvitees } from './contract.invitees.js';
-import { ContractInviters } from './contract.inviters.js';
+import { NamespaceAdmission, NO_QUOTA, type Quota } from '#rollcall/platform';
+import { ContractAwards } from './auction/contract.awards.js';
+import { ContractBidding } from './auction/contract.bidding.js';
+import { ContractCloser } from './auction/contract.closer.js';
+import { ContractReservations } from './auction/contract.reservations.js';
+import { type ScoringRule, ScoringRules } from './auction/scoring.js';
+import { ContractCounts, ContractEvents } from './contract.events.js';
 import { ContractOutcomes } from './contract.outcomes.js';
-import { ContractQuota } from './contract.quota.js';
-import { ContractReservations } from './contract.reservations.js';
-import { ContractSelection } from './contract.selection.js';
-import { ContractSteps } from './contract.steps.js';
-import { ContractStore } from './contract.store.js';
-import { ContractStores } from './contract.stores.js';
-import { ContractWaits } from './contract.waits.js';
-import { ContractsService } from './contracts.service.js';
-import { NoticeSender } from './notice.sender.js';
-import { NoticeStore } from './notice.store.js';
-import type { ScoringRule } from './scoring.js';
-import { ScoringRules } from './scoring.rules.js';
-import { TranscriptStore } from './transcript.store.js';
+import { ContractSelection, ContractWaits } from './contract.selection.js';
+import { ContractAdmission, ContractsService } from './contracts.service.js';
+import { ContractDispatcher } from './invitations/contract.dispatcher.js';
+import { ContractInvitees } from './invitations/contract.invitees.js';
+import { ContractInviters } from './invitations/contract.inviters.js';
+import { NoticeSender } from './invitations/notice.sender.js';
+import { AttendanceStore } from './store/attendance.store.js';
+import { BidStore } from './store/bid.store.js';
+import { ContractStore } from './store/contract.store.js';
+import { NoticeStore } from './store/notice.store.js';
+import { TranscriptStore } from './store/transcript.store.js';
 
 export interface ContractOptions {
   /** More scoring rules, which announcements can name. */
@@ -35,7 +26,7 @@ export interface ContractOptions {
   quota?: Quota;
 }
 
-const STORES: Provider[] = [ContractStore, BidStore, TranscriptStore, NoticeStore, AttendanceStore, ContractStores];
+const STORES: Provider[] = [ContractStore, BidStore, TranscriptStore, NoticeStore, AttendanceStore];
 
 /** The providers for the contract net. */
 export function contractProviders({ scoring, quota = NO_QUOTA }: ContractOptions = {}): Provider[] {
@@ -43,21 +34,18 @@ export function contractProviders({ scoring, quota = NO_QUOTA }: ContractOptions
     ...STORES,
     { provide: ScoringRules, useFactory: () => new ScoringRules(scoring) },
     {
-      provide: ContractQuota,
-      inject: [ContractStore],
-      useFactory: (store: ContractStore) => new ContractQuota(store, quota),
+      provide: ContractAdmission,
+      inject: [NamespaceAdmission, ContractStore],
+      useFactory: (namespaces: NamespaceAdmission, store: ContractStore) =>
+        new ContractAdmission(namespaces, store, quota),
     },
-    ContractContents,
     ContractCounts,
     ContractInvitees,
-    AnnouncementRules,
     ContractEvents,
     ContractReservations,
     ContractAwards,
     ContractCloser,
-    ContractSteps,
     ContractsService,
-    ContractAnswers,
     ContractBidding,
     ContractOutcomes,
     ContractInviters,

@@ -1,9 +1,9 @@
-import type { Contract } from './contract.js';
 import { AuctionWorld, keyOf, offer } from '../testing/auction-world.js';
 import { announcement, type ContractParts } from '../testing/contract-parts.js';
 import type { GivenAgent } from '../testing/given-agents.js';
 import { expectSound } from '../testing/test-budgets.js';
 import type { TwoReplicas } from '../testing/two-replicas.js';
+import type { Contract } from './contract.js';
 
 const OWNER = { by: 'key:test', mayManage: false };
 

@@ -1,5 +1,6 @@
-import type { Offer } from '../contracts/bid.js';
-import type { Contract, TranscriptEntry } from '../contracts/contract.js';
+import type { Offer } from '../contracts/auction/bid.js';
+import type { Contract } from '../contracts/contract.js';
+import type { TranscriptEntry } from '../contracts/store/transcript.store.js';
 import type { RegistryOptions } from '../registry.options.js';
 import type { ContractParts } from './contract-parts.js';
 import type { GivenAgent } from './given-agents.js';
