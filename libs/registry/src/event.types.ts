@@ -25,7 +25,7 @@ interface ContractFact {
   agentId: string;
 }
 
-export interface RegistryEventPayloads {
+interface RegistryEventPayloads {
   'agent.joined': AgentFact & { name: string; capabilities: string[] };
   'agent.left': AgentFact & { reason: LeaveReason };
   /** `revision` counts the writes of the registration, as in the agent's ETag. */

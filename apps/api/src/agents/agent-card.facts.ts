@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { claimFault, normaliseCapability } from '#rollcall/registry';
+import { capabilityFault, normaliseCapability } from '#rollcall/registry';
 import { schemaFailed } from '../http/schema.error.js';
 import { validationFailed } from '../http/validation.error.js';
 
@@ -38,7 +38,7 @@ function capabilitiesOf(skills: readonly z.infer<typeof Skill>[]): string[] {
   const claims = new Map<string, string>();
   for (const claim of skills.flatMap(({ id, tags }) => [id, ...tags])) {
     const key = normaliseCapability(claim);
-    if (claimFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
+    if (capabilityFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
   }
   if (claims.size > 0) return [...claims.values()].slice(0, MAX_CAPABILITIES);
   const message = 'agentCard.skills: no skill has an id or a tag that is a valid capability. Send capabilities';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
-import { AgentsService, type LeaseClaim } from '#rollcall/registry';
+import { AgentsService, type LeaseCredential } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
 import { SocketAccess } from '../auth/socket.access.js';
 import { requiredOwner } from './agent.claim.js';
@@ -18,7 +18,7 @@ export class AgentSocketAccess {
   }
 }
 
-export function claimOf(request: URLSearchParams, principal: Principal): LeaseClaim {
+export function claimOf(request: URLSearchParams, principal: Principal): LeaseCredential {
   const claim = readClaim(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
   const agentId = qualifiedId(principal.namespace, claim.agentId);
   return { ...claim, agentId, owner: requiredOwner(principal) };

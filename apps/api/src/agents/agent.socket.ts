@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { AgentRecord, BeatResult, ContractNotice, LeaseClaim, NoticeView } from '#rollcall/registry';
+import type { AgentRecord, BeatResult, ContractNotice, LeaseCredential, NoticeView } from '#rollcall/registry';
 import { toProblem } from '../http/problem.js';
 import type { FrameSocket } from '../events/frame.socket.js';
 import { heartbeatJson } from './liveness.view.js';
@@ -35,7 +35,7 @@ export class AgentSocket implements StreamConnection {
 
   constructor(
     private readonly socket: FrameSocket,
-    readonly claim: LeaseClaim,
+    readonly claim: LeaseCredential,
   ) {}
 
   get open(): boolean {

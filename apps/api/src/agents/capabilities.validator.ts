@@ -1,5 +1,5 @@
 import { registerDecorator } from 'class-validator';
-import { capabilityKeys, claimFault, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
+import { capabilityKeys, capabilityFault, MAX_CAPABILITY_KEYS, normaliseCapability } from '#rollcall/registry';
 
 const MAX_CLAIMS = 200;
 
@@ -25,7 +25,7 @@ export function IsCapabilities(): PropertyDecorator {
 function errorOf(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_CLAIMS)
     return `capabilities must be a list of 1 to ${MAX_CLAIMS} elements`;
-  return value.map(claimFault).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
+  return value.map(capabilityFault).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
 }
 
 function errorOfAll(claims: string[]): string | undefined {

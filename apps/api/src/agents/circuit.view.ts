@@ -3,7 +3,7 @@ import {
   type CircuitPhase,
   type CircuitView as Circuit,
   KEPT_OUTCOMES,
-  type ProbeClaim,
+  type ProbePermit,
   type ReportedOutcome,
   type Reporter,
 } from '#rollcall/registry';
@@ -30,7 +30,7 @@ export class CircuitView implements Circuit {
   retryAfterMs: number | null;
 }
 
-export class ProbeView implements ProbeClaim {
+export class ProbeView implements ProbePermit {
   @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
   @ApiProperty({ type: CircuitView, description: 'The circuit of the agent.' }) circuit: CircuitView;
   @ApiProperty({

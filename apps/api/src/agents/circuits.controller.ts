@@ -79,6 +79,6 @@ export class CircuitsController {
     @Body() { probeId }: ProbeBody,
     @Caller() { namespace }: Principal,
   ): Promise<ProbeView> {
-    return await this.circuits.claimProbe(qualifiedId(namespace, id), probeId);
+    return await this.circuits.acquireProbe(qualifiedId(namespace, id), probeId);
   }
 }

@@ -5,7 +5,7 @@ import {
   AgentAlreadyRegisteredError,
   AgentsService,
   hashOfToken,
-  type LeaseClaim,
+  type LeaseCredential,
   LeaseTokenError,
   RegisterAgainError,
   type Registration,
@@ -77,7 +77,7 @@ export class AgentRegistrar {
     });
   }
 
-  private async end(claim: LeaseClaim): Promise<void> {
+  private async end(claim: LeaseCredential): Promise<void> {
     await this.db.transaction(async () => {
       try {
         await this.agents.deregister(claim, 'shutdown');
@@ -116,7 +116,7 @@ export function hasEnded(error: unknown): boolean {
   return ENDED.some((kind) => error instanceof kind);
 }
 
-export function claimOf({ agentId, membership }: SpawnedAgent): LeaseClaim {
+export function claimOf({ agentId, membership }: SpawnedAgent): LeaseCredential {
   return { agentId, generation: membership.generation, tokenHash: hashOfToken(membership.leaseToken) };
 }
 

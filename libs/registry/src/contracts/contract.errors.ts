@@ -30,7 +30,7 @@ export class ContractClosedError extends RegistryError {
 }
 
 /** The contract was announced by another principal. */
-export class ContractForeignError extends RegistryError {
+export class NotTheAnnouncerError extends RegistryError {
   readonly code = 'CONTRACT_FOREIGN';
 
   constructor(id: string) {

@@ -8,8 +8,8 @@ import {
   QuotaExceededError,
 } from '#rollcall/platform';
 import { MAX_AMOUNT } from '../budgets/budget.js';
-import { checkAmount } from '../budgets/reservation.js';
-import { claimFault } from '../discovery/capability.claim.js';
+import { checkAmount } from '../budgets/ledger/reservation.js';
+import { capabilityFault } from '../discovery/capabilities/capability.js';
 import { type ContractState, isSealed, nextContractState } from './auction/auction.js';
 import { MAX_ETA_MS } from './auction/bid.js';
 import { ContractAwards } from './auction/contract.awards.js';
@@ -18,7 +18,7 @@ import { ContractReservations } from './auction/contract.reservations.js';
 import { ScoringRules, weightsFault } from './auction/scoring.js';
 import {
   ContractClosedError,
-  ContractForeignError,
+  NotTheAnnouncerError,
   ContractInvalidError,
   ContractNotFoundError,
 } from './contract.errors.js';
@@ -151,7 +151,7 @@ export class ContractsService {
 }
 
 export function requireActor({ id, by }: Contract, actor: ContractActor): void {
-  if (!actor.mayManage && by !== actor.by) throw new ContractForeignError(id);
+  if (!actor.mayManage && by !== actor.by) throw new NotTheAnnouncerError(id);
 }
 
 function newId(): string {
@@ -172,7 +172,8 @@ function checkAnnouncement({ bidWithinMs, confirmWithinMs, task, ...terms }: Ann
     limits.etaMs === null || isWhole(limits.etaMs, 1, MAX_ETA_MS),
     `limits.etaMs must be a whole number from 1 to ${MAX_ETA_MS}.`,
   );
-  for (const capability of capabilities) check(claimFault(capability) === undefined, claimFault(capability) ?? '');
+  for (const capability of capabilities)
+    check(capabilityFault(capability) === undefined, capabilityFault(capability) ?? '');
   checkAmount({ tokens: reserve.tokens, microUsd: reserve.microUsd ?? 0 });
   const fault = weightsFault(weights);
   check(fault === undefined, fault ?? '');

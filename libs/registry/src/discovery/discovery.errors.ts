@@ -1,5 +1,5 @@
 import { RegistryError } from '../errors.js';
-import { CONTRACT_NET } from './agent.query.js';
+import { CONTRACT_NET } from './ranking/agent.query.js';
 
 /** `prefer` names a strategy that does not exist. */
 export class UnknownStrategyError extends RegistryError {

@@ -51,8 +51,8 @@ export class AuctionWorld {
 
   /** Both agents bid; `cheap` has the better bid. */
   async bothBid(contract: Contract): Promise<void> {
-    await this.here.bidding.bid(keyOf(contract), this.fast.claim, offer({ price: 9_000, etaMs: 500 }));
-    await this.there.bidding.bid(keyOf(contract), this.cheap.claim, offer({ price: 1_000, etaMs: 1_000 }));
+    await this.here.bidding.bid(keyOf(contract), this.fast.credential, offer({ price: 9_000, etaMs: 500 }));
+    await this.there.bidding.bid(keyOf(contract), this.cheap.credential, offer({ price: 1_000, etaMs: 1_000 }));
   }
 
   /** Moves the deadline of bids and awards into the past. */

@@ -23,7 +23,7 @@ const awaited = async (agentId: string): Promise<string[]> =>
 
 describe('an absent agent (S3.9)', () => {
   it.each([
-    ['leaves', async () => await replicas.here.agents.deregister(cheap.claim)],
+    ['leaves', async () => await replicas.here.agents.deregister(cheap.credential)],
     [
       'registers again',
       async () => void (await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken })),
@@ -43,7 +43,7 @@ describe('an absent agent (S3.9)', () => {
     expect(await world.held()).toBe(9_000);
     const lapsed = (await world.transcript(contract)).find(({ kind }) => kind === 'lapsed');
     expect(lapsed?.data).toEqual({ agentId: 'cheap', reason: 'unavailable' });
-    await replicas.here.agents.deregister(fast.claim);
+    await replicas.here.agents.deregister(fast.credential);
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'expired', expiryReason: 'bidders_left', winner: null });
     expect(await world.held()).toBe(0);
@@ -55,7 +55,7 @@ describe('an absent agent (S3.9)', () => {
     await world.bothBid(contract);
     await here.closer.pass();
     await replicas.here.agents.setDesiredState('cheap', 'quarantined', null, 'op');
-    const confirmation = there.bidding.confirm(keyOf(contract), cheap.claim);
+    const confirmation = there.bidding.confirm(keyOf(contract), cheap.credential);
     await expect(confirmation).rejects.toMatchObject({ code: 'CONTRACT_NOT_AWARDED' });
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'fast' });
     expect(await here.closer.pass()).toBe(0);
@@ -67,7 +67,7 @@ describe('an absent agent (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     expect(contract.invited).toBe(4);
     await world.bothBid(contract);
-    await replicas.here.agents.deregister(silent.claim);
+    await replicas.here.agents.deregister(silent.credential);
     expect(await here.closer.pass()).toBe(0); // one agent can still answer
     await replicas.here.agents.setDesiredState('drained', 'draining', null, 'op');
     expect(await here.closer.pass()).toBe(1);
@@ -77,23 +77,23 @@ describe('an absent agent (S3.9)', () => {
   it('S3.9 an invited agent that registers again can still bid', async () => {
     const contract = await here.service.announce(announcement());
     const again = await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken });
-    await here.bidding.bid(keyOf(contract), fast.claim, offer());
+    await here.bidding.bid(keyOf(contract), fast.credential, offer());
     expect(await here.closer.pass()).toBe(0);
-    await here.bidding.bid(keyOf(contract), again.claim, offer({ price: 1 }));
+    await here.bidding.bid(keyOf(contract), again.credential, offer({ price: 1 }));
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ winner: 'cheap' });
   });
 
   it('S3.9 an auction waits for a bidder that registers again, because its bid is lost', async () => {
     const contract = await here.service.announce(announcement());
-    await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 1 }));
+    await here.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 1 }));
     const again = await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken });
-    await there.bidding.bid(keyOf(contract), fast.claim, offer());
+    await there.bidding.bid(keyOf(contract), fast.credential, offer());
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'bidding', answered: 2 });
     expect(await awaited('cheap')).toEqual([contract.id]);
     expect(await awaited('fast')).toEqual([]);
-    await there.bidding.bid(keyOf(contract), again.claim, offer({ price: 1 }));
+    await there.bidding.bid(keyOf(contract), again.credential, offer({ price: 1 }));
     await there.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', answered: 2 });
     expect(await awaited('cheap')).toEqual([contract.id]);
@@ -103,9 +103,9 @@ describe('an absent agent (S3.9)', () => {
 
   it('S3.9 an auction does not wait for an agent that refused and registers again', async () => {
     const contract = await here.service.announce(announcement());
-    await here.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: null });
+    await here.bidding.bid(keyOf(contract), cheap.credential, { refuse: true, note: null });
     await replicas.given.agent({ agentId: 'cheap', leaseToken: cheap.leaseToken });
-    await here.bidding.bid(keyOf(contract), fast.claim, offer());
+    await here.bidding.bid(keyOf(contract), fast.credential, offer());
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'fast' });
   });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, localIdOf } from '#rollcall/platform';
+import type { AgentCredential } from '../../agents/agent.credential.js';
 import { AgentsService } from '../../agents/agents.service.js';
-import type { AgentClaim } from '../../agents/registration.js';
 import {
   BidLateError,
   BidRevisedTooOftenError,
@@ -60,16 +60,16 @@ export class ContractBidding {
   ) {}
 
   /** The last answer before the deadline counts. A late answer is rejected; the first few late answers of each agent are recorded. */
-  async bid(key: ContractKey, claim: AgentClaim, request: BidRequest): Promise<BidReceipt> {
-    await this.agents.check(claim); // before the lock: a forged claim must not delay other bidders
+  async bid(key: ContractKey, credential: AgentCredential, request: BidRequest): Promise<BidReceipt> {
+    await this.agents.check(credential); // before the lock: a forged credential must not delay other bidders
     const result = await this.db.transaction(async () => {
-      const { locked, participant, generation } = await this.lock(key, claim);
+      const { locked, participant, generation } = await this.lock(key, credential);
       const { contract, now } = locked;
       const admission = admissionOf(contract, now);
       if (admission === 'closed') throw new ContractClosedError(key.id, contract.state, 'bid for');
       if ('offer' in request) checkOffer(request.offer, contract.limits);
       else checkNote(request.note);
-      const answer = toAnswer(claim.agentId, generation, request);
+      const answer = toAnswer(credential.agentId, generation, request);
       if (admission === 'late') return await this.recordLate(locked, participant, answer);
       return await this.accept(locked, participant, answer);
     });
@@ -78,41 +78,41 @@ export class ContractBidding {
   }
 
   /** Confirms the award. A repeated confirmation of the winner has no effect. */
-  async confirm(key: ContractKey, claim: AgentClaim): Promise<Contract> {
-    await this.agents.check(claim);
+  async confirm(key: ContractKey, credential: AgentCredential): Promise<Contract> {
+    await this.agents.check(credential);
     const { contract, isConfirmed } = await this.db.transaction(async () => {
-      const { locked, participant, generation } = await this.lock(key, claim);
+      const { locked, participant, generation } = await this.lock(key, credential);
       const { winner, state } = locked.contract;
-      const isWinner = winner === claim.agentId && participant.generation === generation;
+      const isWinner = winner === credential.agentId && participant.generation === generation;
       if (!isWinner || state === 'confirmed') return { contract: locked.contract, isConfirmed: isWinner };
       return await this.awards.confirm(locked, winner);
     });
-    if (!isConfirmed) throw new NotAwardedError(contract, claim.agentId);
+    if (!isConfirmed) throw new NotAwardedError(contract, credential.agentId);
     return contract;
   }
 
   /** Declines the award, so that the runner-up gets it at once. */
-  async decline(key: ContractKey, claim: AgentClaim): Promise<Contract> {
-    await this.agents.check(claim);
+  async decline(key: ContractKey, credential: AgentCredential): Promise<Contract> {
+    await this.agents.check(credential);
     return await this.db.transaction(async () => {
-      const { locked } = await this.lock(key, claim);
+      const { locked } = await this.lock(key, credential);
       const { contract, now } = locked;
       const { id, state, winner, confirmBy } = contract;
-      const isWinner = winner === claim.agentId;
+      const isWinner = winner === credential.agentId;
       if (isWinner && state === 'confirmed') throw new ContractClosedError(id, state, 'declined');
-      if (!isWinner || now >= (confirmBy ?? 0)) throw new NotAwardedError(contract, claim.agentId);
+      if (!isWinner || now >= (confirmBy ?? 0)) throw new NotAwardedError(contract, credential.agentId);
       return await this.awards.passOn(contract, now, 'declined');
     });
   }
 
-  /** Checks the claim again under the lock, because the agent may have registered again in the meantime. */
-  private async lock(key: ContractKey, claim: AgentClaim): Promise<LockedParticipant> {
+  /** Checks the credential again under the lock, because the agent may have registered again in the meantime. */
+  private async lock(key: ContractKey, credential: AgentCredential): Promise<LockedParticipant> {
     const locked = await this.contracts.lock(key);
     const [{ generation }, participant] = await Promise.all([
-      this.agents.identify(claim),
-      this.bids.find(key.id, claim.agentId),
+      this.agents.identify(credential),
+      this.bids.find(key.id, credential.agentId),
     ]);
-    if (!participant) throw new NotInvitedError(key.id, claim.agentId);
+    if (!participant) throw new NotInvitedError(key.id, credential.agentId);
     return { locked, participant, generation };
   }
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { QuotaExceededError } from '#rollcall/platform';
 import { type Amount, UNITS } from '../../budgets/budget.js';
-import { BudgetLedger } from '../../budgets/budget.ledger.js';
-import { MAX_TTL_MS, type Scopes } from '../../budgets/reservation.js';
+import { BudgetLedger } from '../../budgets/ledger/budget.ledger.js';
+import { MAX_TTL_MS, type Scopes } from '../../budgets/ledger/reservation.js';
 import { RegistryError } from '../../errors.js';
 import type { Contract, ContractOutcome, ContractReserve, Participant } from '../contract.js';
 

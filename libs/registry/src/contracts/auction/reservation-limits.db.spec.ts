@@ -1,4 +1,4 @@
-import { DEFAULT_SPENDING_LIMITS } from '../../budgets/spending.limits.js';
+import { DEFAULT_SPENDING_LIMITS } from '../../budgets/ledger/spending.limits.js';
 import { AuctionWorld, keyOf, offer } from '../../testing/auction-world.js';
 import { announcement } from '../../testing/contract-parts.js';
 
@@ -14,8 +14,8 @@ describe('the limits of one reservation (S3.9)', () => {
   it('S3.9 an agent can win with work that outlasts the longest reservation; its reservation lasts as long as allowed', async () => {
     const { here, cheap, fast, replicas } = world;
     const contract = await here.service.announce(announcement());
-    await here.bidding.bid(keyOf(contract), cheap.claim, offer({ etaMs: 2 * HOUR_MS }));
-    await here.bidding.bid(keyOf(contract), fast.claim, { refuse: true, note: null });
+    await here.bidding.bid(keyOf(contract), cheap.credential, offer({ etaMs: 2 * HOUR_MS }));
+    await here.bidding.bid(keyOf(contract), fast.credential, { refuse: true, note: null });
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap' });
     const [row] = await replicas.database.db.query<{ ms: number }>(

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
-import type { AgentQuery } from '../../discovery/agent.query.js';
-import { DirectoryFollower } from '../../discovery/directory.follower.js';
-import { Ranker } from '../../discovery/ranker.js';
-import { RegistryClock } from '../../discovery/registry.clock.js';
+import type { AgentQuery } from '../../discovery/ranking/agent.query.js';
+import { DirectoryFollower } from '../../discovery/directory/directory.follower.js';
+import { Ranker } from '../../discovery/ranking/ranker.js';
+import { RegistryClock } from '../../discovery/directory/registry.clock.js';
 import type { Announcement } from '../contract.js';
 import type { Invited } from '../store/bid.store.js';
 import { ContractInviters } from './contract.inviters.js';
