@@ -9,7 +9,7 @@ import { TranscriptStore } from '../store/transcript.store.js';
 import { dueStep, type ExpiryReason, isConfirmable, type LapseReason, nextContractState } from './auction.js';
 import { ContractReservations } from './contract.reservations.js';
 import { type BidScore, type Contender, ranked, type ScoringRule, ScoringRules, WEIGHTED_RULE } from './scoring.js';
-import { NO_RECORD, trackRecord } from './track-record.js';
+import { NO_TRACK_RECORD, trackRecord } from './track-record.js';
 
 interface ConfirmedAward {
   readonly contract: Contract;
@@ -122,7 +122,7 @@ export class ContractAwards {
     const past = await this.bids.past(bidders.map(({ agentId }) => agentId));
     const contenders = bidders.flatMap(({ agentId, offer }): Contender[] => {
       const awards = past.get(agentId);
-      return offer ? [{ agentId, offer, record: awards ? trackRecord(awards) : NO_RECORD }] : [];
+      return offer ? [{ agentId, offer, trackRecord: awards ? trackRecord(awards) : NO_TRACK_RECORD }] : [];
     });
     const { rule, scores } = this.scoresOf(contract, contenders);
     const order = ranked(contract.id, contenders, scores);

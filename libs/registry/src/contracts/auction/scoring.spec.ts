@@ -8,7 +8,7 @@ import {
   WEIGHTED_RULE,
   weightsFault,
 } from './scoring.js';
-import { NO_RECORD, type PastAward, trackRecord } from './track-record.js';
+import { NO_TRACK_RECORD, type PastAward, trackRecord } from './track-record.js';
 
 const offer = (overrides: Partial<Offer> = {}): Offer => ({
   price: 1_000,
@@ -17,10 +17,10 @@ const offer = (overrides: Partial<Offer> = {}): Offer => ({
   note: null,
   ...overrides,
 });
-const bid = (agentId: string, overrides: Partial<Offer> = {}, record = NO_RECORD): Contender => ({
+const bid = (agentId: string, overrides: Partial<Offer> = {}, history = NO_TRACK_RECORD): Contender => ({
   agentId,
   offer: offer(overrides),
-  record,
+  trackRecord: history,
 });
 const kept = (overrides: Partial<PastAward> = {}): PastAward => ({
   result: 'completed',
@@ -53,11 +53,13 @@ const offers = fc.record({
   confidence: fc.double({ min: 0, max: 1, noNaN: true }),
   note: fc.constant(null),
 });
-const contenders = fc
-  .array(fc.tuple(offers, awards), { minLength: 1, maxLength: 8 })
-  .map((all) =>
-    all.map(([terms, past], index): Contender => ({ agentId: `a${index}`, offer: terms, record: trackRecord(past) })),
-  );
+const contenders = fc.array(fc.tuple(offers, awards), { minLength: 1, maxLength: 8 }).map((all) =>
+  all.map(([terms, past], index): Contender => ({
+    agentId: `a${index}`,
+    offer: terms,
+    trackRecord: trackRecord(past),
+  })),
+);
 
 describe('the score of a bid (S3.9)', () => {
   it('S3.9 a score is between 0 and 1, and the ranking does not depend on the order in which the bids arrived', () => {
@@ -109,8 +111,8 @@ describe('the score of a bid (S3.9)', () => {
   it('S3.9 an agent whose earlier work exceeded its bids loses against a more expensive agent that kept its bids', () => {
     const overbidder = trackRecord([kept({ actualMicroUsd: 4_000, actualMs: 3_000 }), kept({ actualMicroUsd: 5_000 })]);
     const honest = trackRecord([kept(), kept()]);
-    expect(overbidder.reliability).toBeLessThan(NO_RECORD.reliability);
-    expect(honest.reliability).toBeGreaterThan(NO_RECORD.reliability);
+    expect(overbidder.reliability).toBeLessThan(NO_TRACK_RECORD.reliability);
+    expect(honest.reliability).toBeGreaterThan(NO_TRACK_RECORD.reliability);
     expect(overbidder.costOverrun).toBeGreaterThan(2);
     const cheap = bid('over', { price: 900, confidence: 1 }, overbidder);
     expect(order([cheap, bid('honest', { price: 1_100 }, honest)])).toEqual(['honest', 'over']);

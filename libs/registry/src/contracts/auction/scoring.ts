@@ -16,7 +16,7 @@ export const DEFAULT_WEIGHTS: ScoringWeights = { price: 0.4, eta: 0.2, confidenc
 export interface Contender {
   readonly agentId: string;
   readonly offer: Offer;
-  readonly record: TrackRecord;
+  readonly trackRecord: TrackRecord;
 }
 
 export interface BidScore {
@@ -43,13 +43,13 @@ const PRECISION = 1e9;
 export const WEIGHTED_RULE: ScoringRule = {
   name: 'weighted',
   score(contenders, weights) {
-    const expected = contenders.map(({ offer, record }) => ({
-      price: offer.price * record.costOverrun,
-      etaMs: offer.etaMs * record.timeOverrun,
+    const expected = contenders.map(({ offer, trackRecord }) => ({
+      price: offer.price * trackRecord.costOverrun,
+      etaMs: offer.etaMs * trackRecord.timeOverrun,
     }));
     const cheapest = Math.min(...expected.map(({ price }) => price));
     const fastest = Math.min(...expected.map(({ etaMs }) => etaMs));
-    return contenders.map(({ agentId, offer, record: { reliability } }, index) => {
+    return contenders.map(({ agentId, offer, trackRecord: { reliability } }, index) => {
       const { price, etaMs } = expected[index];
       const parts = {
         price: (cheapest + 1) / (price + 1), // plus one micro-dollar, because a price can be 0

@@ -28,7 +28,7 @@ const UNKNOWN_RELIABILITY = 0.8;
 const PRIOR_AWARDS = 2;
 const MAX_OVERRUN = 10;
 
-export const NO_RECORD: TrackRecord = {
+export const NO_TRACK_RECORD: TrackRecord = {
   awards: 0,
   reliability: UNKNOWN_RELIABILITY,
   costOverrun: 1,
