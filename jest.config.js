@@ -10,7 +10,7 @@ export default {
   transform: {},
   globalSetup: '<rootDir>/test/support/global-setup.js',
   globalTeardown: '<rootDir>/test/support/global-teardown.js',
-  reporters: ['default', '<rootDir>/test/support/closing-line.reporter.js'],
+  reporters: ['default', '<rootDir>/test/support/progress.reporter.js'],
   testTimeout: 120_000,
   maxWorkers: Math.max(2, availableParallelism() - 1),
   // Modules of finished suites stay in memory. Without a limit, a worker grows to several GB and mostly collects garbage.

@@ -68,7 +68,7 @@ export function layoutOf(root) {
  * @param {ReturnType<typeof layoutOf>} layout
  */
 export function namesDeclaredTwice({ declaredIn }) {
-  return [...declaredIn].filter(([, paths]) => paths.length > 1).sort(([one], [other]) => one.localeCompare(other));
+  return [...declaredIn].filter(([, paths]) => paths.length > 1).toSorted(([one], [other]) => one.localeCompare(other));
 }
 
 /** @param {number[]} numbers */
@@ -91,7 +91,7 @@ function report(root) {
   const { modules, consumers, folders } = layout;
   const lines = modules.map((one) => one.lines);
   const total = lines.reduce((sum, count) => sum + count, 0);
-  const bySize = [...folders].sort(([, one], [, other]) => other.length - one.length);
+  const bySize = [...folders].toSorted(([, one], [, other]) => other.length - one.length);
   const above = (limit) => bySize.filter(([, files]) => files.length > limit);
   const words = Map.groupBy(modules, ({ path }) => lastWord(path));
   const twice = namesDeclaredTwice(layout);

@@ -43,26 +43,6 @@ async function register(at: RollcallProcess, agentId: string): Promise<void> {
 }
 
 describe('a webhook of two processes', () => {
-  it('S3.12 a push notification arrives when the delivering process is killed during the delivery', async () => {
-    const first = await start({ ROLLCALL_WEBHOOK_TIMEOUT: '5m' }); // one attempt, which does not end
-    const content = { description: 'Echoes.', instructions: 'Echo.' };
-    await call(first.url, 'POST', '/v1/definitions', { key: KEY, body: { name: 'echo', content } });
-    let unanswered = 0;
-    receiver.answer = () => (unanswered++ === 0 ? undefined : { status: 204 });
-    const configuration = { returnImmediately: true, taskPushNotificationConfig: { url: receiver.url } };
-    const message = { messageId: 'm-1', role: 'ROLE_USER', parts: [{ text: 'Hello.' }] };
-    const sent = { key: KEY, headers: { 'a2a-version': '1.0' }, body: { message, configuration } };
-    expect((await call(first.url, 'POST', '/a2a/agents/echo/message:send', sent)).status).toBe(200);
-    await until('a delivery is in progress', () => unanswered === 1);
-    const second = await start();
-    await first.end('SIGKILL');
-    running.shift();
-    expect((await call<{ items: object[] }>(second.url, 'GET', '/v1/sinks', { key: KEY })).body.items).toEqual([]);
-    await until('the end arrives', () => receiver.received.some(({ body }) => body.startsWith('{"task":')));
-    const kinds = receiver.received.map(({ body }) => /TASK_STATE_[A-Z]+/.exec(body)?.[0]);
-    expect(kinds).toEqual(['TASK_STATE_SUBMITTED', 'TASK_STATE_WORKING', 'TASK_STATE_COMPLETED']);
-  }, 240_000);
-
   it('a webhook receives every event when the delivering process is killed during a delivery', async () => {
     const first = await start();
     const body = { url: receiver.url, types: ['agent.joined'] };

@@ -1,41 +1,52 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { NamespaceContents } from '#rollcall/platform';
 import { Keyring } from '#rollcall/providers';
-import { type AgentRuntimeOptions, DEFAULT_RUNTIME_OPTIONS } from './agent-runtime.options.js';
 import { AgentTools } from './agents/agent.tools.js';
-import { EXECUTION_OPTIONS, InstalledMiddleware } from './agents/installed.middleware.js';
+import { EXECUTION_OPTIONS, type ExecutionOptions, InstalledMiddleware } from './agents/installed.middleware.js';
 import { NativeAgentProvider } from './agents/native.agent-provider.js';
 import { NativeRegistration } from './agents/native.registration.js';
 import { GuardedAgents } from './calls/guarded.agent.js';
-import { CONTRACTS } from './contracts/contract.providers.js';
+import { ContractRuns } from './contracts/contract.runs.js';
+import { ContractTargets, WinnerConnector } from './contracts/contract.targets.js';
+import { EndpointInviter } from './contracts/endpoint.inviter.js';
+import { HostedInviter } from './contracts/hosted.inviter.js';
+import { RemoteAgents } from './contracts/remote.agents.js';
 import { AgentNameStore } from './definitions/agent-name.store.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
-import { DefinitionContents } from './definitions/definition.contents.js';
+import { DefinitionImports } from './definitions/definition.imports.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
+import { DefinitionExplorer } from './definitions/deployment/definition.explorer.js';
+import { DEPLOYMENT_OPTIONS, type DeploymentOptions } from './definitions/deployment/deployment.options.js';
+import { DeploymentService } from './definitions/deployment/deployment.service.js';
+import { DeploymentStore } from './definitions/deployment/deployment.store.js';
+import { StrictDefinitions } from './definitions/deployment/strict.definitions.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
-import { AgentConnector } from './delegation/agent.connector.js';
-import { AgentFactoryRegistry } from './delegation/agent.factories.js';
-import { DefinitionTargets } from './delegation/definition.targets.js';
+import { SpecValidator } from './definitions/spec-files/spec.validator.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
-import { NamespaceTargets } from './delegation/namespace.targets.js';
-import { RegistryTargets } from './delegation/registry.targets.js';
-import { RunRecorder } from './delegation/run.recorder.js';
-import { DefinitionExplorer } from './deployment/definition.explorer.js';
-import { DefinitionFiles } from './deployment/definition.files.js';
-import { DefinitionSources } from './deployment/definition.sources.js';
-import { DEPLOYMENT_OPTIONS } from './deployment/deployment.options.js';
-import { DeploymentService } from './deployment/deployment.service.js';
-import { DeploymentStore } from './deployment/deployment.store.js';
-import { SpecIntake } from './deployment/spec.intake.js';
-import { StrictDefinitions } from './deployment/strict.definitions.js';
-import { DefinitionImports } from './imports/definition.imports.js';
+import { RunRecorder } from './delegation/delegation.services.js';
+import { AgentConnector } from './delegation/targets/agent.connector.js';
+import { AgentFactoryRegistry } from './delegation/targets/agent.factories.js';
+import { DefinitionTargets } from './delegation/targets/definition.targets.js';
+import { CombinedTargets, type DelegationTargets } from './delegation/targets/delegation.targets.js';
+import { RegistryTargets } from './delegation/targets/registry.targets.js';
+import { AgentHost } from './lifecycle/agent.host.js';
 import { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
+import { AgentSpawner, SpawnPlans } from './lifecycle/agent.spawner.js';
+import { DefinitionFollower } from './lifecycle/definition.follower.js';
 import { HostedAgents } from './lifecycle/hosted.agents.js';
-import { lifecycleProviders } from './lifecycle/lifecycle.providers.js';
+import { DEFAULT_LIFECYCLE_OPTIONS, LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle/lifecycle.options.js';
+import { AgentBeats } from './lifecycle/registration/agent.beats.js';
+import { AgentRegistrar } from './lifecycle/registration/agent.registrar.js';
+import { LostHosts } from './lifecycle/registration/lost.hosts.js';
+import { RuntimeAgentStore } from './lifecycle/registration/runtime-agent.store.js';
+import { AgentShutdowns } from './lifecycle/shutdown/agent.shutdowns.js';
+import { RuntimeCommandStore } from './lifecycle/shutdown/runtime-command.store.js';
+import { RuntimeCommands } from './lifecycle/shutdown/runtime.commands.js';
 import { DelegatedRuns } from './runs/execution/delegated.runs.js';
 import { RunAgents } from './runs/execution/run.agents.js';
 import { RunExecution } from './runs/execution/run.execution.js';
@@ -51,7 +62,6 @@ import { RunReader } from './runs/observe/run.reader.js';
 import { RunWatches } from './runs/observe/run.watches.js';
 import { RunRedactionStore, RunRedactor } from './runs/retention/run.redactor.js';
 import { RunSweeper } from './runs/retention/run.sweeper.js';
-import { RunContents } from './runs/run.contents.js';
 import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
 import { RunsService } from './runs/runs.service.js';
 import { RunAdmission } from './runs/start/run.admission.js';
@@ -60,7 +70,7 @@ import { RunChangesStore } from './runs/store/run-changes.store.js';
 import { RunClaimStore } from './runs/store/run-claim.store.js';
 import { RunCommitStore } from './runs/store/run-commit.store.js';
 import { RunStore } from './runs/store/run.store.js';
-import { SkillLibrary } from './skills/skill.library.js';
+import { SkillLibrary, type SkillLibraryOptions } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
@@ -70,7 +80,19 @@ import { ToolPinsService } from './tools/mcp/tool-pins.service.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
-import { TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
+import { DefinitionFiles, DefinitionSources } from './definitions/deployment/definition.sources.js';
+
+export interface AgentRuntimeOptions extends DeploymentOptions {
+  readonly tools: ToolsOptions;
+  readonly skills: SkillLibraryOptions;
+  readonly delegation?: DelegationOptions;
+  readonly execution?: ExecutionOptions;
+  readonly lifecycle?: Partial<LifecycleOptions>;
+  readonly runs?: RunsOptions;
+}
+
+export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS, skills: { folders: [] } };
 
 /** Runs agents, and offers tools and skills to them. It needs `PlatformModule`, `RegistryModule` and `ProvidersModule`. */
 @Module({})
@@ -83,6 +105,7 @@ export class AgentRuntimeModule {
       global: true,
       imports: [DiscoveryModule],
       providers: [
+        NAMESPACE_CONTENTS,
         GuardedAgents,
         ReservationRecovery,
         LedgerSpending,
@@ -123,28 +146,18 @@ export class AgentRuntimeModule {
   }
 }
 
-const DEFINITIONS: Provider[] = [
-  AgentBuilder,
-  DefinitionChanges,
-  DefinitionContents,
-  AgentNameStore,
-  AgentNames,
-  DefinitionStore,
-  DefinitionValidator,
-  DefinitionsService,
-  EffectiveDefinitions,
-];
-const DEPLOYMENT: Provider[] = [
-  DefinitionExplorer,
-  DefinitionFiles,
-  DefinitionImports,
-  DefinitionSources,
-  DeploymentService,
-  DeploymentStore,
-  SpecIntake,
-  StrictDefinitions,
-];
-const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
+/**
+ * What the runtime adds to the contents of a namespace. A namespace with definitions, or with a run that could still continue, cannot be
+ * deleted.
+ */
+const NAMESPACE_CONTENTS: FactoryProvider = {
+  provide: Symbol('namespace contents of the runtime'),
+  inject: [NamespaceContents, DefinitionStore, RunStore],
+  useFactory: (contents: NamespaceContents, definitions: DefinitionStore, runs: RunStore) => {
+    contents.add({ kind: 'definitions', count: async (namespace) => await definitions.countIn(namespace) });
+    contents.add({ kind: 'runs', count: async (namespace) => await runs.countUnfinished(namespace) });
+  },
+};
 
 function toolProviders(options: ToolsOptions): Provider[] {
   return [
@@ -169,13 +182,58 @@ function delegationProviders(options: DelegationOptions): Provider[] {
     useFactory: (recorder: RunRecorder) => ({ ...options, recorder }),
     inject: [RunRecorder],
   };
-  const targets = [AgentConnector, RegistryTargets, DefinitionTargets, NamespaceTargets];
-  return [settings, AgentFactoryRegistry, ...targets, Delegation];
+  /** The agents in the namespace of a run: the winner of an auction if the run asks for it, then definitions, then the live registry. */
+  const targets = {
+    provide: CombinedTargets,
+    useFactory: (...sources: DelegationTargets[]) => new CombinedTargets(sources),
+    inject: [ContractTargets, DefinitionTargets, RegistryTargets],
+  };
+  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, DefinitionTargets, targets, Delegation];
+}
+
+const DEFINITIONS: Provider[] = [
+  AgentBuilder,
+  DefinitionChanges,
+  AgentNameStore,
+  AgentNames,
+  DefinitionStore,
+  DefinitionValidator,
+  DefinitionsService,
+  EffectiveDefinitions,
+];
+const DEPLOYMENT: Provider[] = [
+  DefinitionExplorer,
+  DefinitionFiles,
+  DefinitionImports,
+  DefinitionSources,
+  DeploymentService,
+  DeploymentStore,
+  SpecValidator,
+  StrictDefinitions,
+];
+const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
+
+function lifecycleProviders(options: Partial<LifecycleOptions>): Provider[] {
+  return [
+    { provide: LIFECYCLE_OPTIONS, useValue: { ...DEFAULT_LIFECYCLE_OPTIONS, ...options } },
+    RuntimeAgentStore,
+    AgentRegistrar,
+    AgentHost,
+    SpawnPlans,
+    AgentSpawner,
+    AgentBeats,
+    LostHosts,
+    RuntimeCommandStore,
+    RuntimeCommands,
+    AgentShutdowns,
+    DefinitionFollower,
+    AgentLifecycle,
+    { provide: HostedAgents, useExisting: AgentLifecycle },
+  ];
 }
 
 const RUNS: Provider[] = [
   RunChannel,
-  RunContents,
   RunWatches,
   RunStore,
   RunChangesStore,
@@ -211,3 +269,13 @@ function runProviders(options: RunsOptions): Provider[] {
     ...RUN_EXECUTION,
   ];
 }
+
+/** What the contract net needs from the runtime: delivery to agents, and runs of winners. */
+const CONTRACTS: Provider[] = [
+  HostedInviter,
+  EndpointInviter,
+  ContractRuns,
+  RemoteAgents,
+  WinnerConnector,
+  ContractTargets,
+];

@@ -1,24 +1,26 @@
-export { AgentRuntimeModule } from './agent-runtime.module.js';
-export type { AgentRuntimeOptions } from './agent-runtime.options.js';
+export { AgentRuntimeModule, type AgentRuntimeOptions } from './agent-runtime.module.js';
 export { ReactAgent } from './agents/react.agent.js';
 export { GuardedAgents } from './calls/guarded.agent.js';
-export { loadFromDirectory } from './spec-files/spec.loader.js';
-export { AgentDefinition } from './deployment/agent-definition.decorator.js';
-export type { CodeDefinition } from './deployment/deployed.definition.js';
-export { DeploymentInvalidError } from './deployment/deployment.errors.js';
-export { capabilitiesOf } from './definitions/definition.capabilities.js';
-export type { FieldChange } from './definitions/definition.diff.js';
-export type { Definition, DefinitionContent } from './definitions/definition.js';
-export { DefinitionsService } from './definitions/definitions.service.js';
+export { capabilitiesOf, type Definition, type DefinitionContent } from './definitions/definition.js';
+export {
+  DefinitionImports,
+  type ImportChange,
+  type ImportedFile,
+  type ImportProblem,
+  type ImportReport,
+} from './definitions/definition.imports.js';
+export { DefinitionsService, type FieldChange } from './definitions/definitions.service.js';
+export { AgentDefinition } from './definitions/deployment/definition.explorer.js';
+export type { CodeDefinition } from './definitions/deployment/deployment.options.js';
+export { DeploymentInvalidError } from './definitions/deployment/strict.definitions.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
-export { DefinitionImports } from './imports/definition.imports.js';
-export type { ImportChange, ImportedFile, ImportProblem, ImportReport } from './imports/import.report.js';
+export { loadFromDirectory } from './definitions/spec-files/spec.loader.js';
 export { Delegation } from './delegation/delegation.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
-export { AGENT_STATES, type AgentInfo } from './lifecycle/agent.info.js';
 export { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
-export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './lifecycle/shutdown.report.js';
+export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './lifecycle/shutdown/shutdown.report.js';
+export { AGENT_STATES, type AgentInfo } from './lifecycle/spawned.agent.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/observe/run.feed.js';
@@ -45,9 +47,8 @@ export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
 export { ModelCircuit } from './middleware/model-circuit.middleware.js';
 export type { Skill } from './skills/skill.js';
-export { filesOf } from './skills/skill.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
-export type { SkillDiagnostic } from './skills/skill.loader.js';
+export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';
 export { suggestion } from './tools/closest.name.js';
 export { toolBoxOf } from './tools/decorated.toolbox.js';
 export { defineTool } from './tools/define.tool.js';

@@ -1,8 +1,6 @@
 import type { Schema } from '#rollcall/platform';
-import { DefinitionRevisionEntity } from './definitions/definition-revision.entity.js';
-import { DefinitionEntity } from './definitions/definition.entity.js';
-import { RuntimeAgentEntity } from './lifecycle/runtime-agent.entity.js';
-import { RuntimeCommandEntity } from './lifecycle/runtime-command.entity.js';
+import { DefinitionEntity, DefinitionRevisionEntity } from './definitions/definition.entity.js';
+import { RuntimeAgentEntity, RuntimeCommandEntity } from './lifecycle/lifecycle.entities.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
 import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
@@ -11,8 +9,8 @@ import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-r
 import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
-import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 import { RunEntity, RunStepEntity } from './runs/store/run.entity.js';
+import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {

@@ -6,7 +6,7 @@ import {
   ProviderError,
   type TextPart,
 } from '#rollcall/providers';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 
 type File = Extract<ContentPart, { type: 'file' }>;
 

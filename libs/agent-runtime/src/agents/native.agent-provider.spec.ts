@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import {
   type AgentResult,
   message,
-  type ModelMessage,
   ModelCatalog,
+  type ModelMessage,
   type ModelUsage,
   PresetCatalog,
   ProviderError,
@@ -21,9 +21,8 @@ import {
   type Step as ScriptStep,
   using,
 } from '#rollcall/providers/testing';
-import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
 import { Delegation } from '../delegation/delegation.js';
-import { FactoryTargets } from '../delegation/factory.targets.js';
+import { AgentFactoryRegistry, FactoryTargets } from '../delegation/targets/agent.factories.js';
 import type { RunContext } from '../loop/run.context.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';

@@ -9,12 +9,12 @@ import {
   type ModelProvider,
   TrackedAgent,
 } from '#rollcall/providers';
-import type { AgentFactories } from '../delegation/agent.factories.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
+import type { AgentFactories } from '../delegation/targets/agent.factories.js';
 import {
-  type InheritingAgent,
   type Inheritance,
+  type InheritingAgent,
   stricterMode,
   withInherited,
 } from '../delegation/toolbox.inheritance.js';

@@ -9,7 +9,7 @@ import {
   type HandleOptions,
 } from '#rollcall/providers';
 import { PriceUnknownError } from '#rollcall/registry';
-import type { DelegationTarget } from '../delegation/delegation.targets.js';
+import type { DelegationTarget } from '../delegation/targets/delegation.targets.js';
 import { usageOfFailure, wasNeverSent } from '../spending/failed.call.js';
 import { type RunReservation, RunReservations } from '../spending/run.reservations.js';
 import { AgentPriceUnknownError } from '../spending/spending.errors.js';

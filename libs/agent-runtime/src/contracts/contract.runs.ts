@@ -1,10 +1,17 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults, DomainError, localIdOf, Loop, StopsIn } from '#rollcall/platform';
 import { message } from '#rollcall/providers';
-import { type Contract, ContractDispatcher, ContractOutcomes } from '#rollcall/registry';
-import type { Run } from '../runs/run.js';
+import {
+  type AgentRecord,
+  type Contract,
+  ContractDispatcher,
+  ContractInviters,
+  ContractOutcomes,
+} from '#rollcall/registry';
 import { RunReader } from '../runs/observe/run.reader.js';
+import type { Run } from '../runs/run.js';
 import { RunsService } from '../runs/runs.service.js';
+import { RunTargets } from '../runs/start/run.targets.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
 import { isTemporary } from './temporary.errors.js';
 
@@ -38,9 +45,12 @@ export class ContractRuns implements OnApplicationBootstrap {
     private readonly runs: RunsService,
     private readonly reader: RunReader,
     private readonly faults: BackgroundFaults,
+    private readonly targets: RunTargets,
     dispatcher: ContractDispatcher,
+    inviters: ContractInviters,
   ) {
     dispatcher.onEnded(() => this.loop.wake());
+    inviters.runnable = async (agents) => await this.executable(agents);
   }
 
   onApplicationBootstrap(): void {
@@ -61,6 +71,12 @@ export class ContractRuns implements OnApplicationBootstrap {
       if (contract.runId && finished.has(contract.runId)) await this.attempt(async () => await this.follow(contract));
     this.isIdle = starting.length === 0 && running.length === 0 && this.position === 0;
     this.position = running.length < BATCH ? 0 : (running.at(-1)?.seq ?? 0);
+  }
+
+  /** A contract that starts a run invites only agents that can execute one: agents with an endpoint, and agents that Rollcall executes. */
+  private async executable(agents: readonly AgentRecord[]): Promise<AgentRecord[]> {
+    const canRun = await Promise.all(agents.map(async (agent) => await this.targets.canExecute(agent)));
+    return agents.filter((_, index) => canRun[index]);
   }
 
   /** A contract that fails does not delay the others. The next pass tries it again. */

@@ -6,8 +6,10 @@ import {
   ContractOutcomes,
   ContractSelection,
   DEFAULT_SELECTION_MS,
+  Directory,
 } from '#rollcall/registry';
 import { DelegationTargetUnknownError } from '../delegation/delegation.errors.js';
+import { AgentConnector } from '../delegation/targets/agent.connector.js';
 import {
   type DelegationResult,
   type DelegationTarget,
@@ -15,10 +17,42 @@ import {
   isOnPath,
   type ListedTarget,
   type WantedAgent,
-} from '../delegation/delegation.targets.js';
+} from '../delegation/targets/delegation.targets.js';
+import { HostedAgents } from '../lifecycle/hosted.agents.js';
+import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import type { RunContext } from '../loop/run.context.js';
+import { RemoteAgents } from './remote.agents.js';
 import { tokensOf } from './run.cost.js';
-import { WinnerConnector } from './winner.connector.js';
+
+/** Connects a delegation to the winner of an auction: over its endpoint, on this replica, or on another one. */
+@Injectable()
+export class WinnerConnector {
+  constructor(
+    private readonly directory: Directory,
+    private readonly connector: AgentConnector,
+    private readonly hosted: HostedAgents,
+    private readonly remote: RemoteAgents,
+  ) {}
+
+  /** An agent with an endpoint is called over it. Any other agent is called by the replica that hosts it. */
+  async connect(namespace: string, name: string): Promise<DelegationTarget> {
+    const record = this.directory.find(qualifiedId(namespace, name))?.record;
+    const connection = record && this.connector.connect(record);
+    const registered = record && { agentId: name, costModel: record.costModel };
+    if (connection) return { name, agent: connection.agent, registered, close: async () => await connection.release() };
+    return { ...(await this.own(namespace, name)), registered };
+  }
+
+  private async own(namespace: string, name: string): Promise<DelegationTarget> {
+    try {
+      const { agent, release } = await this.hosted.use({ namespace, name });
+      return { name, agent, close: async () => await Promise.resolve(release()) };
+    } catch (error) {
+      if (!(error instanceof AgentHostedElsewhereError)) throw error;
+      return { name, agent: this.remote.agent(name), close: async () => await Promise.resolve() };
+    }
+  }
+}
 
 const ADVICE = 'Use list_agents, another strategy, or do the task yourself.';
 
@@ -43,9 +77,9 @@ export class ContractTargets implements DelegationTargets {
     try {
       const target = await this.winners.connect(run.namespace, localIdOf(contract.winner ?? ''));
       const priceMicroUsd = await this.outcomes.priceOf(contract);
-      return { ...target, priceMicroUsd, ended: async (result) => await this.record(contract, result) };
+      return { ...target, priceMicroUsd, ended: async (result) => await this.reportOutcome(contract, result) };
     } catch (error) {
-      await this.record(contract, { ok: false });
+      await this.reportOutcome(contract, { ok: false });
       throw error;
     }
   }
@@ -65,7 +99,7 @@ export class ContractTargets implements DelegationTargets {
     );
   }
 
-  private async record({ namespace, id, by }: Contract, { ok, usage = {} }: DelegationResult): Promise<void> {
+  private async reportOutcome({ namespace, id, by }: Contract, { ok, usage = {} }: DelegationResult): Promise<void> {
     const cost = { microUsd: usage.costMicroUsd ?? null, tokens: tokensOf(usage), ms: null };
     await this.outcomes.record({ namespace, id }, { by, mayManage: false }, { ok, ...cost });
   }

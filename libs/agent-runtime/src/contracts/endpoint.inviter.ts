@@ -11,7 +11,7 @@ import {
 } from '#rollcall/registry';
 
 /** A separate media type, so that an endpoint without support for contracts rejects a notice and does not read it as a message. */
-export const NOTICE_TYPE = 'application/vnd.rollcall.contract+json';
+const NOTICE_TYPE = 'application/vnd.rollcall.contract+json';
 const LIMITS = { ...SHORT_CALL_LIMITS, headersMs: 3_000, idleMs: 3_000, totalMs: 3_000, bytes: 64 << 10 };
 /** These statuses mean that the endpoint does not accept notices, so a repetition does not help. */
 const FINAL_STATUS = /^4(?!08|29)/;

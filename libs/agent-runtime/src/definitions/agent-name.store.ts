@@ -1,10 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, qualifiedId } from '#rollcall/platform';
-
-export interface AgentName {
-  readonly namespace: string;
-  readonly name: string;
-}
+import type { DefinitionKey } from './definition.js';
 
 /** The lock of all names. A deployment or an import holds it alone. A change of one definition and a spawn of one agent share it. */
 const ALL_NAMES = 'rollcall.definitions';
@@ -14,7 +10,7 @@ const ALL_NAMES = 'rollcall.definitions';
 export class AgentNameStore {
   constructor(private readonly db: Database) {}
 
-  async lock(key: AgentName): Promise<void> {
+  async lock(key: DefinitionKey): Promise<void> {
     await this.db.query(
       'SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)), pg_advisory_xact_lock(hashtextextended($2, 0))',
       [ALL_NAMES, lockOf(key)],
@@ -22,7 +18,7 @@ export class AgentNameStore {
   }
 
   /** Like `lock`, but returns false if another transaction holds the name. */
-  async tryLock(key: AgentName): Promise<boolean> {
+  async tryLock(key: DefinitionKey): Promise<boolean> {
     const rows = await this.db.query<{ isHeld: boolean }>(
       `SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0)),
          pg_try_advisory_xact_lock(hashtextextended($2, 0)) AS "isHeld"`,
@@ -41,18 +37,18 @@ export class AgentNameStore {
   }
 
   /** Whether a live agent has the name. It may be an in-process or an external agent. */
-  async isLive({ namespace, name }: AgentName): Promise<boolean> {
+  async isLive({ namespace, name }: DefinitionKey): Promise<boolean> {
     const sql = 'SELECT 1 FROM agent WHERE agent_id = $1 AND left_at IS NULL';
     return (await this.db.query(sql, [qualifiedId(namespace, name)])).length > 0;
   }
 
-  async isDefined({ namespace, name }: AgentName): Promise<boolean> {
+  async isDefined({ namespace, name }: DefinitionKey): Promise<boolean> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2';
     return (await this.db.query(sql, [namespace, name])).length > 0;
   }
 
   /** The qualified ids of live spawned agents with these names, except agents that were built from the definition of their name. */
-  async spawned(names: readonly AgentName[]): Promise<Set<string>> {
+  async spawned(names: readonly DefinitionKey[]): Promise<Set<string>> {
     if (names.length === 0) return new Set();
     const rows = await this.db.query<{ agentId: string }>(
       `SELECT agent_id AS "agentId" FROM runtime_agent AS h JOIN agent AS a USING (agent_id, generation)
@@ -63,6 +59,6 @@ export class AgentNameStore {
   }
 }
 
-function lockOf({ namespace, name }: AgentName): string {
+function lockOf({ namespace, name }: DefinitionKey): string {
   return `rollcall.definition:${namespace}/${name}`;
 }

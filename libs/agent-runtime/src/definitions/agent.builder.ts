@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall/providers';
-import { toolFilterOf } from './definition.filter.js';
+import { ASK_TOOL } from '../loop/caller.question.js';
+import type { ToolFilter } from '../tools/tool.filter.js';
 import { type DefinitionContent, NATIVE } from './definition.js';
 
-export interface BuildOptions {
+interface BuildOptions {
   /** The namespace of the definition, and of runs whose caller specifies none. */
   readonly namespace: string;
   /** The model of the agent that delegates. An agent with the model `inherit` uses it (S4.7). */
@@ -43,4 +44,10 @@ function settingsOf(content: DefinitionContent, namespace: string): Record<strin
     outputSchema,
     limit: budget,
   };
+}
+
+/** The tools that an agent with this content may use. Only `mayAsk` decides whether it may ask its caller. */
+export function toolFilterOf({ tools, disallowedTools, mayAsk }: DefinitionContent): ToolFilter {
+  const allow = tools && mayAsk ? [...tools, ASK_TOOL] : tools;
+  return { ...(allow && { allow }), ...(disallowedTools && { deny: disallowedTools }) };
 }

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
 import { AgentExistsError, AgentNameReservedError } from '../lifecycle/lifecycle.errors.js';
-import { type AgentName, AgentNameStore } from './agent-name.store.js';
+import { AgentNameStore } from './agent-name.store.js';
+import type { DefinitionKey } from './definition.js';
 
 /** How long and how often a spawn tries to lock its name before it waits in the queue of the lock. */
 const TRY_MS = 3_000;
@@ -21,7 +22,7 @@ export class AgentNames {
   ) {}
 
   /** For a new definition. Throws AGENT_ALREADY_EXISTS if a live spawned agent has the name, but was not built from that definition. */
-  async claimForDefinition(key: AgentName): Promise<void> {
+  async lockForDefinition(key: DefinitionKey): Promise<void> {
     const { namespace, name } = key;
     if (!(await this.namespaces.hold([namespace])).has(namespace)) throw new NamespaceNotFoundError(namespace);
     // Both statements are sent together. The second one runs when the lock is held, so it sees the changes of earlier holders.
@@ -33,13 +34,13 @@ export class AgentNames {
    * For a spawned agent. Throws AGENT_ALREADY_EXISTS if another live agent gets the name during the wait for the lock. Throws
    * AGENT_NAME_RESERVED if a definition has the name and the agent was not built from it.
    */
-  async claimForAgent(key: AgentName, definition: string | null): Promise<void> {
+  async lockForAgent(key: DefinitionKey, definition: string | null): Promise<void> {
     await this.lockFree(key);
     if (definition !== key.name && (await this.store.isDefined(key))) throw new AgentNameReservedError(key.name);
   }
 
   /** Polls for the lock. When one of many concurrent spawns is committed, all others are rejected at once, not one after the other. */
-  private async lockFree(key: AgentName): Promise<void> {
+  private async lockFree(key: DefinitionKey): Promise<void> {
     const end = performance.now() + TRY_MS;
     while (!(await this.store.tryLock(key))) {
       if (await this.store.isLive(key)) throw new AgentExistsError(key.name);

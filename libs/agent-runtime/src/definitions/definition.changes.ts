@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
-import { capabilitiesOf } from './definition.capabilities.js';
-import type { DefinitionContent, DefinitionSource } from './definition.js';
+import { capabilitiesOf, type DefinitionContent, type DefinitionSource } from './definition.js';
 
 export type ChangeType = 'definition.registered' | 'definition.replaced' | 'definition.unregistered';
 export type ChangeListener = (namespace: string, name: string) => void;

@@ -1,6 +1,6 @@
 import { RuntimeError } from '../errors.js';
 import { suggestion } from '../tools/closest.name.js';
-import { proposedName, quoted } from './definition.name.js';
+import { proposedName, quoted } from './definition.js';
 
 /** One problem of a definition. */
 export interface DefinitionFault {

@@ -2,10 +2,8 @@ import { z } from 'zod';
 import { InlineChoiceSchema } from '#rollcall/providers';
 import { suggestion } from '../tools/closest.name.js';
 import { jsonProblem } from '../tools/json.check.js';
-import { contentProblem } from './content.problem.js';
-import { type DefinitionContent, NATIVE } from './definition.js';
-import { isDefinitionName } from './definition.name.js';
 import type { DefinitionFault } from './definition.errors.js';
+import { type DefinitionContent, isDefinitionName, NATIVE } from './definition.js';
 
 const MAX_BYTES = 262_144;
 const MAX_SHOWN = 80;
@@ -51,7 +49,21 @@ const KEYS = Object.keys(ContentSchema.shape);
 /** Replaces required fields that are not valid. */
 const NOTHING: DefinitionContent = { description: '', instructions: '', provider: '' };
 
-export interface ReadContent {
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+};
+
+const NO_MATCH = 'Invalid string: ';
+
+const UNITS: Readonly<Record<string, string>> = { string: 'characters', array: 'elements' };
+
+interface ReadContent {
   /** The valid fields and elements of lists, with the defaults. If there are faults, it is used only to find further faults. */
   readonly content: DefinitionContent;
   readonly faults: readonly DefinitionFault[];
@@ -121,4 +133,22 @@ function toFaults(issue: z.core.$ZodIssue): DefinitionFault[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.slice(0, 20).map((key) => unknownKey(key, issue.path));
   const field = issue.path.join('.') || 'content';
   return [{ field, message: `${field} ${contentProblem(issue)}` }];
+}
+
+/** States what a field of a definition must be, as the end of the sentence "maxIterations …". */
+function contentProblem(issue: z.core.$ZodIssue): string {
+  if (issue.input === undefined) return 'is required';
+  const { code } = issue;
+  if (code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
+  if (code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (code === 'too_big') return tooBig(issue);
+  if (code === 'invalid_format' && issue.format === 'url') return 'must be a URL';
+  if (code === 'invalid_format' && issue.message.startsWith(NO_MATCH)) return issue.message.slice(NO_MATCH.length);
+  if (code !== 'too_small') return issue.message;
+  return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+}
+
+function tooBig({ origin, maximum }: z.core.$ZodIssueTooBig): string {
+  const units = UNITS[origin];
+  return units === undefined ? `must be at most ${maximum}` : `must have at most ${maximum} ${units}`;
 }

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import { AgentNameStore } from './agent-name.store.js';
-import type { DefinitionRevisionEntity } from './definition-revision.entity.js';
+import type { DefinitionRevisionEntity } from './definition.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
 export type DefinitionSummary = Pick<RevisionRow, 'name'> & { description: string };
-export type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
+type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
@@ -85,7 +85,7 @@ export class DefinitionStore {
   }
 
   /** Definitions without capabilities are left out. */
-  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+  async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
     return await this.db.query(
       `SELECT r.name, r.content->'capabilities' AS capabilities FROM ${CURRENT}
        WHERE namespace = $1 AND r.content ? 'capabilities' ORDER BY name COLLATE "C"`,

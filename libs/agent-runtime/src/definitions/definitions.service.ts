@@ -1,16 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
-import {
-  DEFAULT_AGENT,
-  defaultAgentOf,
-  DEPLOYMENT_OPTIONS,
-  type DeploymentOptions,
-} from '../deployment/deployment.options.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { AgentNames } from './agent.names.js';
-import { capabilitiesOf } from './definition.capabilities.js';
 import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
-import { diffOf, type FieldChange } from './definition.diff.js';
 import {
   DefinitionChangedError,
   DefinitionConfiguredError,
@@ -19,22 +12,36 @@ import {
   DefinitionNotFoundError,
   DefinitionRevisionNotFoundError,
 } from './definition.errors.js';
-import type { Definition, DefinitionContent, DefinitionSource } from './definition.js';
-import { isDefinitionName } from './definition.name.js';
-import { type DefinitionSummary, DefinitionStore, type RevisionRow } from './definition.store.js';
+import {
+  capabilitiesOf,
+  type Definition,
+  type DefinitionContent,
+  type DefinitionKey,
+  type DefinitionSource,
+  isDefinitionName,
+} from './definition.js';
+import { DefinitionStore, type DefinitionSummary, type RevisionRow } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
-
-/** The name of a definition in a namespace. */
-export interface DefinitionKey {
-  namespace: string;
-  name: string;
-}
+import {
+  DEFAULT_AGENT,
+  defaultAgentOf,
+  DEPLOYMENT_OPTIONS,
+  type DeploymentOptions,
+} from './deployment/deployment.options.js';
 
 export interface DefinitionDraft extends DefinitionKey {
   /** Checked by `DefinitionValidator`. */
   content: unknown;
   source: DefinitionSource;
   by: string;
+}
+
+/** One field that differs between two revisions. An absent value is undefined. */
+export interface FieldChange {
+  /** The path of the field, such as `budget.tokens`. A list is one value. */
+  field: string;
+  before?: unknown;
+  after?: unknown;
 }
 
 const MAX_SUMMARIES = 1_000;
@@ -69,7 +76,7 @@ export class DefinitionsService {
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
     const row = this.rowOf(draft);
     return await this.store.transaction(async () => {
-      await this.names.claimForDefinition({ namespace, name });
+      await this.names.lockForDefinition({ namespace, name });
       const added = await this.store.insert(row);
       if (!added) throw await this.nameTaken(draft);
       await this.append('definition.registered', added, draft);
@@ -142,8 +149,8 @@ export class DefinitionsService {
   }
 
   /** The capabilities of all definitions that claim any, sorted by the name of the definition. */
-  async claims(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
-    const rows = await this.store.claims(namespace);
+  async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+    const rows = await this.store.capabilitiesByName(namespace);
     return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
   }
 
@@ -215,4 +222,21 @@ export class DefinitionsService {
 
 function toDefinition({ createdAt, ...row }: RevisionRow): Definition {
   return { ...row, createdAt: createdAt.toISOString() };
+}
+
+/** The fields that differ, sorted by path. */
+function diffOf(before: object, after: object, path = ''): FieldChange[] {
+  const [one, other] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
+  const keys = [...new Set([...one.keys(), ...other.keys()])].toSorted();
+  return keys.flatMap((key) => changeOf(path + key, one.get(key), other.get(key)));
+}
+
+function changeOf(field: string, before: unknown, after: unknown): FieldChange[] {
+  if (isDeepStrictEqual(before, after)) return [];
+  if (isPlain(before) && isPlain(after)) return diffOf(before, after, `${field}.`);
+  return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+}
+
+function isPlain(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,18 +6,17 @@ import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/
 import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
-import { SkillLibrary } from '../skills/skill.library.js';
 import type { AgentSkill, SkillMode } from '../skills/skill.js';
+import { SkillLibrary } from '../skills/skill.library.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
 import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';
-import { toolFilterOf } from './definition.filter.js';
-import { type DefinitionContent, NATIVE } from './definition.js';
-import type { DefinitionKey } from './definitions.service.js';
+import { toolFilterOf } from './agent.builder.js';
+import { type DefinitionContent, type DefinitionKey, NATIVE } from './definition.js';
 
-export interface EffectiveBudget {
+interface EffectiveBudget {
   kind: 'run' | 'agent' | 'namespace';
   /** The agent or the namespace; null for the budget that each run gets. */
   subject: string | null;

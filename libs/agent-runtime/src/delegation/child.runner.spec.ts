@@ -3,8 +3,8 @@ import { answers, FakeAgent } from '../testing/fake.agent.js';
 import { aRun } from '../testing/tool-calls.js';
 import { MapRunMemory } from '../tools/map.run-memory.js';
 import { ChildRunner } from './child.runner.js';
-import type { DelegationTarget, DelegationTargets, WantedAgent } from './delegation.targets.js';
-import { RunRecorder } from './run.recorder.js';
+import { RunRecorder } from './delegation.services.js';
+import type { DelegationTarget, DelegationTargets, WantedAgent } from './targets/delegation.targets.js';
 
 const CURRENT = 2;
 

@@ -1,29 +1,45 @@
+import { createHash } from 'node:crypto';
 import { Logger, type LoggerService } from '@nestjs/common';
 import { DomainError } from '#rollcall/platform';
-import { message, ProviderError } from '#rollcall/providers';
+import {
+  aborted,
+  type Agent,
+  type AgentEvent,
+  type AgentMessage,
+  type AgentResult,
+  type HandleOptions,
+  message,
+  ProviderError,
+} from '#rollcall/providers';
+import { GracePeriod } from '../calls/grace.period.js';
 import { paidAgent, type PaymentOptions, toBudget } from '../calls/paid.call.js';
 import type { RunContext } from '../loop/run.context.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { ToolContext } from '../tools/tool.js';
-import { callChild } from './child.call.js';
-import { childContext, withDeadline } from './child.context.js';
 import { type ChildResult, textOfError, toChildResult, withoutAnswer } from './child.result.js';
 import { ChildScope } from './child.scope.js';
 import { DelegationRefusedError, DelegationTargetUnknownError } from './delegation.errors.js';
-import { checkPath } from './delegation.guards.js';
+import { checkPath } from './delegation.limits.js';
+import type { RunRecorder } from './delegation.services.js';
 import type {
   DelegatingParent,
   DelegationResult,
   DelegationTarget,
   DelegationTargets,
   WantedAgent,
-} from './delegation.targets.js';
-import type { RunRecorder } from './run.recorder.js';
+} from './targets/delegation.targets.js';
 
 export interface DelegatedTask {
   readonly wanted: WantedAgent;
   readonly task: string;
   readonly data?: unknown;
+}
+
+/** The tool call that starts a delegated run. */
+interface DelegatingCall {
+  readonly turn: number;
+  readonly callId: string;
+  readonly index: number;
 }
 
 /** One of the delegated tasks of a tool call. */
@@ -55,6 +71,13 @@ interface Started {
   readonly context: RunContext;
   readonly scope: ChildScope;
 }
+
+type Observer = (event: Exclude<AgentEvent, { type: 'finished' }>) => void;
+
+const ID_LENGTH = 32;
+
+/** How long an aborted agent may take to end. After this time, it is abandoned. */
+const GRACE_MS = 500;
 
 const FAILED = 'The agent failed. Delegate to another agent, or do the task yourself.';
 const BUDGET = 'The budget of this task is used up. Give your answer with what you know, and state what is missing.';
@@ -182,4 +205,61 @@ function endedEarly(name: string, { endedBy }: ChildScope): ChildResult | undefi
 
 function labelOf(wanted: WantedAgent): string {
   return 'name' in wanted ? wanted.name : `with the capabilities ${wanted.capabilities.join(', ')}`;
+}
+
+/**
+ * Calls an agent and returns its result. When the signal is aborted, the call rejects within the grace time, even if the agent
+ * ignores the signal: its events are closed, and what it does afterwards has no effect.
+ */
+async function callChild(
+  agent: Agent,
+  input: AgentMessage,
+  options: HandleOptions & { signal: AbortSignal },
+  observe: Observer,
+): Promise<AgentResult> {
+  const grace = new GracePeriod(options.signal, GRACE_MS);
+  const events = agent.handle(input, options)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const step = await grace.wait(events.next());
+      if (!step) throw aborted(`The call to agent ${agent.name}`);
+      if (step.done) throw new ProviderError('AGENT_CRASHED', `Agent ${agent.name} ended without a result.`);
+      if (step.value.type === 'finished') return step.value.result;
+      observe(step.value);
+    }
+  } finally {
+    const closed = Promise.resolve(events.return?.()).catch(() => undefined);
+    await grace.wait(closed); // the agent may report the outcome of the call when its events are closed
+    grace.end();
+  }
+}
+
+/**
+ * The context of a delegated run. Its id follows from the parent run and the tool call, so a call that is repeated after a crash
+ * gets the same run. The id also depends on the turn, because vendors may reuse the id of a call in a later turn. `index` numbers the
+ * agents of one call.
+ */
+function childContext(parent: RunContext, childName: string, call: DelegatingCall): RunContext {
+  const { namespace, rootRunId, runId, callerId, agentName, ancestry, depth, deadline, limits } = parent;
+  return {
+    namespace,
+    rootRunId,
+    runId: childRunId(runId, childName, call.turn, call.callId, call.index),
+    parentRunId: runId,
+    ...(callerId !== undefined && { callerId }),
+    agentName: childName,
+    ancestry: [...ancestry, agentName],
+    depth: depth + 1,
+    deadline,
+    limits,
+  };
+}
+
+/** The context with the earlier of both deadlines. */
+function withDeadline(context: RunContext, deadline: number): RunContext {
+  return { ...context, deadline: Math.min(context.deadline ?? Infinity, deadline) };
+}
+
+function childRunId(...identity: (string | number)[]): string {
+  return createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, ID_LENGTH);
 }

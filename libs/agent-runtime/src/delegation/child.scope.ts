@@ -2,7 +2,7 @@ import { ProviderError } from '#rollcall/providers';
 import { DeadlineReached } from '../loop/run.activity.js';
 
 /** Why a delegated run was ended before it had a result. */
-export type EndedBy = 'parent' | 'sibling' | 'deadline';
+type EndedBy = 'parent' | 'sibling' | 'deadline';
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 

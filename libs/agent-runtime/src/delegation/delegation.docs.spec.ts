@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { type AgentResult, message, type ModelProvider } from '#rollcall/providers';
 import { callTool, say, scripted } from '#rollcall/providers/testing';
 import { ReactAgent } from '../agents/react.agent.js';
-import { AgentFactoryRegistry } from './agent.factories.js';
 import { DELEGATION_TOOLS } from './delegation.tools.js';
+import { AgentFactoryRegistry } from './targets/agent.factories.js';
 
 const PAGE = readFileSync('docs/runtime/delegation.md', 'utf8');
 

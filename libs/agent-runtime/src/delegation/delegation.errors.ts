@@ -29,7 +29,7 @@ export class DelegationTargetUnknownError extends RuntimeError {
 }
 
 /** The rule that a delegation would break. */
-export type DelegationLimit = 'self' | 'cycle' | 'depth' | 'width' | 'runs' | 'deadline';
+type DelegationLimit = 'self' | 'cycle' | 'depth' | 'width' | 'runs' | 'deadline';
 
 /** A delegation that was not started, because it would break a rule of the tree. The message states what to do instead. */
 export class DelegationRefusedError extends RuntimeError {

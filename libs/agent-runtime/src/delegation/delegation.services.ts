@@ -1,8 +1,9 @@
 import type { LoggerService } from '@nestjs/common';
+import type { Agent } from '#rollcall/providers';
 import type { PaymentOptions } from '../calls/paid.call.js';
-import type { DelegationTargets } from './delegation.targets.js';
-import type { RunRecorder } from './run.recorder.js';
-import type { TreeCounter } from './tree.counter.js';
+import type { RunContext } from '../loop/run.context.js';
+import type { TreeCounter } from './delegation.limits.js';
+import type { DelegationTarget, DelegationTargets } from './targets/delegation.targets.js';
 
 /**
  * Which tools a delegated agent has (S2.6). `union`: its own tools, then the tools of its parent. `intersection`: only those of its own
@@ -10,6 +11,17 @@ import type { TreeCounter } from './tree.counter.js';
  */
 export const INHERITANCE_MODES = ['union', 'intersection', 'off'] as const;
 export type InheritanceMode = (typeof INHERITANCE_MODES)[number];
+
+/** Records delegated runs. Its implementation is a part of durable runs; without it, delegated runs leave no record. */
+export abstract class RunRecorder {
+  /**
+   * The agent of the target. Its calls are recorded as runs if the root of their tree is a durable run of this replica. A repeated call
+   * of the same delegated run continues where it was interrupted, or returns the recorded result.
+   */
+  abstract recorded(target: DelegationTarget, payment?: PaymentOptions): Agent;
+  /** The revision of the definition that a run was started with; undefined if the run does not exist or has no definition. */
+  abstract revisionOf(run: RunContext): Promise<number | undefined>;
+}
 
 /** What all agents of an installation share for delegation. */
 export interface DelegationServices {

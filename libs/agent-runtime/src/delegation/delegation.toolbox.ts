@@ -1,23 +1,16 @@
 import type { RunContext } from '../loop/run.context.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
-import type { AgentFactories } from './agent.factories.js';
+import { ProcessTreeCounter } from './delegation.limits.js';
 import type { DelegationServices } from './delegation.services.js';
-import {
-  CombinedTargets,
-  type DelegatingParent,
-  type DelegationTarget,
-  type DelegationTargets,
-} from './delegation.targets.js';
 import { delegationTools } from './delegation.tools.js';
 import { Delegator } from './delegator.js';
-import { FactoryTargets } from './factory.targets.js';
-import { RestrictedTargets } from './restricted.targets.js';
+import { type AgentFactories, FactoryTargets } from './targets/agent.factories.js';
+import { CombinedTargets, type DelegatingParent, type DelegationTarget } from './targets/delegation.targets.js';
 import { canInherit } from './toolbox.inheritance.js';
-import { ProcessTreeCounter } from './tree.counter.js';
 
 /** The agent whose tools are created. */
-export interface DelegatingAgent extends DelegatingParent {
+interface DelegatingAgent extends DelegatingParent {
   readonly toolboxes: readonly ToolBox[];
   readonly toolFilter?: ToolFilter;
   /** The only agents that the agent may delegate to. Absent: all. */
@@ -42,8 +35,10 @@ export function delegationToolBox(
     const { toolboxes, toolFilter: filter } = agent;
     if (canInherit(child)) child.inherit({ mode, toolboxes, registry, services, ...(filter && { filter }) });
   };
+  const factories = new FactoryTargets(registry);
+  const sources = targets ? [factories, targets] : [factories];
   const delegator = new Delegator({
-    targets: targetsOf(agent, new FactoryTargets(registry), targets),
+    targets: new CombinedTargets(sources, agent.subagents && new Set(agent.subagents)),
     parent: agent,
     counter,
     prepare,
@@ -56,14 +51,4 @@ export function delegationToolBox(
   const tools = Object.freeze(delegationTools(delegator, maxOutputChars));
   const isAlone = agent.subagents?.length === 0;
   return { name: 'delegation', tools: (run: RunContext) => (isAlone || delegator.isBlocked(run) ? NO_TOOLS : tools) };
-}
-
-/** The factories come first. */
-function targetsOf(
-  { subagents }: DelegatingAgent,
-  factories: DelegationTargets,
-  more?: DelegationTargets,
-): DelegationTargets {
-  const all = more ? new CombinedTargets([factories, more]) : factories;
-  return subagents ? new RestrictedTargets(all, new Set(subagents)) : all;
 }

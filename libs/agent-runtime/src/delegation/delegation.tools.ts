@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { CONTRACT_NET, MAX_CAPABILITIES } from '#rollcall/registry';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 import { defineTool } from '../tools/define.tool.js';
 import type { Tool } from '../tools/tool.js';
-import { childOutput, childOutputs, OUTPUT_RULE } from './child.output.js';
-import { type ChildResult, isFailed } from './child.result.js';
+import { childOutput, childOutputs, type ChildResult, isFailed, OUTPUT_RULE } from './child.result.js';
 import { DelegationFailedError } from './delegation.errors.js';
-import type { ListedTarget, WantedAgent } from './delegation.targets.js';
 import type { Delegator } from './delegator.js';
+import type { ListedTarget, WantedAgent } from './targets/delegation.targets.js';
 
 /** The names of the tools of this file. A tool of another toolbox with such a name is never inherited. */
 export const DELEGATION_TOOLS: ReadonlySet<string> = new Set([

@@ -2,12 +2,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { Spending } from '../spending/spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
-import { AgentFactoryRegistry } from './agent.factories.js';
-import type { DelegationServices, InheritanceMode } from './delegation.services.js';
-import type { DelegationTargets } from './delegation.targets.js';
-import { NamespaceTargets } from './namespace.targets.js';
-import type { RunRecorder } from './run.recorder.js';
-import { ProcessTreeCounter } from './tree.counter.js';
+import { ProcessTreeCounter } from './delegation.limits.js';
+import type { DelegationServices, InheritanceMode, RunRecorder } from './delegation.services.js';
+import { AgentFactoryRegistry } from './targets/agent.factories.js';
+import { CombinedTargets, type DelegationTargets } from './targets/delegation.targets.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
 
@@ -22,7 +20,7 @@ export interface DelegationOptions extends DelegationLimits {
 }
 
 /** The limits of the tree of runs, if the agent of its root does not set them. */
-export interface DelegationLimits {
+interface DelegationLimits {
   readonly maxDelegationDepth?: number;
   readonly maxDelegationWidth?: number;
   readonly maxDelegatedRuns?: number;
@@ -39,7 +37,7 @@ export class Delegation {
 
   constructor(
     readonly factories: AgentFactoryRegistry,
-    @Inject(NamespaceTargets) targets: DelegationTargets,
+    @Inject(CombinedTargets) targets: DelegationTargets,
     @Inject(LedgerSpending) spending: Spending,
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) options: DelegationOptions,

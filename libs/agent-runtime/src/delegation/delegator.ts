@@ -1,18 +1,17 @@
 import type { RunContext } from '../loop/run.context.js';
 import type { ToolContext } from '../tools/tool.js';
 import { type ChildResult, isFailed } from './child.result.js';
-import { ChildRunner, type ChildRunnerOptions, type DelegatedTask } from './child.runner.js';
-import { reachedLimit, checkPath, tooManyRuns } from './delegation.guards.js';
-import { isOnPath, type ListedTarget } from './delegation.targets.js';
+import { type Child, ChildRunner, type ChildRunnerOptions, type DelegatedTask } from './child.runner.js';
+import { checkPath, reachedLimit, tooManyRuns, type TreeCounter } from './delegation.limits.js';
 import { RunSlots } from './run.slots.js';
-import type { TreeCounter } from './tree.counter.js';
+import { isOnPath, type ListedTarget } from './targets/delegation.targets.js';
 
-export interface DelegatorOptions extends ChildRunnerOptions {
+interface DelegatorOptions extends ChildRunnerOptions {
   /** All agents of a process share it, because it counts the runs of whole trees. */
   readonly counter: TreeCounter;
 }
 
-export type SpawnMode = 'failFast' | 'collect';
+type SpawnMode = 'failFast' | 'collect';
 
 /**
  * Delegates tasks of a run to other agents. All limits come from the context of the run: the depth and width of delegation, and the
@@ -70,7 +69,7 @@ export class Delegator {
     });
   }
 
-  private async runOne(child: Parameters<ChildRunner['run']>[0], context: ToolContext): Promise<ChildResult> {
+  private async runOne(child: Child, context: ToolContext): Promise<ChildResult> {
     const result = await this.runner.run(child, context);
     if (result.outcome === 'not-started') await this.options.counter.remove(context.run, 1);
     return result;

@@ -7,8 +7,8 @@ import { defineTool } from '../tools/define.tool.js';
 import { toolBox } from '../tools/tool.box.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
-import { AgentFactoryRegistry } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
+import { AgentFactoryRegistry } from './targets/agent.factories.js';
 import { stricterMode, withInherited } from './toolbox.inheritance.js';
 
 const tool = (name: string, from: string, needsApproval = false): Tool =>

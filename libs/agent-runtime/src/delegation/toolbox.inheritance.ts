@@ -2,9 +2,9 @@ import type { Agent } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import { isAllowed, type ToolFilter } from '../tools/tool.filter.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
-import type { AgentFactories } from './agent.factories.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
 import { DELEGATION_TOOLS } from './delegation.tools.js';
+import type { AgentFactories } from './targets/agent.factories.js';
 
 /** What a delegated agent gets from its parent. */
 export interface Inheritance {

@@ -1,14 +1,14 @@
 import { A2aAgentProvider, AgentProviderRegistry, EgressPolicy, HttpAgentProvider, Keyring } from '#rollcall/providers';
 import { FakeA2aServer, LocalServer } from '#rollcall/providers/testing';
 import type { AgentRecord, CircuitService } from '#rollcall/registry';
-import { AgentConnector } from '../delegation/agent.connector.js';
-import type { DelegationTargets } from '../delegation/delegation.targets.js';
+import { GuardedAgents } from '../calls/guarded.agent.js';
+import { AgentConnector } from '../delegation/targets/agent.connector.js';
+import type { DelegationTargets } from '../delegation/targets/delegation.targets.js';
 import { INJECTIONS, MARK } from '../testing/hostile.corpus.js';
 import { HostileWorld, SECRETS } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 import { aRun, TestCalls } from '../testing/tool-calls.js';
 import { findAgentsToolBox } from '../tools/built-in/find-agents.toolbox.js';
-import { GuardedAgents } from '../calls/guarded.agent.js';
 
 const ALL = INJECTIONS.map(({ text }) => text).join('\n');
 const ALWAYS_CLOSED = {

@@ -3,14 +3,14 @@ import { Inject, Injectable } from '@nestjs/common';
 import { BackgroundFaults, qualifiedId } from '#rollcall/platform';
 import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
-import { type DefinitionKey, DefinitionsService } from '../definitions/definitions.service.js';
-import type { Blueprint } from './agent.instance.js';
-import { AgentRegistrar } from './agent.registrar.js';
-import { HostedAgent } from './hosted.agent.js';
+import type { DefinitionKey } from '../definitions/definition.js';
+import { DefinitionsService } from '../definitions/definitions.service.js';
+import { type Blueprint, HostedAgent } from './hosted.agent.js';
 import type { AgentUse, PinnedRevision, UseOptions } from './hosted.agents.js';
 import { LifecycleLog } from './lifecycle.log.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from './lifecycle.options.js';
-import type { ShutdownDetail } from './shutdown.report.js';
+import { AgentRegistrar } from './registration/agent.registrar.js';
+import type { ShutdownDetail } from './shutdown/shutdown.report.js';
 import type { SpawnedAgent } from './spawned.agent.js';
 
 /**

@@ -1,17 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
-import { AgentBeats } from './agent.beats.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import { AgentHost } from './agent.host.js';
-import { type AgentInfo, toInfo } from './agent.info.js';
-import { AgentSpawner, type PreparedSpawn } from './agent.spawner.js';
-import { AgentShutdowns } from './agent.shutdowns.js';
+import { AgentSpawner, type PreparedSpawn, type SpawnRequest } from './agent.spawner.js';
 import { type AgentHosting, type AgentUse, HostedAgents, type UseOptions } from './hosted.agents.js';
 import { AgentHostedElsewhereError, AgentNotHostedError, AgentShutdownFailedError } from './lifecycle.errors.js';
-import { type AgentInfoFilter, RuntimeAgentStore } from './runtime-agent.store.js';
-import type { AgentShutdown, ShutdownReport } from './shutdown.report.js';
-import type { SpawnRequest } from './spawn.plans.js';
+import { AgentBeats } from './registration/agent.beats.js';
+import { type AgentInfoFilter, RuntimeAgentStore } from './registration/runtime-agent.store.js';
+import { AgentShutdowns } from './shutdown/agent.shutdowns.js';
+import type { AgentShutdown, ShutdownReport } from './shutdown/shutdown.report.js';
+import { type AgentInfo, toInfo } from './spawned.agent.js';
 
 /** Spawns, finds, lists and shuts down the agents of all replicas (S1.1–S1.6). */
 @Injectable()

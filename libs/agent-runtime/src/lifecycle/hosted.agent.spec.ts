@@ -1,8 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { FakeAgent } from '../testing/fake.agent.js';
-import type { Blueprint } from './agent.instance.js';
-import { HostedAgent, type HostedAgentOptions } from './hosted.agent.js';
-import type { ShutdownDetail } from './shutdown.report.js';
+import { type Blueprint, HostedAgent, type HostedAgentOptions } from './hosted.agent.js';
+import type { ShutdownDetail } from './shutdown/shutdown.report.js';
 
 let built: FakeAgent[];
 let retired: ShutdownDetail[];

@@ -1,9 +1,15 @@
 import { type Agent, type AgentState, ProviderError } from '#rollcall/providers';
 import type { DefinitionContent } from '../definitions/definition.js';
-import { abandoned, AgentInstance, type Blueprint, TIMED_OUT, within } from './agent.instance.js';
-import { SlotsClosed } from './call.slots.js';
+import { CallSlots, SlotsClosed } from './call.slots.js';
 import type { AgentUse } from './hosted.agents.js';
-import type { ShutdownDetail } from './shutdown.report.js';
+import type { ShutdownDetail } from './shutdown/shutdown.report.js';
+
+/** What an agent is built from. */
+export interface Blueprint {
+  content: DefinitionContent;
+  /** Null if the content does not come from a definition. */
+  revision: number | null;
+}
 
 export interface HostedAgentOptions {
   /** Reads what the agent is built from. It is called for each instance, so that the newest revision is used. */
@@ -18,6 +24,8 @@ export interface HostedAgentOptions {
 }
 
 const NOTHING: ShutdownDetail = { phase: 'stop', durationMs: 0, forced: false, error: null };
+
+const TIMED_OUT: unique symbol = Symbol('timed out');
 
 /**
  * The agent of one name on this replica. Its instance is built on first use, once for any number of concurrent callers (S0.3), and a failed
@@ -141,6 +149,72 @@ export class HostedAgent {
   }
 }
 
+/** One built agent with its calls. A new revision of the definition gets a new instance. */
+class AgentInstance {
+  private readonly slots: CallSlots;
+  private readonly ending = new AbortController();
+
+  constructor(
+    private readonly agent: Agent,
+    readonly blueprint: Blueprint,
+  ) {
+    const { maxConcurrency: limit, whenBusy } = blueprint.content;
+    this.slots = new CallSlots({ name: agent.name, limit, whenBusy });
+  }
+
+  get inFlight(): number {
+    return this.slots.active;
+  }
+
+  /** Read from the agent. A call that the agent itself does not count also makes it busy. */
+  get state(): AgentState {
+    const { state } = this.agent;
+    return state === 'idle' && this.inFlight > 0 ? 'busy' : state;
+  }
+
+  async use(waits = false): Promise<AgentUse> {
+    const release = await this.slots.acquire(waits);
+    return { agent: this.agent, revision: this.blueprint.revision, signal: this.ending.signal, release };
+  }
+
+  /** Accepts no more calls, and closes the agent when its calls have ended, or after `drainMs`. */
+  async retire(drainMs: number, closeMs: number): Promise<ShutdownDetail> {
+    this.slots.close();
+    await within(drainMs, this.slots.empty());
+    return await this.close(closeMs);
+  }
+
+  /**
+   * Accepts no more calls, aborts the calls in progress, and waits until they have ended and the agent has released its resources. After
+   * `limitMs`, the agent is abandoned.
+   */
+  async close(limitMs: number): Promise<ShutdownDetail> {
+    const started = performance.now();
+    this.slots.close();
+    const wasBusy = this.slots.active > 0;
+    this.ending.abort(new ProviderError('AGENT_CLOSED', `Agent ${this.agent.name} was shut down.`));
+    const closing = this.shutdown();
+    const ended = await within(
+      limitMs,
+      Promise.all([closing, this.slots.empty()]).then(([error]) => error),
+    );
+    const durationMs = Math.round(performance.now() - started);
+    if (ended === TIMED_OUT)
+      return abandoned(durationMs, 'The agent had not ended at the deadline, and was abandoned.');
+    if (ended) return { phase: 'abort', durationMs, forced: false, error: ended };
+    return { phase: wasBusy ? 'drain' : 'stop', durationMs, forced: false, error: null };
+  }
+
+  private async shutdown(): Promise<Error | undefined> {
+    try {
+      await this.agent.shutdown();
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+}
+
 const ignore = (): undefined => undefined;
 
 /** Closes an instance that may still be under construction. If it is not ready in time, it is closed as soon as it is built. */
@@ -152,4 +226,19 @@ async function closed(attempt: Promise<AgentInstance>, limitMs: number): Promise
   if (instance !== TIMED_OUT) return await instance.close(limitMs - durationMs);
   void attempt.then(async (late) => await late.close(limitMs), ignore);
   return abandoned(durationMs, 'The agent was still being built at the deadline.');
+}
+
+/** The result of the work, or `TIMED_OUT`. After a timeout, the work continues. */
+async function within<Value>(limitMs: number, work: Promise<Value>): Promise<Value | typeof TIMED_OUT> {
+  const late = Promise.withResolvers<typeof TIMED_OUT>();
+  const timer = setTimeout(() => late.resolve(TIMED_OUT), Math.max(0, limitMs)).unref();
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function abandoned(durationMs: number, message: string): ShutdownDetail {
+  return { phase: 'kill', durationMs: Math.round(durationMs), forced: true, error: new Error(message) };
 }

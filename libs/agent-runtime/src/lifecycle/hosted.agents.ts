@@ -1,5 +1,5 @@
 import type { Agent } from '#rollcall/providers';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
+import type { DefinitionKey } from '../definitions/definition.js';
 import type { SpendingLimit } from '../spending/spending.js';
 
 /** The right to call an agent once. */

@@ -10,7 +10,7 @@ import {
   type TestHost,
   TestHosts,
 } from '../testing/test-hosts.js';
-import type { SpawnRequest } from './spawn.plans.js';
+import type { SpawnRequest } from './agent.spawner.js';
 
 let hosts: TestHosts;
 let here: TestHost;

@@ -1,5 +1,5 @@
 import { AgentNotFoundError } from '#rollcall/registry';
-import { quoted } from '../definitions/definition.name.js';
+import { quoted } from '../definitions/definition.js';
 import { RuntimeError } from '../errors.js';
 
 /** The agent has as many calls in progress as its definition allows. */

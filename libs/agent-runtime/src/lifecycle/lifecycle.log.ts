@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
-import type { ShutdownDetail, ShutdownReport } from './shutdown.report.js';
+import type { DefinitionKey } from '../definitions/definition.js';
+import type { ShutdownDetail, ShutdownReport } from './shutdown/shutdown.report.js';
 import type { SpawnedFacts } from './spawned.agent.js';
 
 const log = new Logger('agents');

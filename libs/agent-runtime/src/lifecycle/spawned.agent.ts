@@ -1,10 +1,34 @@
 import { qualifiedId } from '#rollcall/platform';
-import type { AgentType } from '#rollcall/providers';
-import type { DefinitionKey } from '../definitions/definitions.service.js';
-import type { AgentInfo } from './agent.info.js';
+import type { AgentState, AgentType } from '#rollcall/providers';
+import type { DefinitionKey } from '../definitions/definition.js';
 import type { HostedAgent } from './hosted.agent.js';
-import type { AgentVitals } from './runtime-agent.store.js';
-import type { ShutdownDetail } from './shutdown.report.js';
+import type { AgentVitals, RuntimeAgentRow } from './registration/runtime-agent.store.js';
+import type { ShutdownDetail } from './shutdown/shutdown.report.js';
+
+export const AGENT_STATES = ['idle', 'busy', 'failed', 'closed'] as const satisfies AgentState[];
+
+/** A live agent that a replica hosts. */
+export interface AgentInfo {
+  namespace: string;
+  name: string;
+  agentType: AgentType;
+  provider: string;
+  /** Read from the agent. For an agent of another replica, as of its last beat. */
+  state: AgentState;
+  inFlight: number;
+  /** The name of its definition; null if it was spawned without one. */
+  definition: string | null;
+  revision: number | null;
+  /** The replica that hosts it. */
+  replicaId: string;
+  spawnedAt: string;
+  spawnedBy: string;
+}
+
+export function toInfo(row: RuntimeAgentRow): AgentInfo {
+  const { agentId: _id, generation: _generation, runLimit: _limit, maxRuns: _max, spawnedAt, ...info } = row;
+  return { ...info, spawnedAt: spawnedAt.toISOString() };
+}
 
 /** The registration of a spawned agent in the registry. */
 export interface Membership {

@@ -1,5 +1,5 @@
 import { type ModelMessage, type ModelRequest, userMessage } from '#rollcall/providers';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 import { estimateMessages, estimateText } from '../tokens/token.estimate.js';
 import { type RunState, startOfHistory } from './run.state.js';
 

@@ -1,5 +1,5 @@
 import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
-import { labelled } from '../skills/labelled.js';
+import { labelled } from '../labels/labelled.text.js';
 import type { Charge } from '../spending/spending.js';
 import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';

@@ -1,11 +1,20 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
-import { SkillNotFoundError } from './skill.errors.js';
+import { RuntimeError } from '../errors.js';
 import type { Skill } from './skill.js';
-import { loadSkills, type LoadedSkills, type SkillDiagnostic } from './skill.loader.js';
+import { type LoadedSkills, loadSkills, type SkillDiagnostic } from './skill.loader.js';
 
 export interface SkillLibraryOptions {
   /** Folders that contain skills. If two skills have the same name, the skill in the first folder is used. */
   folders: readonly string[];
+}
+
+class SkillNotFoundError extends RuntimeError {
+  readonly code = 'SKILL_NOT_FOUND';
+
+  constructor(name: string, known: readonly string[]) {
+    const list = known.length === 0 ? 'No skill is loaded.' : `Loaded skills: ${known.join(', ')}.`;
+    super(`There is no skill ${JSON.stringify(name)}. ${list}`);
+  }
 }
 
 /** The skills of this installation. They are read from files at the start and by `reload`. */

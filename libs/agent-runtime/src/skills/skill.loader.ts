@@ -1,8 +1,8 @@
 import type { Dirent } from 'node:fs';
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { fileProblem, isInside, readLimited } from '../spec-files/limited.file.js';
-import { SpecFileError } from '../spec-files/spec-file.error.js';
+import { fileProblem, isInside, readLimited } from '../definitions/spec-files/limited.file.js';
+import { SpecFileError } from '../definitions/spec-files/spec.js';
 import type { Skill } from './skill.js';
 import { parseSkill } from './skill.parser.js';
 
@@ -24,8 +24,10 @@ export interface LoadedSkills {
 const SKILL_FILE = 'SKILL.md';
 const MAX_DEPTH = 6;
 const MAX_FOLDERS = 2_000;
-export const MAX_FILE_BYTES = 262_144;
+const MAX_FILE_BYTES = 262_144;
 const IGNORED = new Set(['node_modules', '.git']);
+const MAX_LISTED_FILES = 100;
+const MAX_FILE_DEPTH = 4;
 
 /** Loads all skills below the folders. If two skills have the same name, the first one wins. A faulty skill never stops the others. */
 export async function loadSkills(folders: readonly string[]): Promise<LoadedSkills> {
@@ -85,9 +87,9 @@ class SkillLoading {
   private async resolve(path: string, entry: Dirent): Promise<string | undefined> {
     if (entry.isDirectory()) return path;
     if (!entry.isSymbolicLink()) return undefined;
-    const target = await realpath(path).catch(() => undefined);
-    if (target === undefined || !(await lstat(target)).isDirectory()) return undefined;
-    if (isInside(this.root, target)) return undefined; // the target is visited at its own path
+    const linked = await realpath(path).catch(() => undefined);
+    if (linked === undefined || !(await lstat(linked)).isDirectory()) return undefined;
+    if (isInside(this.root, linked)) return undefined; // the folder is visited at its own path
     this.report('error', path, 1, 'The link leads out of the folder of skills, so it is not followed.');
     return undefined;
   }
@@ -124,4 +126,27 @@ class SkillLoading {
   private relative(path: string): string {
     return path === '' ? this.label : join(this.label, relative(this.root, path)).split(sep).join('/');
   }
+}
+
+/** The other files of a skill, as sorted paths relative to its folder. Links are not listed. */
+export async function filesOf({ root }: Skill): Promise<string[]> {
+  const found: string[] = [];
+  await collect(root, root, 0, found);
+  return found.toSorted();
+}
+
+async function collect(root: string, folder: string, depth: number, found: string[]): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+    if (found.length >= MAX_LISTED_FILES) return;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && depth < MAX_FILE_DEPTH) await collect(root, path, depth + 1, found);
+    else if (entry.isFile() && path !== join(root, SKILL_FILE)) found.push(relative(root, path).split(sep).join('/'));
+  }
+}
+
+/** Reads a text file of a skill. A path that leads out of its folder is rejected. */
+export async function readSkillFile({ root }: Skill, file: string): Promise<string> {
+  if (file.includes('\0')) throw new Error('The path contains a NUL character.');
+  return await readLimited(join(root, file), root, MAX_FILE_BYTES);
 }

@@ -1,6 +1,5 @@
-import { parseFrontMatter } from '../spec-files/front-matter.js';
-import { SpecFileError } from '../spec-files/spec-file.error.js';
-import type { SpecProblem } from '../spec-files/spec.problems.js';
+import { parseFrontMatter } from '../definitions/spec-files/front-matter.js';
+import { SpecFileError, type SpecProblem } from '../definitions/spec-files/spec.js';
 import { estimateText } from '../tokens/token.estimate.js';
 import type { Skill } from './skill.js';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { labelled } from '../labels/labelled.text.js';
 import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
-import { labelled } from './labelled.js';
-import { filesOf, readSkillFile } from './skill.files.js';
 import type { AgentSkill, Skill } from './skill.js';
+import { filesOf, readSkillFile } from './skill.loader.js';
 
 export const ACTIVATE_SKILL = 'activate_skill';
 

@@ -1,13 +1,12 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { labelled } from '../labels/labelled.text.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { Tool, ToolContext } from '../tools/tool.js';
-import { labelled } from './labelled.js';
-import { filesOf } from './skill.files.js';
-import { SkillLibrary } from './skill.library.js';
-import { loadSkills } from './skill.loader.js';
 import type { AgentSkill, SkillMode } from './skill.js';
+import { SkillLibrary } from './skill.library.js';
+import { filesOf, loadSkills } from './skill.loader.js';
 import { skillToolBox } from './skill.toolbox.js';
 import { systemPrompt } from './system.prompt.js';
 

@@ -1,10 +1,9 @@
-import { inert } from '../labels/inert.text.js';
-import { labelled } from './labelled.js';
-import { SkillsTooLargeError } from './skill.errors.js';
+import { RuntimeError } from '../errors.js';
+import { inert, labelled } from '../labels/labelled.text.js';
 import type { AgentSkill, Skill } from './skill.js';
 import { ACTIVATE_SKILL } from './skill.toolbox.js';
 
-export interface PromptParts {
+interface PromptParts {
   readonly name: string;
   readonly description: string;
   readonly instructions: string;
@@ -14,8 +13,19 @@ export interface PromptParts {
   readonly maxPreloadTokens?: number;
 }
 
-export const DEFAULT_MAX_PRELOAD_TOKENS = 20_000;
+const DEFAULT_MAX_PRELOAD_TOKENS = 20_000;
 const MAX_SHOWN_DESCRIPTION = 1_024;
+
+class SkillsTooLargeError extends RuntimeError {
+  readonly code = 'SKILLS_TOO_LARGE';
+
+  constructor(skills: readonly Skill[], tokens: number, maxTokens: number) {
+    const sizes = skills.map(({ name, tokens: own }) => `${name} ${own}`).join(', ');
+    super(
+      `The preloaded skills have about ${tokens} tokens (${sizes}), and at most ${maxTokens} are allowed. Use the mode catalog for some of them.`,
+    );
+  }
+}
 
 /** Builds the system prompt. The same parts always give the same text, so vendors can cache it. */
 export function systemPrompt(parts: PromptParts): string {

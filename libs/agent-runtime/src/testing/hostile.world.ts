@@ -4,9 +4,9 @@ import { type AgentEvent, type AgentMessage, message, Secret } from '#rollcall/p
 import { localEgress, LocalServer, type ScriptedModel } from '#rollcall/providers/testing';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
-import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
+import { ProcessTreeCounter } from '../delegation/delegation.limits.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
-import { ProcessTreeCounter } from '../delegation/tree.counter.js';
+import { AgentFactoryRegistry } from '../delegation/targets/agent.factories.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { httpFetchToolBox } from '../tools/built-in/http-fetch.toolbox.js';

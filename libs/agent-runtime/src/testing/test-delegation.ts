@@ -1,8 +1,8 @@
 import type { Agent } from '#rollcall/providers';
-import { AgentFactoryRegistry } from '../delegation/agent.factories.js';
+import { ProcessTreeCounter } from '../delegation/delegation.limits.js';
 import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
-import { ProcessTreeCounter } from '../delegation/tree.counter.js';
+import { AgentFactoryRegistry } from '../delegation/targets/agent.factories.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { ToolBox } from '../tools/tool.js';
 import type { ToolOutput } from '../tools/tool.output.js';

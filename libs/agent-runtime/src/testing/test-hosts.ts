@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
-import type { AgentInfo } from '../lifecycle/agent.info.js';
-import type { SpawnRequest } from '../lifecycle/spawn.plans.js';
+import type { SpawnRequest } from '../lifecycle/agent.spawner.js';
+import type { AgentInfo } from '../lifecycle/spawned.agent.js';
 import { FakeAgentProvider, type FakeSettings } from './fake.agent-provider.js';
 import { type TestRuntime, testRuntime } from './test-runtime.js';
 

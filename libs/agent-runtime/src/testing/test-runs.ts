@@ -6,8 +6,7 @@ import { type Agent, type ModelRequest, ProvidersModule } from '#rollcall/provid
 import { type say, ScriptedModel } from '#rollcall/providers/testing';
 import { BudgetsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
-import { AgentRuntimeModule } from '../agent-runtime.module.js';
-import { DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.options.js';
+import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
 import { NativeRegistration } from '../agents/native.registration.js';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';

@@ -4,7 +4,7 @@ import { toAgentEvent, toAgentResult } from '../../agents/event.mapper.js';
 import { ReactAgent } from '../../agents/react.agent.js';
 import { isPaidByCall, paidCall, type PaymentOptions } from '../../calls/paid.call.js';
 import { ChildScope } from '../../delegation/child.scope.js';
-import type { DelegationTarget } from '../../delegation/delegation.targets.js';
+import type { DelegationTarget } from '../../delegation/targets/delegation.targets.js';
 import { unclearCalls } from '../../loop/open.turn.js';
 import { DeadlineReached } from '../../loop/run.activity.js';
 import { ABANDONED, type PendingApproval } from '../../loop/run.outcome.js';

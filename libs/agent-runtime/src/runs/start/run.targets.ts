@@ -12,11 +12,15 @@ import {
   routability,
   StrongReader,
 } from '#rollcall/registry';
-import type { Definition, DefinitionContent } from '../../definitions/definition.js';
-import { maxRunsOf } from '../../definitions/definition.limits.js';
-import { type DefinitionKey, DefinitionsService } from '../../definitions/definitions.service.js';
-import { addressOf } from '../../delegation/agent.address.js';
-import { unavailableText } from '../../delegation/agent.availability.js';
+import {
+  type Definition,
+  type DefinitionContent,
+  type DefinitionKey,
+  maxRunsOf,
+} from '../../definitions/definition.js';
+import { DefinitionsService } from '../../definitions/definitions.service.js';
+import { addressOf } from '../../delegation/targets/agent.connector.js';
+import { unavailableText } from '../../delegation/targets/registry.targets.js';
 import { type AgentHosting, HostedAgents } from '../../lifecycle/hosted.agents.js';
 import { NO_LIMIT, type SpendingLimit } from '../../spending/spending.js';
 import { RunTargetMissingError, RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';

@@ -7,7 +7,7 @@ import {
   type Ranker,
   type RegistryClock,
 } from '#rollcall/registry';
-import { labelled } from '../../skills/labelled.js';
+import { labelled } from '../../labels/labelled.text.js';
 import { defineTool } from '../define.tool.js';
 import { toolBox } from '../tool.box.js';
 import type { ToolBox } from '../tool.js';

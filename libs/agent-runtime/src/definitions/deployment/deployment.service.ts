@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import { Database, NamespaceAdmission } from '#rollcall/platform';
+import { AgentNameStore } from '../agent-name.store.js';
+import { type DefinitionChange, DefinitionChanges } from '../definition.changes.js';
+import {
+  type DeployedDefinition,
+  type DeploymentPlan,
+  type ManagedSource,
+  planOf,
+  type RegisteredDefinition,
+} from './deployment.plan.js';
+import { DeploymentStore } from './deployment.store.js';
+
+/** The principal of changes that a start makes. */
+const DEPLOYMENT = 'deployment';
+
+export interface DeploymentResult extends DeploymentPlan {
+  /** Definitions whose namespace does not exist. */
+  readonly withoutNamespace: readonly DeployedDefinition[];
+}
+
+/**
+ * Writes many definitions at once, for the deployment or for an import. If nothing differs, nothing is written or locked. All changes
+ * are made in one transaction. Such transactions wait for one another, so replicas that start together write each revision once.
+ */
+@Injectable()
+export class DeploymentService {
+  constructor(
+    private readonly db: Database,
+    private readonly store: DeploymentStore,
+    private readonly changes: DefinitionChanges,
+    private readonly namespaces: NamespaceAdmission,
+    private readonly names: AgentNameStore,
+  ) {}
+
+  /** What `apply` would do now. */
+  async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
+    const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // definitions of REST are never removed
+    const registered = await this.store.registered(wanted, sources);
+    return planOf(wanted, { registered, spawned: await this.names.spawned(wanted) }, managed);
+  }
+
+  async apply(
+    wanted: readonly DeployedDefinition[],
+    managed: readonly ManagedSource[],
+    by: string = DEPLOYMENT,
+  ): Promise<DeploymentResult> {
+    const plan = await this.plan(wanted, managed);
+    if (plan.added.length + plan.replaced.length + plan.removed.length === 0) return { ...plan, withoutNamespace: [] };
+    return await this.db.transaction(async () => {
+      await this.names.lockAll();
+      const existing = await this.namespaces.hold([...new Set(wanted.map(({ namespace }) => namespace))]);
+      const possible = wanted.filter(({ namespace }) => existing.has(namespace));
+      const latest = await this.plan(possible, managed);
+      await this.write(latest, by);
+      return { ...latest, withoutNamespace: wanted.filter(({ namespace }) => !existing.has(namespace)) };
+    });
+  }
+
+  private async write({ added, replaced, removed }: DeploymentPlan, by: string): Promise<void> {
+    const written = [...added, ...replaced];
+    const revisions = await this.store.write(written, by);
+    if (removed.length > 0) await this.store.remove(removed);
+    const changes = written.map(({ namespace, name, content, source }, index): DefinitionChange => {
+      const type = index < added.length ? 'definition.registered' : 'definition.replaced';
+      return { type, namespace, name, revision: revisions[index] ?? 1, content, source, by };
+    });
+    await this.changes.append(...changes, ...removed.map((one) => toRemoval(one, by)));
+  }
+}
+
+function toRemoval({ capabilities, ...one }: RegisteredDefinition, by: string): DefinitionChange {
+  return { ...one, type: 'definition.unregistered', content: { capabilities: capabilities ?? [] }, by };
+}
