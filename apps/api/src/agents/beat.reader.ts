@@ -58,7 +58,11 @@ export function readBeat(agentId: string, body: unknown, tokenHash: string | nul
 }
 
 /** Reads the claim of an agent from the URL of its socket. */
-export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseCredential {
+export function readClaim(
+  agentId: string | null,
+  generation: string | null,
+  tokenHash: string | null,
+): LeaseCredential {
   const claim = { agentId, generation: generation === null ? null : Number(generation) };
   const errors = errorsOf(claim, CLAIM_RULES, '');
   if (errors.length > 0) throw validationFailed(errors);
