@@ -13,12 +13,12 @@ import {
   type LeaveReason,
   leaveReasonOf,
 } from './agent.record.js';
-import { type AgentListFilter, type AgentRow, AgentStore, toRecord, recordVersionOf } from './agent.store.js';
+import { type AgentListFilter, type AgentRow, AgentStore, recordVersionOf, toRecord } from './agent.store.js';
 import { hashOfToken, newLeaseToken } from './lease-token.store.js';
 import type { IssuedLease, Joining } from './registration/registration.batch.js';
 import { type Joined, type JoinResult, RegistrationGroup } from './registration/registration.group.js';
-import type { Registration } from './registration/registration.js';
-import { type AgentUpdate, UpdateGroup, type VersionedAgent } from './registration/update.group.js';
+import type { AgentUpdate, Registration } from './registration/registration.js';
+import { UpdateGroup, type VersionedAgent } from './registration/update.group.js';
 
 interface DesiredStateChange {
   desiredState: DesiredState;

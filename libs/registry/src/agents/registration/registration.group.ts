@@ -81,7 +81,7 @@ export class RegistrationWriter {
     const returning = accepted.filter(({ before }) => before);
     const [written, , read] = await Promise.all([
       this.registrations.write(accepted, withBudget),
-      this.budgets.redeclare(returning.filter(hasBudget).map(declarationOf), budgets),
+      this.budgets.redeclare(returning.filter(hasBudget).map(budgetDeclarationOf), budgets),
       this.read(returning),
     ]);
     const results = new Map(written.map((one) => [one.agentId, one]));
@@ -103,7 +103,7 @@ export class RegistrationWriter {
   private async redeclareUnlocked(unlocked: readonly Accepted[]): Promise<AgentRow[]> {
     if (unlocked.length === 0) return [];
     const budgets = await this.budgets.lock(unlocked.map(({ joining }) => joining.agentId));
-    await this.budgets.redeclare(unlocked.map(declarationOf), budgets);
+    await this.budgets.redeclare(unlocked.map(budgetDeclarationOf), budgets);
     return await this.read(unlocked);
   }
 
@@ -116,7 +116,7 @@ function rowOf(accepted: Accepted, written: WrittenRegistration | undefined): Ag
   return written ? [newAgentRow(accepted, written)] : [];
 }
 
-function declarationOf({ joining }: Accepted): BudgetDeclaration {
+function budgetDeclarationOf({ joining }: Accepted): BudgetDeclaration {
   return { agentId: joining.agentId, declared: joining.facts.budget, by: joining.registeredBy };
 }
 

@@ -1,61 +1,13 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseBusyError, GroupCommit } from '#rollcall/platform';
 import { capabilityKeys } from '../../discovery/capabilities/capability.js';
 import { type AgentCredential, credentialError } from '../agent.credential.js';
 import { AgentChangedError, TooManyLabelsError } from '../agent.errors.js';
 import { AgentEvents, type AgentUpdated } from '../agent.events.js';
-import type { AgentRecord, CostModel } from '../agent.record.js';
-import { type AgentRow, AgentStore, toRecord, recordVersionOf } from '../agent.store.js';
+import type { AgentRecord } from '../agent.record.js';
+import { type AgentRow, AgentStore, recordVersionOf, toRecord } from '../agent.store.js';
 import { GROUP_FAILURE, MAX_ATTEMPTS } from '../group.failure.js';
-import type { Registration } from './registration.js';
-
-/** The part of a registration that an update may change. Budgets have their own routes. */
-export type Declaration = Omit<Registration, 'budget'>;
-
-/** A missing field stays unchanged. Labels and prices are merged; null removes a label or price. */
-export interface AgentUpdate extends Partial<Omit<Declaration, 'labels' | 'costModel'>> {
-  labels?: Record<string, string | null>;
-  costModel?: Partial<CostModel>;
-}
-
-export const MAX_LABELS = 64;
-
-const FIELDS = [
-  'name',
-  'endpoint',
-  'agentCard',
-  'capabilities',
-  'sandboxLevel',
-  'provider',
-  'costModel',
-  'capacity',
-  'declaredMs',
-  'version',
-  'definition',
-  'labels',
-] as const satisfies (keyof Declaration)[];
-
-function declarationOf(row: AgentRow): Declaration {
-  return Object.fromEntries(FIELDS.map((field) => [field, row[field]])) as unknown as Declaration;
-}
-
-/** Returns the declaration after the update, and the names of the fields that changed. */
-export function applyUpdate(before: Declaration, update: AgentUpdate): { after: Declaration; changed: string[] } {
-  const { labels, costModel, ...plain } = update;
-  const after: Declaration = {
-    ...before,
-    ...Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)),
-    labels: mergeLabels(before.labels, labels),
-    costModel: { ...before.costModel, ...costModel },
-  };
-  return { after, changed: FIELDS.filter((field) => !isDeepStrictEqual(before[field], after[field])) };
-}
-
-function mergeLabels(before: Record<string, string>, changes: AgentUpdate['labels'] = {}): Record<string, string> {
-  const merged: Record<string, string | null> = { ...before, ...changes };
-  return Object.fromEntries(Object.entries(merged).filter((pair): pair is [string, string] => pair[1] !== null));
-}
+import { type AgentUpdate, applyUpdate, declarationOf, MAX_LABELS } from './registration.js';
 
 /** A record and its version, for conditional updates. */
 export interface VersionedAgent {

@@ -1,9 +1,18 @@
-import { CapabilityAliasError } from '../discovery.errors.js';
+import { RegistryError } from '../../errors.js';
 import { matchesCapability, normaliseCapability, withAncestors } from './capability.js';
+
+/** The configured aliases are invalid. Thrown at startup, never by a query. */
+export class CapabilityAliasError extends RegistryError {
+  readonly code = 'INVALID_CAPABILITY_ALIAS';
+
+  constructor(fault: string) {
+    super(`The capability aliases cannot be used: ${fault}. Map every alias to a capability that agents claim.`);
+  }
+}
 
 /**
  * Other names for capabilities, configured by the operator. Every declared capability and every query is resolved here, so an alias and its
- * target are always equivalent. An alias also applies to its descendants: with `coding` → `code`, `coding.rust` is `code.rust`.
+ * meaning are always equivalent. An alias also applies to its descendants: with `coding` → `code`, `coding.rust` is `code.rust`.
  * An alias may lead to another alias; the constructor rejects cycles.
  */
 export class CapabilityAliases {
@@ -22,7 +31,7 @@ export class CapabilityAliases {
   /** Returns the capability that the name stands for, in its normal form. */
   resolve(text: string): string {
     let capability = normaliseCapability(text);
-    // The target of one alias may be a descendant of another alias. There are no cycles, so each alias applies at most once.
+    // The meaning of one alias may be a descendant of another alias. There are no cycles, so each alias applies at most once.
     for (let left = this.meanings.size; left > 0; left -= 1) capability = translate(this.meanings, capability);
     return capability;
   }

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
-import { CapabilityAliases } from './capability.aliases.js';
+import { CapabilityAliasError, CapabilityAliases } from './capability.aliases.js';
 import { capabilityKeys, matchesCapability, normaliseCapability, withAncestors } from './capability.js';
-import { CapabilityAliasError } from '../discovery.errors.js';
 import { mostSimilar, similarity } from './trigram.index.js';
 
 describe('capabilities', () => {

@@ -10,9 +10,22 @@ import {
   type RegistryEvent,
   StopsIn,
 } from '#rollcall/platform';
-import { DirectoryStaleError } from '../discovery.errors.js';
+import { RegistryError } from '../../errors.js';
 import type { Revision } from './directory.entry.js';
 import type { DirectorySync } from './directory.sync.js';
+
+/** This replica was frozen or could not read the event log, and did not catch up in time. */
+export class DirectoryStaleError extends RegistryError {
+  readonly code = 'DIRECTORY_STALE';
+  override readonly retryAfterMs = 1_000;
+
+  constructor() {
+    super(
+      'This replica has not received changes for some seconds, so its results could contain agents that have left. ' +
+        'Try again in a second, send the query to another replica, or set consistency to "strong".',
+    );
+  }
+}
 
 export interface FollowerOptions {
   /** If the directory is older than this, a query waits until the directory has caught up with the event log. */

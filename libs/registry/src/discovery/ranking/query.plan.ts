@@ -1,18 +1,23 @@
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
+import { RegistryError } from '../../errors.js';
+import type { CapabilityAliases } from '../capabilities/capability.aliases.js';
+import { normaliseCapability } from '../capabilities/capability.js';
+import { compareIds } from '../capabilities/ordered.list.js';
 import {
-  MAX_LIMIT,
-  MAX_CAPABILITIES,
-  DEFAULT_LIMIT,
-  DEFAULT_STRATEGY,
   type AgentQuery,
   type CapabilitySets,
+  DEFAULT_LIMIT,
+  DEFAULT_STRATEGY,
+  MAX_CAPABILITIES,
+  MAX_LIMIT,
 } from './agent.query.js';
-import { normaliseCapability } from '../capabilities/capability.js';
-import type { CapabilityAliases } from '../capabilities/capability.aliases.js';
-import { InvalidQueryError } from '../discovery.errors.js';
-import { compareIds } from '../capabilities/ordered.list.js';
-import { filtersOf, type Filter } from './filters.js';
+import { type Filter, filtersOf } from './filters.js';
 import type { SelectionStrategy, Strategies } from './strategies.js';
+
+/** The query exceeds a limit or contains an empty capability. */
+export class InvalidQueryError extends RegistryError {
+  readonly code = 'INVALID_QUERY';
+}
 
 /** A query with all capabilities resolved and all defaults filled in. It does not depend on the agents in the directory. */
 export interface QueryPlan {

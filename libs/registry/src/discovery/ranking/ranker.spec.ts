@@ -1,14 +1,14 @@
 import { CLOSED_CIRCUIT } from '../../circuit/circuit.breaker.js';
-import { type EntryOverrides } from '../../testing/directory-entries.js';
+import type { EntryOverrides } from '../../testing/directory-entries.js';
 import { given } from '../../testing/given.js';
-import type { AgentQuery } from './agent.query.js';
-import type { Assessment } from './assessment.js';
 import { CapabilityAliases } from '../capabilities/capability.aliases.js';
 import { Directory } from '../directory/directory.js';
-import { InvalidQueryError, UnknownStrategyError } from '../discovery.errors.js';
+import type { AgentQuery } from './agent.query.js';
+import type { Assessment } from './assessment.js';
+import { InvalidQueryError } from './query.plan.js';
 import { Ranker } from './ranker.js';
 import type { Ranking } from './ranking.js';
-import { defaultStrategies, type SelectionStrategy, Strategies } from './strategies.js';
+import { defaultStrategies, type SelectionStrategy, Strategies, UnknownStrategyError } from './strategies.js';
 
 const NOW = Date.parse('2026-02-24T10:30:00Z');
 const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };

@@ -1,4 +1,5 @@
-import { UnknownStrategyError } from '../discovery.errors.js';
+import { RegistryError } from '../../errors.js';
+import { CONTRACT_NET } from './agent.query.js';
 import type { Assessment } from './assessment.js';
 import { estimateMicros, priceText } from './price.js';
 
@@ -125,6 +126,20 @@ class RoundRobinStrategy implements SelectionStrategy {
 
   reason(agent: Assessment): string {
     return `in rotation, ${loadText(agent)}`;
+  }
+}
+
+/** `prefer` names a strategy that does not exist. */
+export class UnknownStrategyError extends RegistryError {
+  readonly code = 'UNKNOWN_STRATEGY';
+
+  constructor(requested: string, known: readonly string[]) {
+    const others = `Set prefer to one of: ${known.join(', ')}.`;
+    super(
+      requested === CONTRACT_NET
+        ? `An auction cannot choose an agent here. To start a run with its winner, announce a contract with POST /v1/contracts and "run": true. ${others}`
+        : `There is no strategy "${requested.slice(0, 60)}". ${others}`,
+    );
   }
 }
 

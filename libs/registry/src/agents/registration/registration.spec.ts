@@ -1,5 +1,5 @@
 import { given } from '../../testing/given.js';
-import { applyUpdate, type Declaration } from './update.group.js';
+import { applyUpdate, type Declaration } from './registration.js';
 
 const { budget: _budget, ...facts } = given.registration({ labels: { team: 'a', zone: 'eu' } });
 const before: Declaration = facts;
