@@ -1,12 +1,12 @@
-import type { AgentQuery, CapabilitySets } from '../discovery/ranking/agent.query.js';
-import { assess, type Assessment } from '../discovery/ranking/assessment.js';
+import { DEFAULT_LOW_BUDGET } from '../budgets/budget.js';
 import type { CapabilityAliases } from '../discovery/capabilities/capability.aliases.js';
 import { matchesCapability, withAncestors } from '../discovery/capabilities/capability.js';
-import type { DirectoryEntry } from '../discovery/directory/directory.entry.js';
-import { filtersOf } from '../discovery/ranking/filters.js';
-import { DEFAULT_LOW_BUDGET } from '../discovery/ranking/routability.js';
-import type { SelectionStrategy } from '../discovery/ranking/strategies.js';
 import { mostSimilar } from '../discovery/capabilities/trigram.index.js';
+import type { DirectoryEntry } from '../discovery/directory/directory.entry.js';
+import type { AgentQuery, CapabilitySets } from '../discovery/ranking/agent.query.js';
+import { assess, type Assessment } from '../discovery/ranking/assessment.js';
+import { filtersOf } from '../discovery/ranking/filters.js';
+import type { SelectionStrategy } from '../discovery/ranking/strategies.js';
 
 interface Candidate {
   agent: Assessment;

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
+import { DEFAULT_LOW_BUDGET } from '../../budgets/budget.js';
 import { given } from '../../testing/given.js';
-import { assess } from '../ranking/assessment.js';
-import { CapabilityIndex } from './capability.index.js';
 import { Listing } from '../directory/listing.js';
-import type { OrderedList } from './ordered.list.js';
-import { DEFAULT_LOW_BUDGET } from '../ranking/routability.js';
-import { LeastLoadedStrategy } from '../ranking/strategies.js';
+import { assess } from '../ranking/assessment.js';
 import { walkThrough } from '../ranking/search.js';
+import { LeastLoadedStrategy } from '../ranking/strategies.js';
+import { CapabilityIndex } from './capability.index.js';
+import type { OrderedList } from './ordered.list.js';
 
 const STRATEGY = new LeastLoadedStrategy();
 

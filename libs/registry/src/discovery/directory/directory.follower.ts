@@ -15,7 +15,7 @@ import type { Revision } from './directory.entry.js';
 import type { DirectorySync } from './directory.sync.js';
 
 /** This replica was frozen or could not read the event log, and did not catch up in time. */
-export class DirectoryStaleError extends RegistryError {
+class DirectoryStaleError extends RegistryError {
   readonly code = 'DIRECTORY_STALE';
   override readonly retryAfterMs = 1_000;
 

@@ -1,10 +1,9 @@
 import { type AgentRecord, DESIRED_STATES, type HealthState } from '../../agents/agent.record.js';
-import type { Budget } from '../../budgets/budget.js';
+import { type Budget, DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from '../../budgets/budget.js';
 import type { CircuitPhase, CircuitState } from '../../circuit/circuit.breaker.js';
 import { CapabilityAliases } from '../capabilities/capability.aliases.js';
 import { CapabilityIndex } from '../capabilities/capability.index.js';
 import { assess, type Assessment } from '../ranking/assessment.js';
-import { DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from '../ranking/routability.js';
 import {
   beatOf,
   type CallHistory,

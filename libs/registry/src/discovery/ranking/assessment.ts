@@ -1,8 +1,9 @@
-import { agentStatus, type AgentRecord } from '../../agents/agent.record.js';
+import { type AgentRecord, agentStatus } from '../../agents/agent.record.js';
+import type { LowBudgetPolicy } from '../../budgets/budget.js';
 import { circuitPhase } from '../../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../directory/directory.entry.js';
-import { priceOf, type Price } from './price.js';
-import { isLow, isRoutable, nextChangeAt, type LowBudgetPolicy } from './routability.js';
+import { type Price, priceOf } from './price.js';
+import { isLow, isRoutable, nextChangeAt } from './routability.js';
 
 /** Remarks about a candidate that a caller should consider. */
 export type CandidateMark = 'low_budget' | 'saturated' | 'suspect' | 'probe' | 'fuzzy_match';

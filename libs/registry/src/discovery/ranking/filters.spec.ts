@@ -1,10 +1,10 @@
-import { type EntryOverrides } from '../../testing/directory-entries.js';
+import { DEFAULT_LOW_BUDGET } from '../../budgets/budget.js';
+import type { EntryOverrides } from '../../testing/directory-entries.js';
 import { given } from '../../testing/given.js';
 import type { AgentFilter } from './agent.query.js';
 import { assess } from './assessment.js';
 import { filterExclusions, filtersOf } from './filters.js';
 import { estimateMicros, perMillion, priceOf, priceText, toMicros } from './price.js';
-import { DEFAULT_LOW_BUDGET } from './routability.js';
 
 function exclusions(filter: AgentFilter, overrides: EntryOverrides): string[] {
   const agent = assess(given.entry(overrides), 0, DEFAULT_LOW_BUDGET);

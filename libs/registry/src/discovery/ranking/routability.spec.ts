@@ -1,8 +1,9 @@
+import { DEFAULT_LOW_BUDGET } from '../../budgets/budget.js';
 import { CLOSED_CIRCUIT } from '../../circuit/circuit.breaker.js';
-import { type EntryOverrides } from '../../testing/directory-entries.js';
+import type { EntryOverrides } from '../../testing/directory-entries.js';
 import { given } from '../../testing/given.js';
 import { assess } from './assessment.js';
-import { isLowBudget, isRoutable, nextChangeAt, routability, DEFAULT_LOW_BUDGET } from './routability.js';
+import { isLowBudget, isRoutable, nextChangeAt, routability } from './routability.js';
 
 const NOW = 100_000;
 const OPEN = { ...CLOSED_CIRCUIT, phase: 'open' as const, consecutiveFailures: 5, openUntil: NOW + 4_000 };

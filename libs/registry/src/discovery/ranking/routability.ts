@@ -3,7 +3,6 @@ import {
   bindingBudgetOf,
   type Budget,
   conditionOf,
-  DEFAULT_LOW_BUDGET,
   exhaustedUnit,
   type LowBudgetPolicy,
 } from '../../budgets/budget.js';
@@ -37,8 +36,6 @@ export interface Exclusion {
     inMs?: number;
   };
 }
-
-export { DEFAULT_LOW_BUDGET, type LowBudgetPolicy };
 
 /** Checks each known budget against its own threshold; without budgets, checks the budget in the record. */
 export function isLow({ record, budgets }: DirectoryEntry, policy: LowBudgetPolicy): boolean {
