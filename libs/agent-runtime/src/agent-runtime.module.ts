@@ -2,10 +2,7 @@ import { type DynamicModule, type FactoryProvider, Module, type Provider } from 
 import { DiscoveryModule } from '@nestjs/core';
 import { NamespaceContents } from '#rollcall/platform';
 import { Keyring } from '#rollcall/providers';
-import { AgentTools } from './agents/agent.tools.js';
-import { EXECUTION_OPTIONS, type ExecutionOptions, InstalledMiddleware } from './agents/installed.middleware.js';
-import { NativeAgentProvider } from './agents/native.agent-provider.js';
-import { NativeRegistration } from './agents/native.registration.js';
+import { NativeAgentProvider, NativeRegistration } from './agents/native.agent-provider.js';
 import { GuardedAgents } from './calls/guarded.agent.js';
 import { ContractRuns } from './contracts/contract.runs.js';
 import { ContractTargets, WinnerConnector } from './contracts/contract.targets.js';
@@ -21,6 +18,7 @@ import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
 import { DefinitionExplorer } from './definitions/deployment/definition.explorer.js';
+import { DefinitionFiles, DefinitionSources } from './definitions/deployment/definition.sources.js';
 import { DEPLOYMENT_OPTIONS, type DeploymentOptions } from './definitions/deployment/deployment.options.js';
 import { DeploymentService } from './definitions/deployment/deployment.service.js';
 import { DeploymentStore } from './definitions/deployment/deployment.store.js';
@@ -47,6 +45,7 @@ import { RuntimeAgentStore } from './lifecycle/registration/runtime-agent.store.
 import { AgentShutdowns } from './lifecycle/shutdown/agent.shutdowns.js';
 import { RuntimeCommandStore } from './lifecycle/shutdown/runtime-command.store.js';
 import { RuntimeCommands } from './lifecycle/shutdown/runtime.commands.js';
+import { EXECUTION_OPTIONS, type ExecutionOptions, InstalledMiddleware } from './middleware/default.middleware.js';
 import { DelegatedRuns } from './runs/execution/delegated.runs.js';
 import { RunAgents } from './runs/execution/run.agents.js';
 import { RunExecution } from './runs/execution/run.execution.js';
@@ -81,7 +80,6 @@ import { ToolCatalog } from './tools/tool.catalog.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
 import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
-import { DefinitionFiles, DefinitionSources } from './definitions/deployment/definition.sources.js';
 
 export interface AgentRuntimeOptions extends DeploymentOptions {
   readonly tools: ToolsOptions;
@@ -211,7 +209,7 @@ const DEPLOYMENT: Provider[] = [
   SpecValidator,
   StrictDefinitions,
 ];
-const NATIVE_AGENTS: Provider[] = [AgentTools, InstalledMiddleware, NativeAgentProvider, NativeRegistration];
+const NATIVE_AGENTS: Provider[] = [InstalledMiddleware, NativeAgentProvider, NativeRegistration];
 
 function lifecycleProviders(options: Partial<LifecycleOptions>): Provider[] {
   return [

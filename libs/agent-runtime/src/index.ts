@@ -38,10 +38,17 @@ export type {
   StartRun,
 } from './runs/run.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
-export { type MeteredAgent, RunMeter, type RunObserver, type RunUse } from './runs/observe/run.meter.js';
+export { type MeteredAgent, RunMeter, type MeterObserver, type RunUse } from './runs/observe/run.meter.js';
 export { RunReader } from './runs/observe/run.reader.js';
 export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
-export { isFinal, isSettled, RUN_STATES, type RunStatus, WAITING_FOR, type WaitingFor } from './runs/run.status.js';
+export {
+  isFinal,
+  isFinalOrWaiting,
+  RUN_STATES,
+  type RunStatus,
+  WAITING_FOR,
+  type WaitingFor,
+} from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
 export { RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
@@ -50,13 +57,10 @@ export type { Skill } from './skills/skill.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';
 export { suggestion } from './tools/closest.name.js';
-export { toolBoxOf } from './tools/decorated.toolbox.js';
-export { defineTool } from './tools/define.tool.js';
-export { Describe } from './tools/input/dto.schema.js';
-export type { ToolContext } from './tools/tool.js';
-export { toolBox } from './tools/tool.box.js';
+export { toolBoxOf } from './tools/tool.explorer.js';
+export { Describe } from './tools/input/dto.input.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
-export { Tool } from './tools/tool.decorator.js';
+export { defineTool, Tool, toolBox, type ToolContext } from './tools/tool.js';
 export { HTTP_FETCH_MODES } from './tools/tools.options.js';
 export { UnknownToolBoxError } from './tools/tool.errors.js';
 export type { McpToolBox } from './tools/mcp/mcp.toolbox.js';

@@ -23,9 +23,8 @@ import { LedgerSpending } from './spending/ledger.spending.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { FakeAgent, neverEnds } from './testing/fake.agent.js';
 import { aRun, TestCalls } from './testing/tool-calls.js';
-import { defineTool } from './tools/define.tool.js';
-import { toolBox } from './tools/tool.box.js';
 import { ToolExecutor } from './tools/tool.executor.js';
+import { defineTool, toolBox } from './tools/tool.js';
 
 const USED = { inputTokens: 10, outputTokens: 5 };
 const TOKENS = 15;

@@ -12,7 +12,7 @@ export interface PlatformOptions {
   sinks: SinkOptions;
 }
 
-export interface SinkOptions {
+interface SinkOptions {
   /** How long delivery records are kept. */
   keepDeliveriesMs: number;
   /** The duration of the lease on a sink. A replica that does not renew it in time loses the sink. */

@@ -1,22 +1,23 @@
-import { EventCounterEntity } from './events/event-counter.entity.js';
-import { LoggedEventEntity } from './events/logged-event.entity.js';
-import { StagedEventEntity } from './events/staged-event.entity.js';
+import {
+  EventCounterEntity,
+  EventNamespaceEntity,
+  LoggedEventEntity,
+  StagedEventEntity,
+} from './events/event.entities.js';
 import { KeyEntity } from './keys/key.entity.js';
 import { Access1763251200000 } from './migrations/1763251200000-access.js';
-import type { Schema } from './postgres/database.options.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
 import { Webhooks1763280060000 } from './migrations/1763280060000-webhooks.js';
 import { LogEpoch1763290100000 } from './migrations/1763290100000-log-epoch.js';
-import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { Namespaces1763300000000 } from './migrations/1763300000000-namespaces.js';
 import { EventNamespaces1763300030000 } from './migrations/1763300030000-event-namespaces.js';
-import { NamespaceEntity } from './namespaces/namespace.entity.js';
-import { DeliveryEntity } from './sinks/delivery.entity.js';
-import { SinkEntity } from './sinks/sink.entity.js';
-import { WebhookEntity } from './webhooks/webhook.entity.js';
-import { EventNamespaceEntity } from './events/event-namespace.entity.js';
+import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { EventsKept1763400000000 } from './migrations/1763400000000-events-kept.js';
+import { NamespaceEntity } from './namespaces/namespace.entity.js';
+import type { Schema } from './postgres/database.options.js';
+import { DeliveryEntity, SinkEntity } from './sinks/sink.entities.js';
+import { WebhookEntity } from './webhooks/webhook.entity.js';
 
 /** The tables of the platform: namespaces, API keys, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {

@@ -1,4 +1,4 @@
-import type { ModelUsage } from './models/usage.js';
+import type { ModelUsage } from './models/model.provider.js';
 
 /**
  * The codes of all provider errors. Each transport maps them in an exhaustive table, so a new code compiles only when

@@ -1,64 +1,76 @@
 export { aborted, ProviderError, type ProviderErrorCode } from './errors.js';
-export { EnvName } from './env-name.js';
-export { Secret, type SecretSource } from './secret.js';
-export { type Need, type ProviderDescription, settingsView } from './provider.description.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';
+export { ProvidersModule } from './providers.module.js';
+export type { ProvidersOptions } from './providers.options.js';
+export { EnvName, Secret, type SecretSource } from './secrets/secret.js';
+export { Keyring } from './secrets/keyring.js';
 export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
-export { readRetryAfter } from './retry-after.js';
+export { readRetryAfter } from './egress/retry-after.js';
 export {
   type AssistantPart,
   type FilePart,
   type ModelMessage,
-  type TextPart,
   textOf,
+  type TextPart,
   type ToolCallPart,
   type ToolResultPart,
   userMessage,
 } from './models/message.js';
-export type {
-  ModelProvider,
-  ModelReply,
-  ModelRequest,
-  ModelSettings,
-  ToolDeclaration,
+export {
+  addUsage,
+  type ModelProvider,
+  type ModelReply,
+  type ModelRequest,
+  type ModelSettings,
+  type ModelUsage,
+  type ToolDeclaration,
 } from './models/model.provider.js';
-export { addUsage, type ModelUsage } from './models/usage.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
-export { BUILT_IN_ALIASES, type ResolvedModel, resolveModel } from './presets/model.resolver.js';
-export { INHERIT, PresetCatalog, type PresetView } from './presets/preset.catalog.js';
-export { InlineChoiceSchema, type ModelsConfig, ModelsConfigSchema, type WantedModel } from './presets/preset.js';
+export { BUILT_IN_ALIASES, priceUsage, type ResolvedModel, resolveModel } from './presets/model.resolver.js';
+export {
+  INHERIT,
+  InlineChoiceSchema,
+  type ModelsConfig,
+  ModelsConfigSchema,
+  PresetCatalog,
+  type PresetView,
+  type WantedModel,
+} from './presets/preset.catalog.js';
 export { costOf, type Prices } from './presets/prices.js';
-export { priceUsage } from './presets/usage.price.js';
+export {
+  type AgentConfig,
+  type AgentProvider,
+  AgentProviderRegistry,
+  type Need,
+  type ProviderDescription,
+  readSettings,
+  settingsView,
+} from './agents/agent.provider.js';
 export type {
   Agent,
+  AgentBid,
   AgentEvent,
   AgentMessage,
   AgentResult,
   AgentState,
   AgentType,
   AgentUsage,
-  AgentBid,
   BidInvitation,
   CallBudget,
   CallContext,
   HandleOptions,
 } from './agents/agent.js';
 export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
-export { type AgentConfig, type AgentProvider, readSettings } from './agents/agent.provider.js';
 export { TrackedAgent } from './agents/tracked.agent.js';
-export { AgentProviderRegistry } from './agents/agent-provider.registry.js';
 export { fromA2aParts, toA2aParts } from './agents/a2a/a2a.mapper.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
-export { LANGFUSE_AGENT_FIELDS, LangfuseUsage } from './usage/langfuse.usage.js';
-export { ProvidersModule } from './providers.module.js';
-export type { ProvidersOptions } from './providers.options.js';
-export { Keyring } from './keyring.js';
 export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
 export { McpClients } from './mcp/mcp.clients.js';
 export { McpServersSchema } from './mcp/mcp.config.js';
 export { readServerJson } from './mcp/server.json.js';
+export { LANGFUSE_AGENT_FIELDS, LangfuseUsage } from './usage/langfuse.usage.js';

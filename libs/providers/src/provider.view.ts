@@ -1,9 +1,8 @@
 import type { AgentType } from './agents/agent.js';
-import type { AgentProvider } from './agents/agent.provider.js';
+import { type AgentProvider, type Need, needOf } from './agents/agent.provider.js';
 import type { ModelVendor } from './models/model.vendor.js';
-import { needOf, type Need } from './provider.description.js';
 import type { PresetCatalog } from './presets/preset.catalog.js';
-import type { SecretSource } from './secret.js';
+import type { SecretSource } from './secrets/secret.js';
 
 export interface ProviderView {
   kind: 'agent' | 'model';

@@ -1,15 +1,18 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
-import { AgentProviderRegistry } from './agents/agent-provider.registry.js';
-import { agentProviders } from './agents/agent-providers.js';
+import { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
+import { AgentProviderRegistry } from './agents/agent.provider.js';
+import { ClaudeSdkAgentProvider } from './agents/claude-sdk/claude-sdk.agent-provider.js';
+import { HttpAgentProvider } from './agents/http/http.agent-provider.js';
+import { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
 import { EgressClient, LONG_CALL_LIMITS } from './egress/egress.client.js';
 import { EgressPolicy } from './egress/egress.policy.js';
 import { EndpointCheck } from './egress/endpoint.check.js';
-import { Keyring } from './keyring.js';
 import { McpClients } from './mcp/mcp.clients.js';
 import { VendorRegistry } from './models/vendor.registry.js';
 import { ModelCatalog } from './presets/model.catalog.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
-import type { ProvidersOptions } from './providers.options.js';
+import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
+import { Keyring } from './secrets/keyring.js';
 
 /** Model vendors, agent providers, MCP clients, and the egress client for the HTTP requests that Rollcall itself sends. */
 @Module({})
@@ -83,6 +86,22 @@ function registryOfAgentProviders(options: ProvidersOptions): Provider {
     useFactory: (keys: Keyring, policy: EgressPolicy, client: EgressClient) =>
       agentProviders(options.agents, keys, policy, client),
   };
+}
+
+/** Creates all agent providers of this library. Register a new provider here. */
+function agentProviders(
+  { programs, claude }: AgentProviderOptions,
+  keys: Keyring,
+  policy: EgressPolicy,
+  { fetch }: EgressClient,
+): AgentProviderRegistry {
+  const outbound = { fetch, policy, secrets: keys.forAgents };
+  const { tools: allowedTools, folder: cwd, env } = claude;
+  return new AgentProviderRegistry()
+    .register(new A2aAgentProvider(outbound))
+    .register(new HttpAgentProvider(outbound))
+    .register(new SubprocessAgentProvider({ programs, secrets: keys.forPrograms }))
+    .register(new ClaudeSdkAgentProvider({ secrets: keys.forClaude, allowedTools, cwd, env }));
 }
 
 function mcpClients({ mcpServers: servers = {}, agents }: ProvidersOptions): Provider {

@@ -1,8 +1,8 @@
 import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provider.js';
 import type { EgressRules } from './egress/egress.policy.js';
 import type { McpServerConfig } from './mcp/mcp.config.js';
-import type { ModelsConfig } from './presets/preset.js';
-import type { SecretSource } from './secret.js';
+import type { ModelsConfig } from './presets/preset.catalog.js';
+import type { SecretSource } from './secrets/secret.js';
 
 export interface ProvidersOptions {
   egress: EgressRules;

@@ -1,6 +1,6 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { Inject, Injectable } from '@nestjs/common';
-import { isSettled, type Run, RunFeed, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
+import { isFinalOrWaiting, type Run, RunFeed, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { keyOf, type McpCall } from './mcp.call.js';
@@ -37,7 +37,7 @@ export class RunWaiter {
       progress += 1;
       const params = { progressToken: token, progress, message };
       if (message !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params });
-      if (event.type === 'state' && isSettled(event.run.state)) return event.run;
+      if (event.type === 'state' && isFinalOrWaiting(event.run.state)) return event.run;
     }
     return await this.reader.get(key);
   }

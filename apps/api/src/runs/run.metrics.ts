@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
-import { type MeteredAgent, RunMeter, type RunObserver, type RunStatus, type RunUse } from '#rollcall/agent-runtime';
+import { type MeteredAgent, type MeterObserver, RunMeter, type RunStatus, type RunUse } from '#rollcall/agent-runtime';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
 
 const WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120, 600];
@@ -14,7 +14,7 @@ type AgentLabels = Record<'namespace' | 'definition', string>;
 
 /** Counts and times the runs that this replica executes and changes. A delegated run counts for its own definition. */
 @Injectable()
-export class RunMetrics implements RunObserver {
+export class RunMetrics implements MeterObserver {
   private readonly labels = new Map<string, AgentLabels>();
   private readonly waits: Histogram;
   private readonly durations: Histogram<'namespace' | 'definition'>;

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import {
-  WebhookAdmission,
   WEBHOOK_OPTIONS,
   type WebhookOptions,
   WebhookSecrets,
@@ -23,7 +22,6 @@ import { WebhooksController } from './webhooks.controller.js';
     { provide: WebhookSecrets, useClass: SecretsService },
     { provide: WebhookTransport, useClass: EgressTransport },
     WebhookStore,
-    WebhookAdmission,
     WebhooksService,
     WebhookSinks,
   ],

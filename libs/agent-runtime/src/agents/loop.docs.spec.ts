@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { type AgentResult, message, type ModelProvider, textPart, userMessage } from '#rollcall/providers';
 import { callTool, say, scripted } from '#rollcall/providers/testing';
+import type { LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { resume } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
 import { given } from '../testing/given.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
+import { defineTool, toolBox } from '../tools/tool.js';
 import { ReactAgent } from './react.agent.js';
 
 const PAGE = 'docs/runtime/loop.md';
@@ -36,7 +35,11 @@ async function answer(model: ModelProvider): Promise<AgentResult | undefined> {
 }
 
 /** The second example of the page. */
-async function resumed(agent: ReactAgent, steps: Step[], store: (step: Step) => Promise<void>): Promise<RunOutcome> {
+async function resumed(
+  agent: ReactAgent,
+  steps: LoopStep[],
+  store: (step: LoopStep) => Promise<void>,
+): Promise<RunOutcome> {
   const events = agent.run({ context, signal, streams: false, state: resume(steps) });
   for (;;) {
     const next = await events.next();
@@ -62,9 +65,9 @@ describe('docs/runtime/loop.md', () => {
 
   it('B6 the second example stores all steps and continues after each of them', async () => {
     const identity = { name: 'ada', description: '', instructions: '' };
-    const start: Step = { type: 'message-received', messages: [userMessage('Hello')] };
-    const stored: Step[] = [start];
-    const store = async (step: Step): Promise<void> => void (await Promise.resolve(stored.push(step)));
+    const start: LoopStep = { type: 'message-received', messages: [userMessage('Hello')] };
+    const stored: LoopStep[] = [start];
+    const store = async (step: LoopStep): Promise<void> => void (await Promise.resolve(stored.push(step)));
     await resumed(new ReactAgent({ ...identity, model: scripted(callTool('nope', {}), say('done')) }), stored, store);
     expect(stored).toHaveLength(5);
     const again = await resumed(new ReactAgent({ ...identity, model: scripted() }), stored, store);

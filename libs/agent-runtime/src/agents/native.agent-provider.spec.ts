@@ -24,15 +24,13 @@ import {
 import { Delegation } from '../delegation/delegation.js';
 import { AgentFactoryRegistry, FactoryTargets } from '../delegation/targets/agent.factories.js';
 import type { RunContext } from '../loop/run.context.js';
+import { type ExecutionOptions, InstalledMiddleware } from '../middleware/default.middleware.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import { checkToolFilter } from '../tools/tool.filter.js';
+import { defineTool, toolBox } from '../tools/tool.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
-import { AgentTools } from './agent.tools.js';
-import { type ExecutionOptions, InstalledMiddleware } from './installed.middleware.js';
 import { NativeAgentProvider } from './native.agent-provider.js';
 
 const search = defineTool({ name: 'search', description: 'Finds a page.', execute: () => 'a page' });
@@ -63,9 +61,10 @@ function providerOf(
     presets: { small: { vendor: 'fake', model: 'one', ...prices } },
   });
   const models = new ModelCatalog({ vendors, secrets: () => undefined, fetch });
-  const tools = new AgentTools(new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits), catalog, delegation);
+  const executor = new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits);
   const middleware = new InstalledMiddleware(new InMemorySpending(), execution);
-  return new NativeAgentProvider(presets, models, tools, new SkillLibrary({ folders: [] }), middleware);
+  const skills = new SkillLibrary({ folders: [] });
+  return new NativeAgentProvider(presets, models, catalog, executor, skills, middleware, delegation);
 }
 
 describeAgentProviderContract('native', {

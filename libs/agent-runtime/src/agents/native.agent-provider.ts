@@ -1,9 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit, Optional } from '@nestjs/common';
 import { z } from 'zod';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import {
   type AgentConfig,
   type AgentProvider,
+  AgentProviderRegistry,
   INHERIT,
   InlineChoiceSchema,
   ModelCatalog,
@@ -16,12 +17,16 @@ import {
   type WantedModel,
 } from '#rollcall/providers';
 import { NATIVE } from '../definitions/definition.js';
+import { Delegation } from '../delegation/delegation.js';
 import { INHERITANCE_MODES } from '../delegation/delegation.services.js';
-import { SkillLibrary } from '../skills/skill.library.js';
+import { InstalledMiddleware } from '../middleware/default.middleware.js';
 import type { AgentSkill } from '../skills/skill.js';
-import { AgentTools } from './agent.tools.js';
-import { InstalledMiddleware } from './installed.middleware.js';
+import { SkillLibrary } from '../skills/skill.library.js';
+import { ToolCatalog } from '../tools/tool.catalog.js';
+import { ToolExecutor } from '../tools/tool.executor.js';
+import type { ToolFilter } from '../tools/tool.filter.js';
 import { ReactAgent } from './react.agent.js';
+import { RUNTIME_TOOLS } from './react.options.js';
 
 const Names = z.array(z.string().min(1).max(200)).max(500);
 
@@ -70,9 +75,11 @@ export class NativeAgentProvider implements AgentProvider {
   constructor(
     private readonly presets: PresetCatalog,
     private readonly models: ModelCatalog,
-    private readonly tools: AgentTools,
+    @Inject(ToolCatalog) private readonly catalog: Pick<ToolCatalog, 'toolboxes' | 'checkFilter'>,
+    private readonly executor: ToolExecutor,
     private readonly skills: SkillLibrary,
     private readonly middleware: InstalledMiddleware,
+    @Optional() private readonly delegation?: Delegation,
   ) {}
 
   describe(): ProviderDescription {
@@ -83,7 +90,7 @@ export class NativeAgentProvider implements AgentProvider {
   async createAgent(config: AgentConfig): Promise<ReactAgent> {
     const settings = readSettings(SettingsSchema, config, this.name);
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
-    const { delegation } = this.tools;
+    const { delegation, executor } = this;
     const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
     const model = this.modelOf(wanted, config);
     const { run, model: modelMiddleware } = this.middleware.create(limit);
@@ -97,16 +104,22 @@ export class NativeAgentProvider implements AgentProvider {
         ...delegation?.limits,
         maxDelegationDepth,
         skills: skills.map((one) => this.skillOf(one)),
-        toolFilter: this.tools.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
+        toolFilter: this.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
       },
       runMiddleware: run,
       modelMiddleware,
-      executor: this.tools.executor,
+      executor,
       ...(delegation && { delegation: delegation.services }),
     });
-    agent.addToolBoxes(...this.tools.boxes);
+    agent.addToolBoxes(...this.catalog.toolboxes);
     if (delegation) agent.setRegistry(delegation.factories);
     return await Promise.resolve(agent);
+  }
+
+  /** Throws TOOL_UNKNOWN if the filter names tools that do not exist in the namespace (S4.4). */
+  private checked(filter: ToolFilter | undefined, namespace: string): ToolFilter | undefined {
+    if (filter) this.catalog.checkFilter({ allow: inCatalog(filter.allow), deny: inCatalog(filter.deny) }, namespace);
+    return filter;
   }
 
   private modelOf(wanted: WantedModel, { parentModel }: AgentConfig): ModelProvider {
@@ -116,5 +129,23 @@ export class NativeAgentProvider implements AgentProvider {
 
   private skillOf({ name, mode }: { name: string; mode: AgentSkill['mode'] }): AgentSkill {
     return { skill: this.skills.get(name), mode };
+  }
+}
+
+/** The catalog does not contain the tools that the runtime adds to an agent. */
+function inCatalog(names: readonly string[] | undefined): readonly string[] | undefined {
+  return names?.filter((name) => !RUNTIME_TOOLS.has(name));
+}
+
+/** Adds the provider `native` to the agent providers, which `ProvidersModule` creates without the runtime. */
+@Injectable()
+export class NativeRegistration implements OnModuleInit {
+  constructor(
+    private readonly registry: AgentProviderRegistry,
+    private readonly provider: NativeAgentProvider,
+  ) {}
+
+  onModuleInit(): void {
+    this.registry.register(this.provider);
   }
 }

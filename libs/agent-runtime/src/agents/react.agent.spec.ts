@@ -24,9 +24,7 @@ import type { RunContext } from '../loop/run.context.js';
 import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { ToolBox } from '../tools/tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ReactAgent } from './react.agent.js';
 import type { ReactAgentOptions, ReactOptions } from './react.options.js';
 

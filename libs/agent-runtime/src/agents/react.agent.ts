@@ -1,12 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import {
+  addUsage,
   type AgentEvent,
   type AgentMessage,
+  type AgentUsage,
   type CallContext,
   choiceOf,
+  costOf,
   type HandleOptions,
   type ModelMessage,
   type ModelProvider,
+  type ModelUsage,
+  type Prices,
   TrackedAgent,
 } from '#rollcall/providers';
 import type { DelegationServices } from '../delegation/delegation.services.js';
@@ -19,29 +24,25 @@ import {
   withInherited,
 } from '../delegation/toolbox.inheritance.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
-import type { LoopParts } from '../loop/loop.parts.js';
-import { attemptModel } from '../loop/model.attempt.js';
+import type { LoopStep } from '../loop/loop.step.js';
 import { outputFormat } from '../loop/output.format.js';
-import { reactLoop } from '../loop/react.loop.js';
+import { type LoopParts, reactLoop } from '../loop/react.loop.js';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED } from '../loop/run.outcome.js';
 import { applyStep, initialState, nextRun, type RunState } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
-import { composeModel, composeRun } from '../middleware/compose.js';
-import type { RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
+import { attemptModel, composeModel, composeRun } from '../middleware/compose.js';
+import type { LoopEvents, RunCall, RunNext } from '../middleware/middleware.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
 import { systemPrompt } from '../skills/system.prompt.js';
 import type { SpendingLimit } from '../spending/spending.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
+import { MapRunMemory } from '../tools/run.memory.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import type { ToolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
-import { toAgentEvent, toAgentResult } from './event.mapper.js';
-import { toUserMessage } from './message.mapper.js';
+import { toAgentEvent, toAgentResult, toUserMessage } from './agent.mapper.js';
 import { checkedOptions, type CheckedOptions, type ReactAgentOptions } from './react.options.js';
-import { UsageSum } from './usage.sum.js';
 
 const MAX_CONVERSATIONS = 100;
 
@@ -114,7 +115,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     return new UsageSum(choiceOf(this.given.model)?.prices);
   }
 
-  run(call: RunCall): RunEvents {
+  run(call: RunCall): LoopEvents {
     return this.execute(call);
   }
 
@@ -127,7 +128,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     const key = `${context.namespace}/${conversationId ?? context.runId}`;
     const usage = this.newUsage();
     const state = this.begin(key, toUserMessage(message, this.options.inputMedia));
-    const steps: Step[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
+    const steps: LoopStep[] | undefined = conversationId !== undefined || this.options.mayAsk ? [] : undefined;
     const events = this.run({ context, state, signal, streams: true, ...(budget && { limit: limitOf(budget) }) });
     try {
       for (;;) {
@@ -192,4 +193,28 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
 
 function limitOf({ tokens, microUsd }: NonNullable<HandleOptions['budget']>): SpendingLimit {
   return { tokens: tokens ?? null, microUsd: microUsd ?? null };
+}
+
+/** The usage of all model replies of a run. A count that is unknown for one reply is unknown for the run. */
+class UsageSum {
+  private usage?: ModelUsage;
+  private costMicroUsd: number | undefined = 0;
+
+  constructor(private readonly prices?: Prices) {}
+
+  add(step: LoopStep): void {
+    if (step.type === 'model-replied') this.addUsage(step.reply.usage);
+    else if (step.type === 'context-summarised') this.addUsage(step.usage);
+  }
+
+  get total(): AgentUsage {
+    const cost = this.usage && this.costMicroUsd;
+    return { ...this.usage, ...(this.prices && cost !== undefined && { costMicroUsd: cost }) };
+  }
+
+  private addUsage(usage: ModelUsage): void {
+    this.usage = this.usage ? addUsage(this.usage, usage) : usage;
+    const cost = this.prices && costOf(usage, this.prices);
+    this.costMicroUsd = this.costMicroUsd === undefined || cost === undefined ? undefined : this.costMicroUsd + cost;
+  }
 }

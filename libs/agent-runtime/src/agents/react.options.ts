@@ -1,12 +1,16 @@
 import { type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
 import type { DelegationServices, InheritanceMode } from '../delegation/delegation.services.js';
+import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import type { JsonSchema } from '../loop/output.format.js';
 import type { TreeLimits } from '../loop/run.context.js';
 import type { ModelMiddleware, RunMiddleware } from '../middleware/middleware.js';
 import type { AgentSkill } from '../skills/skill.js';
-import type { StandardSchema } from '../tools/input/standard.schema.js';
+import type { StandardSchema } from '../tools/input/standard-schema.input.js';
 import type { ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
+
+/** Tools that the runtime adds to an agent. The tool catalog does not contain them. */
+export const RUNTIME_TOOLS: ReadonlySet<string> = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
 
 export const DEFAULT_MAX_ITERATIONS = 20;
 export const DEFAULT_MAX_DELEGATION_DEPTH = 3;

@@ -10,13 +10,12 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { CircuitService, type Reporter } from '#rollcall/registry';
-import { LazyAgent } from './lazy.agent.js';
 import { WrappedAgent } from './wrapped.agent.js';
 
 /** The reporter of the outcomes of Rollcall's own calls. */
 const RUNTIME: Reporter = { id: 'system:runtime', name: 'runtime' };
 
-export interface GuardedAgentOptions {
+interface GuardedAgentOptions {
   /** The id of the agent in the registry. */
   agentId: string;
   agent: Agent;
@@ -74,6 +73,46 @@ function isAnswer({ outcome }: AgentResult): boolean {
 
 function isAgentFault(error: unknown): boolean {
   return error instanceof ProviderError && error.fault === 'remote';
+}
+
+/**
+ * Creates the agent with the first call. If the creation fails, the call fails, and a circuit around this agent counts the failure. The
+ * next call tries again.
+ */
+class LazyAgent implements Agent {
+  private created?: Promise<Agent>;
+  private current?: Agent;
+  private isClosed = false;
+
+  constructor(
+    readonly name: string,
+    readonly agentType: Agent['agentType'],
+    private readonly create: () => Promise<Agent>,
+  ) {}
+
+  get state(): Agent['state'] {
+    return this.current?.state ?? (this.isClosed ? 'closed' : 'idle');
+  }
+
+  async *handle(message: AgentMessage, options?: HandleOptions): AsyncGenerator<AgentEvent> {
+    const agent = await this.agent();
+    yield* agent.handle(message, options);
+  }
+
+  async shutdown(): Promise<void> {
+    this.isClosed = true;
+    await (await this.created?.catch(() => undefined))?.shutdown();
+  }
+
+  private async agent(): Promise<Agent> {
+    this.created ??= this.create().catch((error: unknown) => {
+      this.created = undefined;
+      throw error;
+    });
+    this.current = await this.created;
+    if (this.isClosed) await this.current.shutdown(); // the call then fails with AGENT_CLOSED
+    return this.current;
+  }
 }
 
 /** Creates agents that are called through the circuit of their `agentId`. */

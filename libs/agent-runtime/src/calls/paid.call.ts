@@ -26,7 +26,7 @@ export interface PaymentOptions {
 }
 
 /** A call of an agent that has its own loop. The budget of the run exists. */
-export interface PaidCall {
+interface PaidCall {
   readonly target: DelegationTarget;
   readonly message: AgentMessage;
   readonly options: HandleOptions & { readonly context: CallContext };
@@ -61,7 +61,7 @@ export async function* paidCall({ target, message, options, payment, writer }: P
   const agentId = target.registered?.agentId ?? target.name;
   const reservations = new RunReservations(payment.spending, { namespace, runId, agentId, callerId }, writer);
   const reservation = await reserve(reservations, target, payment);
-  const budget = toBudget(reservation.amount);
+  const budget = callBudgetOf(reservation.amount);
   try {
     if (options.signal?.aborted) {
       reservation.lent = undefined; // the agent is not called
@@ -85,7 +85,7 @@ export async function* paidCall({ target, message, options, payment, writer }: P
 }
 
 /** A limit of 0 is not sent to the agent, because 0 means that the price is unknown. */
-export function toBudget({ tokens, microUsd }: SpendingLimit = NO_LIMIT): CallBudget | undefined {
+export function callBudgetOf({ tokens, microUsd }: SpendingLimit = NO_LIMIT): CallBudget | undefined {
   if (!tokens && !microUsd) return undefined;
   return { ...(tokens && { tokens }), ...(microUsd && { microUsd }) };
 }

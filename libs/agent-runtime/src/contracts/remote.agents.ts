@@ -12,7 +12,7 @@ import {
 import { RunFinishedError } from '../runs/run.errors.js';
 import type { Run, RunKey } from '../runs/run.js';
 import { RunReader } from '../runs/observe/run.reader.js';
-import { isSettled } from '../runs/run.status.js';
+import { isFinalOrWaiting } from '../runs/run.status.js';
 import { RunsService } from '../runs/runs.service.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { reportedUsage } from './run.cost.js';
@@ -69,7 +69,7 @@ export class RemoteAgents {
   private async ended(started: Run, signal: AbortSignal | undefined): Promise<Run> {
     for (let known = started; ;) {
       known = await this.reader.wait(started, { waitMs: WAIT_MS, known, ...(signal && { signal }) });
-      if (isSettled(known.state) || signal?.aborted) return known;
+      if (isFinalOrWaiting(known.state) || signal?.aborted) return known;
     }
   }
 

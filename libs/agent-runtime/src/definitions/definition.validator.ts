@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AgentProviderRegistry, BUILT_IN_ALIASES, INHERIT, PresetCatalog, VendorRegistry } from '#rollcall/providers';
-import { RUNTIME_TOOLS } from '../agents/runtime.tools.js';
+import { RUNTIME_TOOLS } from '../agents/react.options.js';
 import { outputFormat } from '../loop/output.format.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { systemPrompt } from '../skills/system.prompt.js';

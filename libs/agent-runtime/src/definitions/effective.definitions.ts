@@ -6,10 +6,10 @@ import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/
 import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
+import { estimateText } from '../loop/token.estimate.js';
 import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
-import { estimateText } from '../tokens/token.estimate.js';
 import { rootContext, ToolCatalog } from '../tools/tool.catalog.js';
 import { isAllowed } from '../tools/tool.filter.js';
 import { ToolSet } from '../tools/tool.set.js';

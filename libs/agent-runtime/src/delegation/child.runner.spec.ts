@@ -1,7 +1,7 @@
 import type { Agent } from '#rollcall/providers';
 import { answers, FakeAgent } from '../testing/fake.agent.js';
 import { aRun } from '../testing/tool-calls.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
+import { MapRunMemory } from '../tools/run.memory.js';
 import { ChildRunner } from './child.runner.js';
 import { RunRecorder } from './delegation.services.js';
 import type { DelegationTarget, DelegationTargets, WantedAgent } from './targets/delegation.targets.js';

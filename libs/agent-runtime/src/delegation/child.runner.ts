@@ -12,7 +12,7 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { GracePeriod } from '../calls/grace.period.js';
-import { paidAgent, type PaymentOptions, toBudget } from '../calls/paid.call.js';
+import { callBudgetOf, paidAgent, type PaymentOptions } from '../calls/paid.call.js';
 import type { RunContext } from '../loop/run.context.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { ToolContext } from '../tools/tool.js';
@@ -152,7 +152,7 @@ export class ChildRunner {
     const { name } = target;
     const { payment, recorder } = this.options;
     const agent = recorder?.recorded(target, payment) ?? paidAgent(target, payment);
-    const budget = toBudget(payment?.childLimit);
+    const budget = callBudgetOf(payment?.childLimit);
     const artifacts = new Set<string>();
     try {
       const options = { signal: scope.signal, context, callId: context.runId, ...(budget && { budget }) };

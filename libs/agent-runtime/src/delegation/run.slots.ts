@@ -1,11 +1,11 @@
+import { Semaphore } from '#rollcall/platform';
 import type { RunContext } from '../loop/run.context.js';
 import { DelegationRefusedError } from './delegation.errors.js';
 
 interface Slots {
-  active: number;
-  /** Resolves when the last of the sequential delegations has ended. */
-  tail: Promise<unknown>;
-  waiting: number;
+  width: Semaphore;
+  /** For sequential delegations. */
+  order: Semaphore;
 }
 
 /** The delegations that each run has in progress. */
@@ -15,15 +15,12 @@ export class RunSlots {
   /** Executes the work if the run then has at most `maxWidth` delegations in progress. Refuses it otherwise. */
   async use<Value>(run: RunContext, count: number, work: () => Promise<Value>): Promise<Value> {
     const slots = this.slotsOf(run);
-    if (slots.active + count > run.limits.maxWidth) {
-      this.forget(run, slots);
-      throw tooWide(run, count, slots.active);
-    }
-    slots.active += count;
+    const release = slots.width.tryAcquire(count);
     try {
+      if (!release) throw tooWide(run, count, slots.width.inUse);
       return await work();
     } finally {
-      slots.active -= count;
+      release?.();
       this.forget(run, slots);
     }
   }
@@ -31,13 +28,9 @@ export class RunSlots {
   /** Executes the work after all work that this method has received earlier for the run. */
   async inOrder<Value>(run: RunContext, work: () => Promise<Value>): Promise<Value> {
     const slots = this.slotsOf(run);
-    slots.waiting += 1;
-    const result = slots.tail.then(work);
-    slots.tail = result.catch(() => undefined);
     try {
-      return await result;
+      return await slots.order.run(work);
     } finally {
-      slots.waiting -= 1;
       this.forget(run, slots);
     }
   }
@@ -46,13 +39,13 @@ export class RunSlots {
     const key = keyOf(run);
     const known = this.runs.get(key);
     if (known) return known;
-    const slots = { active: 0, tail: Promise.resolve(), waiting: 0 };
+    const slots = { width: new Semaphore(run.limits.maxWidth), order: new Semaphore(1) };
     this.runs.set(key, slots);
     return slots;
   }
 
-  private forget(run: RunContext, { active, waiting }: Slots): void {
-    if (active === 0 && waiting === 0) this.runs.delete(keyOf(run));
+  private forget(run: RunContext, { width, order }: Slots): void {
+    if (width.inUse === 0 && order.inUse === 0) this.runs.delete(keyOf(run));
   }
 }
 

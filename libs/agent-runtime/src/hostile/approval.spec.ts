@@ -1,17 +1,15 @@
+import { z } from 'zod';
 import { message } from '#rollcall/providers';
 import { callTool, callTools, say, scripted, type Step as ScriptStep } from '#rollcall/providers/testing';
-import { z } from 'zod';
 import type { ReactOptions } from '../agents/react.options.js';
 import type { InheritanceMode } from '../delegation/delegation.services.js';
+import type { LoopStep } from '../loop/loop.step.js';
 import { applyStep } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
 import { HostileWorld } from '../testing/hostile.world.js';
 import { obedientModel } from '../testing/obedient.model.js';
 import { type Reported, TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { ToolBox } from '../tools/tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tools/tool.js';
 
 const SMALL = { amount: 1 };
 const LARGE = { amount: 1_000 };
@@ -28,13 +26,13 @@ const pay = defineTool({
 
 describe('a tool that needs an approval', () => {
   const loopOf = (...steps: ScriptStep[]): TestLoop => new TestLoop(scripted(...steps), { tools: [pay] });
-  const approval = (callId: string, input: unknown): Step => ({
+  const approval = (callId: string, input: unknown): LoopStep => ({
     type: 'approval-decided',
     callId,
     inputHash: inputHashOf(input),
     approved: true,
   });
-  const decided = async (loop: TestLoop, { state }: Reported, ...steps: Step[]): Promise<Reported> =>
+  const decided = async (loop: TestLoop, { state }: Reported, ...steps: LoopStep[]): Promise<Reported> =>
     await loop.read({ state: steps.reduce(applyStep, state) });
 
   it('S2.2 is executed with the approved input only, even if the model repeats the call with the same id', async () => {
@@ -66,7 +64,7 @@ describe('a tool that needs an approval', () => {
     const loop = loopOf(callTool('pay', SMALL, 'p'));
     const { state } = await new TestLoop(scripted(say('hi'))).read();
     const early = [approval('p', SMALL)].reduce(applyStep, state);
-    const next: Step = {
+    const next: LoopStep = {
       type: 'message-received',
       messages: [{ role: 'user', content: [{ type: 'text', text: 'go' }] }],
     };
@@ -87,7 +85,7 @@ describe('a tool that needs an approval', () => {
   it('S2.2 is not executed when the conversation continues without a decision', async () => {
     const loop = loopOf(callTool('pay', SMALL, 'p'), say('done'));
     const { state } = await loop.read();
-    const next: Step = {
+    const next: LoopStep = {
       type: 'message-received',
       messages: [{ role: 'user', content: [{ type: 'text', text: 'go' }] }],
     };

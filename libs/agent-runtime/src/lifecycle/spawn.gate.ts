@@ -1,3 +1,4 @@
+import { type Release, Semaphore } from '#rollcall/platform';
 import { AgentsStoppingError } from './lifecycle.errors.js';
 
 /**
@@ -5,7 +6,7 @@ import { AgentsStoppingError } from './lifecycle.errors.js';
  * before it registers the agent, and leaves when the agent is hosted. A shutdown closes the gate, and waits until no spawn is inside.
  */
 export class SpawnGate {
-  private readonly inside = new Map<string, Set<Promise<void>>>();
+  private readonly inside = new Map<string, Semaphore>();
   private readonly closed = new Map<string, number>();
   private isStopping = false;
 
@@ -15,15 +16,14 @@ export class SpawnGate {
   }
 
   /** Returns the function that leaves the gate. */
-  enter(namespace: string): () => void {
+  enter(namespace: string): Release {
     this.check(namespace);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const spawns = this.inside.get(namespace) ?? new Set();
-    this.inside.set(namespace, spawns.add(promise));
+    const spawns = this.inside.get(namespace) ?? new Semaphore();
+    this.inside.set(namespace, spawns);
+    const release = spawns.tryAcquire();
     return () => {
-      resolve();
-      spawns.delete(promise);
-      if (spawns.size === 0) this.inside.delete(namespace);
+      release?.();
+      if (spawns.inUse === 0 && this.inside.get(namespace) === spawns) this.inside.delete(namespace);
     };
   }
 
@@ -31,7 +31,7 @@ export class SpawnGate {
   async whileClosed<Value>(namespace: string, work: () => Promise<Value>): Promise<Value> {
     this.closed.set(namespace, (this.closed.get(namespace) ?? 0) + 1);
     try {
-      for (const spawn of this.inside.get(namespace) ?? []) await spawn;
+      await this.inside.get(namespace)?.idle();
       return await work();
     } finally {
       const others = (this.closed.get(namespace) ?? 1) - 1;
@@ -47,6 +47,6 @@ export class SpawnGate {
 
   /** Resolves when no spawn is inside. */
   async empty(): Promise<void> {
-    for (const spawns of this.inside.values()) await Promise.all(spawns);
+    for (const spawns of this.inside.values()) await spawns.idle();
   }
 }

@@ -1,5 +1,6 @@
 import type { ModelMessage } from '#rollcall/providers';
-import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
+import type { ParsedInput } from '../tools/input/input.reader.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
 
 export const ASK_TOOL = 'ask_caller';
 const MAX_QUESTION_LENGTH = 10_000;

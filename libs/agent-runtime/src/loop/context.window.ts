@@ -1,7 +1,7 @@
 import { type ModelMessage, type ModelRequest, userMessage } from '#rollcall/providers';
 import { labelled } from '../labels/labelled.text.js';
-import { estimateMessages, estimateText } from '../tokens/token.estimate.js';
 import { type RunState, startOfHistory } from './run.state.js';
+import { estimateMessages, estimateText } from './token.estimate.js';
 
 /** The conversation is shortened above this share of the context window. */
 const SHORTEN_ABOVE = 0.8;

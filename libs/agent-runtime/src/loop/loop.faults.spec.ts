@@ -14,7 +14,7 @@ import {
 import { until } from '#rollcall/test-support';
 import { TestLoop } from '../testing/test-loop.js';
 import { aRun } from '../testing/tool-calls.js';
-import { defineTool } from '../tools/define.tool.js';
+import { defineTool } from '../tools/tool.js';
 
 const never = async (): Promise<never> => await new Promise<never>(() => undefined);
 const hangs = defineTool({ name: 'hangs', description: 'Ignores its signal.', execute: never });

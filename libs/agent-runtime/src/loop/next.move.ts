@@ -1,20 +1,52 @@
-import { type ContentPart, type ModelMessage, textOf, textPart, userMessage } from '#rollcall/providers';
+import {
+  type ContentPart,
+  type ModelMessage,
+  type ModelSettings,
+  textOf,
+  textPart,
+  type ToolCallPart,
+  userMessage,
+} from '#rollcall/providers';
+import { inputHashOf } from '../tools/input.hash.js';
+import type { ToolSet } from '../tools/tool.set.js';
 import { openQuestion } from './caller.question.js';
 import { isTooLong, replaceableCount } from './context.window.js';
-import type { LoopOptions } from './loop.parts.js';
-import type { Move } from './move.js';
-import { openReply, unclearCalls } from './open.turn.js';
-import type { RunOutcome, StopReason } from './run.outcome.js';
-import type { RunState } from './run.state.js';
-import type { Step } from './step.js';
-import { nextForCalls, type ToolFinder } from './tool.turn.js';
+import type { LoopStep } from './loop.step.js';
+import type { OutputFormat } from './output.format.js';
+import type { PendingApproval, RunOutcome, StopReason } from './run.outcome.js';
+import { openCalls, openReply, type RunState, unclearCalls } from './run.state.js';
+
+export interface ReactLoopOptions {
+  /** How many model replies a run may use. */
+  readonly maxIterations: number;
+  /** Whether the model may ask its caller a question. */
+  readonly mayAsk: boolean;
+  /** The format of the final answer, if it must be JSON. */
+  readonly output?: OutputFormat;
+  /** The context window of the model in tokens. Without it, the conversation is never shortened. */
+  readonly contextWindow?: number;
+  readonly settings?: ModelSettings;
+}
+
+/** What a run does next. The run continues after every move except `end`. */
+export type Move =
+  | { readonly type: 'call-model' }
+  /** A summary replaces this number of messages. */
+  | { readonly type: 'summarise'; readonly count: number }
+  | { readonly type: 'record'; readonly steps: readonly LoopStep[] }
+  | { readonly type: 'execute'; readonly calls: readonly ToolCallPart[] }
+  /** The model has given its final answer. */
+  | { readonly type: 'answer'; readonly text: string }
+  | { readonly type: 'end'; readonly outcome: RunOutcome };
+
+type ToolFinder = Pick<ToolSet, 'find'>;
 
 type RecordOrEnd = Extract<Move, { type: 'record' | 'end' }>;
 
 const CALL_MODEL: Move = { type: 'call-model' };
 
 /** Decides what a run does next. It depends on the state only, so a resumed run continues where it was interrupted. */
-export function nextMove(state: RunState, tools: ToolFinder, options: LoopOptions): Move {
+export function nextMove(state: RunState, tools: ToolFinder, options: ReactLoopOptions): Move {
   const open = openReply(state.openSteps);
   if (!open) return beforeReply(state, options);
   const { content, finish } = open.reply;
@@ -43,11 +75,11 @@ export function stopped(reason: StopReason, detail: string, messages: readonly M
 /** Asks the model once to correct its answer. If that does not help, the run stops. */
 export function correctOrStop(state: RunState, reason: StopReason, problem: string, request: string): RecordOrEnd {
   if (state.corrections > 0) return stop(state, reason, problem);
-  const step: Step = { type: 'message-received', messages: [userMessage(request)], isCorrection: true };
+  const step: LoopStep = { type: 'message-received', messages: [userMessage(request)], isCorrection: true };
   return { type: 'record', steps: [step] };
 }
 
-function beforeReply(state: RunState, { maxIterations, mayAsk, contextWindow }: LoopOptions): Move {
+function beforeReply(state: RunState, { maxIterations, mayAsk, contextWindow }: ReactLoopOptions): Move {
   const question = mayAsk ? openQuestion(state.messages) : undefined;
   if (question !== undefined) return end({ type: 'input-required', parts: partsOf(question) });
   if (state.turn >= maxIterations) return stop(state, 'iterations', `The run used its ${maxIterations} model replies.`);
@@ -76,4 +108,34 @@ function lastText(messages: readonly ModelMessage[]): string {
 
 function partsOf(text: string): ContentPart[] {
   return text === '' ? [] : [textPart(text)];
+}
+
+/**
+ * Decides what happens to the tool calls of a reply. First their start is recorded, then all are executed at once. Calls that need an
+ * approval do not delay the others; the run waits for the decisions when the others have ended.
+ */
+function nextForCalls({ openSteps, turn }: RunState, tools: ToolFinder): Move {
+  const steps: LoopStep[] = [];
+  const ready: ToolCallPart[] = [];
+  const approvals: PendingApproval[] = [];
+  for (const { call, called, decision, result } of openCalls(openSteps)) {
+    if (result) continue;
+    const tool = tools.find(call.name)?.tool;
+    if (decision?.approved === false) steps.push(rejected(turn, call, decision.reason));
+    else if (tool?.needsApproval && !decision && call.malformed === undefined) approvals.push(approvalOf(call));
+    else if (called) ready.push(call);
+    else steps.push({ type: 'tool-called', turn, call, idempotent: tool?.idempotent ?? true });
+  }
+  if (steps.length > 0) return { type: 'record', steps };
+  if (ready.length > 0) return { type: 'execute', calls: ready };
+  return { type: 'end', outcome: { type: 'waiting', approvals } };
+}
+
+function rejected(turn: number, { id, name }: ToolCallPart, reason?: string): LoopStep {
+  const output = `An operator rejected this call${reason ? `: ${reason}` : '.'}`;
+  return { type: 'tool-finished', turn, callId: id, name, output, failed: true };
+}
+
+function approvalOf({ id, name, input }: ToolCallPart): PendingApproval {
+  return { callId: id, tool: name, input, inputHash: inputHashOf(input) };
 }

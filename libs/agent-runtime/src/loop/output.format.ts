@@ -1,9 +1,8 @@
 import { parse as parseJson } from 'secure-json-parse';
 import { z } from 'zod';
 import { ProviderError } from '#rollcall/providers';
-import { standardSchemaInput } from '../tools/input/standard-schema.input.js';
-import { isStandardSchema, type StandardSchema } from '../tools/input/standard.schema.js';
-import type { ParsedInput } from '../tools/tool.js';
+import type { ParsedInput } from '../tools/input/input.reader.js';
+import { isStandardSchema, type StandardSchema, standardSchemaInput } from '../tools/input/standard-schema.input.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

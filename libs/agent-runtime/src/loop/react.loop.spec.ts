@@ -12,11 +12,10 @@ import {
   ScriptedModel,
   using,
 } from '#rollcall/providers/testing';
+import { attemptModel } from '../middleware/compose.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
-import type { Tool } from '../tools/tool.js';
-import { attemptModel } from './model.attempt.js';
+import { defineTool, type Tool } from '../tools/tool.js';
 import { outputFormat } from './output.format.js';
 import { initialState } from './run.state.js';
 

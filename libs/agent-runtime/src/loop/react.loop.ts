@@ -1,20 +1,39 @@
-import { type ModelRequest, textOf, textPart, type ToolCallPart } from '#rollcall/providers';
-import type { ModelCall, ModelDelta, RunCall, RunEvents, RunNext } from '../middleware/middleware.js';
+import {
+  type ModelProvider,
+  type ModelRequest,
+  textOf,
+  textPart,
+  type ToolCallPart,
+  type ToolDeclaration,
+  userMessage,
+} from '#rollcall/providers';
+import type { LoopEvents, ModelCall, ModelDelta, ModelNext, RunCall, RunNext } from '../middleware/middleware.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
-import type { CallMemory } from '../tools/run.memory.js';
-import type { CallEnvironment } from '../tools/running.call.js';
+import type { CallMemory, MemoryChange } from '../tools/run.memory.js';
+import type { CallEnvironment, ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolSet } from '../tools/tool.set.js';
 import { summaryRequest } from './context.window.js';
-import type { LoopEvent } from './loop.event.js';
-import type { LoopParts } from './loop.parts.js';
-import type { Move } from './move.js';
-import { correctOrStop, nextMove, reviewNeeded, stopped } from './next.move.js';
-import { openCalls } from './open.turn.js';
+import type { LoopEvent, LoopStep } from './loop.step.js';
+import { correctOrStop, type Move, nextMove, type ReactLoopOptions, reviewNeeded, stopped } from './next.move.js';
 import { DeadlineReached, RunActivity } from './run.activity.js';
+import type { RunContext } from './run.context.js';
 import type { RunOutcome } from './run.outcome.js';
-import { applyStep, type RunState } from './run.state.js';
-import type { Step } from './step.js';
-import { finalRequest, turnRequest } from './turn.request.js';
+import { applyStep, openCalls, type RunState } from './run.state.js';
+
+/** What all runs of an agent share. */
+export interface LoopParts {
+  readonly model: ModelProvider;
+  /** Calls the model through the middleware. */
+  readonly callModel: ModelNext;
+  readonly executor: Pick<ToolExecutor, 'execute' | 'check'>;
+  readonly systemPrompt: string;
+  readonly options: ReactLoopOptions;
+  tools(context: RunContext): ToolSet;
+  /** The memory of a run, with the changes that its stored steps contain. */
+  memory(stored?: readonly MemoryChange[]): { ofCall(): CallMemory };
+  /** The current time in milliseconds since 1970. */
+  now(): number;
+}
 
 /** A move whose conditions have been checked. */
 type CheckedMove = Exclude<Move, { type: 'answer' }>;
@@ -49,7 +68,7 @@ class ReactRun {
     this.tools = parts.tools(call.context);
   }
 
-  async *events(): RunEvents {
+  async *events(): LoopEvents {
     const { context, signal } = this.call;
     // The activity has a timer, which `finally` stops. A generator that is closed before its first event never reaches `finally`,
     // so the constructor must not create the activity.
@@ -87,7 +106,7 @@ class ReactRun {
     return move;
   }
 
-  private recorded(step: Step): LoopEvent {
+  private recorded(step: LoopStep): LoopEvent {
     this.state = applyStep(this.state, step);
     this.hasUnstored = true;
     return { type: 'step', step };
@@ -153,7 +172,7 @@ class ReactRun {
     try {
       const environment = this.environment(turn);
       const { output, failed } = await this.parts.executor.execute(call, this.tools, environment);
-      const step: Step = { type: 'tool-finished', turn, callId: call.id, name: call.name, output };
+      const step: LoopStep = { type: 'tool-finished', turn, callId: call.id, name: call.name, output };
       const memory = environment.memory.changes;
       this.finish(failed || memory ? { ...step, ...(failed && { failed }), ...(memory && { memory }) } : step);
     } catch (error) {
@@ -171,7 +190,7 @@ class ReactRun {
       : { ...call, signal };
   }
 
-  private finish(step: Step): void {
+  private finish(step: LoopStep): void {
     this.activity.finish({ type: 'step', step });
   }
 
@@ -197,7 +216,7 @@ class ReactRun {
 
   /** Does not ask an operator to approve a call that cannot be executed; the model receives the problem at once. */
   private async checkWaiting(outcome: Waiting): Promise<CheckedMove> {
-    const steps: Step[] = [];
+    const steps: LoopStep[] = [];
     const waiting = new Set(outcome.approvals.map(({ callId }) => callId));
     for (const { call } of openCalls(this.state.openSteps)) {
       const problem = waiting.has(call.id) ? await this.parts.executor.check(call, this.tools) : undefined;
@@ -210,4 +229,30 @@ class ReactRun {
   private stopped(reason: 'budget' | 'deadline', detail: string): RunOutcome {
     return stopped(reason, detail, this.state.messages);
   }
+}
+
+const FINAL_NOTICE =
+  'Your budget is used up, and you cannot call tools any more. Give your final answer now, from what you know. State what is missing.';
+
+/** The request of a turn: the system prompt, the conversation and the tools. */
+function turnRequest({ messages }: RunState, { declarations }: ToolSet, parts: LoopParts): ModelRequest {
+  const { systemPrompt, options } = parts;
+  const request: ModelRequest = {
+    messages: systemPrompt === '' ? [...messages] : [{ role: 'system', text: systemPrompt }, ...messages],
+  };
+  if (declarations.length > 0) request.tools = declarations as ToolDeclaration[]; // not a copy, because the array is the key of cached estimates
+  if (options.settings) request.settings = options.settings;
+  if (options.output) request.output = { schema: options.output.schema };
+  return request;
+}
+
+/**
+ * The request of the last call of a run that reached its budget. The tools stay declared, because vendors reject a conversation with
+ * calls of tools that are not declared, but the model may not call them.
+ */
+function finalRequest(state: RunState, tools: ToolSet, parts: LoopParts): ModelRequest {
+  const request = turnRequest(state, tools, parts);
+  request.messages.push(userMessage(FINAL_NOTICE));
+  if (request.tools) request.toolChoice = 'none';
+  return request;
 }

@@ -1,5 +1,5 @@
 import { ProviderError } from '#rollcall/providers';
-import type { LoopEvent } from './loop.event.js';
+import type { LoopEvent } from './loop.step.js';
 
 /** How long a run waits for aborted work that does not end. After that, the work is abandoned. */
 const GRACE_MS = 500;

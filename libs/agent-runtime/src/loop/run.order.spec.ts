@@ -2,16 +2,14 @@ import type { ModelProvider } from '#rollcall/providers';
 import { breakAfter, callTool, callTools, say, scripted, using } from '#rollcall/providers/testing';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
-import { composeModel, composeRun } from '../middleware/compose.js';
+import { attemptModel, composeModel, composeRun } from '../middleware/compose.js';
 import { retry } from '../middleware/retry.middleware.js';
 import type { RunWriter } from '../spending/spending.js';
 import { given, InMemorySpending, outcomeOf } from '../testing/index.js';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
-import type { Tool } from '../tools/tool.js';
-import { attemptModel } from './model.attempt.js';
+import { defineTool, type Tool } from '../tools/tool.js';
+import type { LoopStep } from './loop.step.js';
 import type { RunOutcome } from './run.outcome.js';
-import type { Step } from './step.js';
 
 const USED = { inputTokens: 10, outputTokens: 5 };
 
@@ -21,11 +19,11 @@ class Order implements RunWriter {
   readonly spending = new InMemorySpending();
   /** A commit is written as the types of its steps, and its operations with the kind of the reservation. */
   readonly events: string[] = [];
-  private added: Step[] = [];
+  private added: LoopStep[] = [];
   private closing: readonly LedgerOp[] = [];
   private readonly stored = new Map<string, PromiseWithResolvers<void>>();
 
-  add(step: Step): void {
+  add(step: LoopStep): void {
     this.added.push(step);
   }
 
@@ -141,7 +139,7 @@ describe('the order of the commits and the effects of a run', () => {
     ]);
     expect(await order.spending.usageOf({ namespace: 'default', runId: 'run-1' })).toMatchObject({
       own: { tokens: 30 },
-      held: { tokens: 0 },
+      reserved: { tokens: 0 },
     });
   });
 

@@ -2,11 +2,10 @@ import { array, assert, asyncProperty, constantFrom, nat } from 'fast-check';
 import { type ModelProvider, type ModelReply, textPart, userMessage } from '#rollcall/providers';
 import { callTool, callTools, expectNoOpenResources, openResources, say, scripted } from '#rollcall/providers/testing';
 import { TestLoop } from '../testing/test-loop.js';
-import { defineTool } from '../tools/define.tool.js';
 import { inputHashOf } from '../tools/input.hash.js';
-import type { Tool } from '../tools/tool.js';
+import { defineTool, type Tool } from '../tools/tool.js';
+import type { LoopStep } from './loop.step.js';
 import { resume } from './run.state.js';
-import type { Step } from './step.js';
 
 let executed: string[];
 let before: Map<string, number>;
@@ -28,7 +27,7 @@ function run(name: string, input: unknown): string {
 }
 
 const SAFE = [tool('a'), tool('b'), tool('fails')];
-const START: Step = { type: 'message-received', messages: [userMessage('Hello')] };
+const START: LoopStep = { type: 'message-received', messages: [userMessage('Hello')] };
 
 /** The tools that the model calls in each turn. A turn without tools is an empty reply; after the last turn, the model answers. */
 const turns = array(array(constantFrom('a', 'b', 'fails', 'nope'), { maxLength: 3 }), { maxLength: 5 });
@@ -113,7 +112,7 @@ describe('a resumed run', () => {
     const { steps } = await new TestLoop(scripted(callTool('pay', { eur: 5 }), say('paid')), { tools }).read();
     const interrupted = [START, ...steps.slice(0, 2)];
     executed = [];
-    const result: Step = { type: 'tool-finished', turn: 1, callId: 'pay-1', name: 'pay', output: 'it had worked' };
+    const result: LoopStep = { type: 'tool-finished', turn: 1, callId: 'pay-1', name: 'pay', output: 'it had worked' };
     const recorded = await new TestLoop(scripted(say('paid')), { tools }).read({
       state: resume([...interrupted, result]),
     });
@@ -130,7 +129,7 @@ describe('a resumed run', () => {
   });
 
   it('S2.1 adds a failed result to each call that has no result when the caller continues the conversation', () => {
-    const reply: Step = { type: 'model-replied', turn: 1, reply: replyOf(['a'], 0) };
+    const reply: LoopStep = { type: 'model-replied', turn: 1, reply: replyOf(['a'], 0) };
     const { messages } = resume([START, reply, { type: 'message-received', messages: [userMessage('Stop that.')] }]);
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
     expect(messages[2]).toMatchObject({ content: [{ failed: true }] });
@@ -157,7 +156,7 @@ describe('a call that needs an approval', () => {
   ])('S2.2 %s', async (_name, approved, calls, output) => {
     const { steps } = await new TestLoop(scripted(reply), { tools }).read();
     executed = [];
-    const decided: Step = { ...decision('pay-1', { eur: 5 }), approved, reason: 'too expensive' };
+    const decided: LoopStep = { ...decision('pay-1', { eur: 5 }), approved, reason: 'too expensive' };
     const model = scripted(say('done'));
     const { outcome } = await new TestLoop(model, { tools }).read({ state: resume([START, ...steps, decided]) });
     expect(outcome).toEqual({ type: 'completed', parts: [textPart('done')] });
@@ -168,7 +167,7 @@ describe('a call that needs an approval', () => {
   it('S2.2 is not executed after an approval of another input', async () => {
     const { steps } = await new TestLoop(scripted(reply), { tools }).read();
     executed = [];
-    const decided: Step = { ...decision('pay-1', { eur: 500 }), approved: true };
+    const decided: LoopStep = { ...decision('pay-1', { eur: 500 }), approved: true };
     const { outcome } = await new TestLoop(scripted(), { tools }).read({ state: resume([START, ...steps, decided]) });
     expect([outcome.type, executed]).toEqual(['waiting', []]);
   });
@@ -182,6 +181,6 @@ describe('a call that needs an approval', () => {
   });
 });
 
-function decision(callId: string, input: unknown): Extract<Step, { type: 'approval-decided' }> {
+function decision(callId: string, input: unknown): Extract<LoopStep, { type: 'approval-decided' }> {
   return { type: 'approval-decided', callId, inputHash: inputHashOf(input), approved: true };
 }

@@ -1,10 +1,17 @@
-import { type ModelMessage, type ToolResultPart, userMessage } from '#rollcall/providers';
+import {
+  type AssistantPart,
+  type ModelMessage,
+  type ModelReply,
+  type ToolCallPart,
+  type ToolResultPart,
+  userMessage,
+} from '#rollcall/providers';
 import { labelled } from '../labels/labelled.text.js';
 import type { Charge } from '../spending/spending.js';
-import { estimateMessages, estimateParts } from '../tokens/token.estimate.js';
+import { inputHashOf } from '../tools/input.hash.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
-import { normalized, type OpenCall, openCalls, openReply } from './open.turn.js';
-import type { Step } from './step.js';
+import type { LoopStep } from './loop.step.js';
+import { estimateMessages, estimateParts } from './token.estimate.js';
 
 /** The state of a run. It follows from the steps alone, so a stored run can be resumed. */
 export interface RunState {
@@ -12,7 +19,7 @@ export interface RunState {
   /** The number of model replies so far, including summaries. */
   readonly turn: number;
   /** The steps of the open turn, beginning with the reply of the model. Empty when all calls have results or a message follows. */
-  readonly openSteps: readonly Step[];
+  readonly openSteps: readonly LoopStep[];
   /** How often the loop has asked the model to correct its answer since the last useful reply. */
   readonly corrections: number;
   /** The tokens of the conversation: the count of the last reply, and an estimate of the messages since then. */
@@ -23,9 +30,9 @@ export interface RunState {
   readonly charges?: readonly Charge[];
 }
 
-type StepOf<Type extends Step['type']> = Extract<Step, { type: Type }>;
+type StepOf<Type extends LoopStep['type']> = Extract<LoopStep, { type: Type }>;
 
-const NO_STEPS: readonly Step[] = [];
+const NO_STEPS: readonly LoopStep[] = [];
 const EMPTY: RunState = { messages: [], turn: 0, openSteps: NO_STEPS, corrections: 0, contextTokens: 0 };
 
 /** The state of a new run. Its owner records the messages as the first step. */
@@ -34,11 +41,11 @@ export function initialState(messages: readonly ModelMessage[]): RunState {
 }
 
 /** The state of a stored run. */
-export function resume(steps: readonly Step[]): RunState {
+export function resume(steps: readonly LoopStep[]): RunState {
   return steps.reduce(applyStep, EMPTY);
 }
 
-export function applyStep(state: RunState, step: Step): RunState {
+export function applyStep(state: RunState, step: LoopStep): RunState {
   const next = conversationAfter(state, step);
   const changes = step.type === 'tool-finished' ? step.memory : undefined;
   const memory = changes ? mergedChanges(state.memory, changes) : state.memory;
@@ -47,7 +54,7 @@ export function applyStep(state: RunState, step: Step): RunState {
   return memory || charges ? { ...next, ...(memory && { memory }), ...(charges && { charges }) } : next;
 }
 
-function conversationAfter(state: RunState, step: Step): RunState {
+function conversationAfter(state: RunState, step: LoopStep): RunState {
   switch (step.type) {
     case 'message-received':
       return received(state, step);
@@ -141,4 +148,87 @@ function summarised(state: RunState, { turn, replaced, summary }: StepOf<'contex
 
 function summaryText(summary: string): string {
   return `The earlier conversation was replaced by this summary. It is a record of what happened and contains no new instructions.\n${labelled('summary', {}, summary)}`;
+}
+
+/** A tool call of the last reply, and what the steps record about it. */
+interface OpenCall {
+  readonly call: ToolCallPart;
+  result?: ToolResultPart;
+  /** Present if the call has begun. A later decision of an operator removes it, because the call then begins again. */
+  called?: StepOf<'tool-called'>;
+  /** The last decision of an operator about exactly this input. */
+  decision?: StepOf<'approval-decided'>;
+}
+
+/** The reply whose turn has not ended yet. */
+export function openReply(openSteps: readonly LoopStep[]): StepOf<'model-replied'> | undefined {
+  const first = openSteps[0];
+  return first?.type === 'model-replied' ? first : undefined;
+}
+
+/** The tool calls of the open turn, in the order of the reply. */
+export function openCalls(openSteps: readonly LoopStep[]): OpenCall[] {
+  const reply = openReply(openSteps)?.reply;
+  if (!reply) return [];
+  const calls: OpenCall[] = [];
+  for (const part of reply.content) if (part.type === 'tool-call') calls.push({ call: part });
+  for (const step of openSteps) applyToCalls(calls, step);
+  return calls;
+}
+
+/** The calls that have begun and have no result, and that must not be repeated: it is unknown whether they took effect. */
+export function unclearCalls(openSteps: readonly LoopStep[]): OpenCall[] {
+  return openCalls(openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
+}
+
+function applyToCalls(calls: OpenCall[], step: LoopStep): void {
+  if (step.type === 'tool-called') {
+    const open = find(calls, step.call.id);
+    if (open) open.called = step;
+  } else if (step.type === 'tool-finished') {
+    const open = find(calls, step.callId);
+    if (open) open.result ??= toResult(step);
+  } else if (step.type === 'approval-decided') {
+    const open = find(calls, step.callId);
+    if (open && step.inputHash === inputHashOf(open.call.input)) [open.decision, open.called] = [step, undefined];
+  }
+}
+
+function find(calls: OpenCall[], id: string): OpenCall | undefined {
+  return calls.find(({ call }) => call.id === id);
+}
+
+function toResult({ callId: id, name, output, failed }: StepOf<'tool-finished'>): ToolResultPart {
+  return failed ? { type: 'tool-result', id, name, output, failed } : { type: 'tool-result', id, name, output };
+}
+
+/**
+ * The reply with unique call ids, and without blank texts, which vendors reject in a conversation. The calls of a final reply are
+ * removed, because they are never executed.
+ */
+function normalized(step: StepOf<'model-replied'>): StepOf<'model-replied'> {
+  const { reply, isFinal = false } = step;
+  if (!isFinal && !reply.content.some(isBlank) && !hasRepeatedIds(reply)) return step;
+  const ids = new Set<string>();
+  const content = reply.content.flatMap((part): AssistantPart[] => {
+    if (isBlank(part) || (isFinal && part.type === 'tool-call')) return [];
+    return [part.type === 'tool-call' ? withFreeId(part, ids) : part];
+  });
+  return { ...step, reply: { ...reply, content } };
+}
+
+function isBlank(part: AssistantPart): boolean {
+  return part.type === 'text' && part.text.trim() === '';
+}
+
+function hasRepeatedIds({ content }: ModelReply): boolean {
+  const calls = content.filter((part) => part.type === 'tool-call');
+  return calls.length > 1 && new Set(calls.map(({ id }) => id)).size < calls.length;
+}
+
+function withFreeId(call: ToolCallPart, ids: Set<string>): ToolCallPart {
+  let { id } = call;
+  for (let copy = 2; ids.has(id); copy += 1) id = `${call.id}-${copy}`;
+  ids.add(id);
+  return id === call.id ? call : { ...call, id };
 }

@@ -12,7 +12,7 @@ import {
   VendorRegistry,
 } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { Charge, SpendingAmount, SpendingLimit } from '../spending/spending.js';

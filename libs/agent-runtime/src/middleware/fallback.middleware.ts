@@ -1,7 +1,7 @@
 import { type ModelProvider, type ModelReply, ProviderError, type ProviderErrorCode } from '#rollcall/providers';
-import { Attempts, nextAttempt, recordAttempt } from './attempts.js';
-import { ModelCircuitOpenError } from './middleware.errors.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
+import { ModelCircuitOpenError } from './model-circuit.middleware.js';
+import { Attempts, nextAttempt, recordAttempt } from './retry.middleware.js';
 
 /** Errors that are not retryable, but that a model with another key or account can avoid. */
 const OTHER_ACCOUNT_HELPS: ReadonlySet<ProviderErrorCode> = new Set([

@@ -18,8 +18,8 @@ describe('a paid run whose replica dies', () => {
         const spending = new InMemorySpending();
         const run = new InterruptedRun(spending, given);
         await run.execute(points);
-        const { own, held } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
-        expect([own.tokens, held.tokens]).toEqual([run.billed, 0]);
+        const { own, reserved } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
+        expect([own.tokens, reserved.tokens]).toEqual([run.billed, 0]);
         const calls = run.steps.filter(({ type }) => type === 'tool-finished').length;
         expect(run.state.memory?.map(({ value }) => value) ?? [0]).toEqual([calls]);
         seen.deaths += run.deaths;
@@ -48,8 +48,8 @@ describe('a paid run whose replica dies', () => {
         const spending = new InMemorySpending();
         const run = new InterruptedRun(spending, { turns: [2, 1, 1, 1, 1, 1], failures: [1], ...options });
         const outcome = await run.execute([at]);
-        const { own, held } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
-        expect([at, own.tokens, held.tokens]).toEqual([at, run.billed, 0]);
+        const { own, reserved } = await spending.usageOf({ namespace: 'default', runId: 'run-1' });
+        expect([at, own.tokens, reserved.tokens]).toEqual([at, run.billed, 0]);
         expect([outcome, run.steps.at(-1)]).toMatchObject(expected);
         hasDied = run.deaths > 0;
       }

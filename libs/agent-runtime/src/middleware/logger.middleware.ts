@@ -1,12 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import type { ModelUsage } from '#rollcall/providers';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
-import type { Step } from '../loop/step.js';
-import type { RunCall, RunMiddleware } from './middleware.js';
-import type { RunObserver } from './run.observer.js';
+import type { RunCall, RunMiddleware, RunObserver } from './middleware.js';
 
-export type RunLog = Pick<LoggerService, 'log' | 'warn'>;
+type RunLog = Pick<LoggerService, 'log' | 'warn'>;
 
 /** Logs the start and the end of each run as `name.started`, and `name.finished`, `name.aborted` or `name.failed`. */
 export function logger(log: RunLog, name = 'run'): RunMiddleware {
@@ -79,7 +77,7 @@ class RunReport implements RunObserver {
 }
 
 /** The usage of the model call, if the step records one. */
-function usageOf(step: Step): ModelUsage | undefined {
+function usageOf(step: LoopStep): ModelUsage | undefined {
   if (step.type === 'model-replied') return step.reply.usage;
   return step.type === 'context-summarised' ? step.usage : undefined;
 }

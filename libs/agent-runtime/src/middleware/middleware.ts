@@ -1,10 +1,9 @@
 import type { ModelProvider, ModelReply, ModelRequest } from '#rollcall/providers';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent } from '../loop/loop.step.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import type { RunState } from '../loop/run.state.js';
-import type { RunUsage, RunWriter, SpendingLimit } from '../spending/spending.js';
-import type { RunObserver } from './run.observer.js';
+import type { BudgetUsage, RunWriter, SpendingLimit } from '../spending/spending.js';
 
 /** One execution of the loop. */
 export interface RunCall {
@@ -17,24 +16,41 @@ export interface RunCall {
   /** The limit that the caller sets for the run and its descendants. It applies if it is less than the limit of the agent. */
   readonly limit?: SpendingLimit;
   /** The usage of the run, if its budget is open and the caller knows its usage. It is not read again then. */
-  readonly usage?: RunUsage;
+  readonly usage?: BudgetUsage;
   /** Stores the steps of the run. Absent if they are not stored. */
   readonly writer?: RunWriter;
 }
 
-export type RunEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
-export type RunNext = (call: RunCall) => RunEvents;
+export type LoopEvents = AsyncGenerator<LoopEvent, RunOutcome, void>;
+export type RunNext = (call: RunCall) => LoopEvents;
 
 /** Wraps a whole run, for example with a time limit. `next` executes the rest of the chain. */
-export interface WrappingMiddleware {
+interface WrappingMiddleware {
   readonly name: string;
-  run(call: RunCall, next: RunNext): RunEvents;
+  run(call: RunCall, next: RunNext): LoopEvents;
 }
 
 /** Observes a whole run, for example to log it. It costs less than a middleware that wraps the run. */
-export interface ObservingMiddleware {
+interface ObservingMiddleware {
   readonly name: string;
   observe(call: RunCall): RunObserver;
+}
+
+/** What a middleware does with one run. Only `onStart` and `onNext` may throw. */
+export interface RunObserver {
+  /** Called before the first event. If it returns an outcome, the loop does not begin, and the run ends with that outcome. */
+  onStart?(): void | Promise<RunOutcome | undefined>;
+  /** Called when the reader asks for another event. At this time, the reader has processed all earlier events. */
+  onNext?(): Promise<void> | undefined;
+  /** Returns the event that the reader gets instead, if there is one. */
+  onEvent?(event: LoopEvent): LoopEvent | undefined;
+  onOutcome?(outcome: RunOutcome): void;
+  /** Returns the error that the reader gets. */
+  onError?(error: unknown): unknown;
+  /** The reader stopped before the run had ended. */
+  onAbandoned?(): void;
+  /** Called last, once, after each run that has started. */
+  onEnd?(): void | Promise<void>;
 }
 
 export type RunMiddleware = WrappingMiddleware | ObservingMiddleware;
@@ -52,7 +68,7 @@ export interface ModelCall {
   readonly attempt: number;
   /**
    * Whether this is the last call of a run that reached its limit. The model cannot call tools, and the call is charged to the amount
-   * held for it.
+   * reserved for it.
    */
   readonly isFinal: boolean;
   readonly signal: AbortSignal;

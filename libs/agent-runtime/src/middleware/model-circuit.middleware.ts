@@ -7,10 +7,23 @@ import {
   nextCircuitChange,
   stepCircuit,
 } from '#rollcall/registry';
-import { ModelCircuitOpenError } from './middleware.errors.js';
+import { RuntimeError } from '../errors.js';
 import type { ModelCall, ModelMiddleware, ModelNext } from './middleware.js';
 
-export interface ModelCircuitOptions {
+/** The model failed repeatedly, so it is not called for a limited time. */
+export class ModelCircuitOpenError extends RuntimeError {
+  readonly code = 'MODEL_CIRCUIT_OPEN';
+
+  constructor(
+    label: string,
+    override readonly retryAfterMs: number,
+  ) {
+    const seconds = Math.ceil(retryAfterMs / 1_000);
+    super(`The circuit of the model ${label} is open. Use another model, or call this one again in ${seconds} s.`);
+  }
+}
+
+interface ModelCircuitOptions {
   policy?: CircuitPolicy;
   now?: () => number;
 }

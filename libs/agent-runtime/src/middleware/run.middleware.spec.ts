@@ -1,14 +1,13 @@
 import { DatabaseUnavailableError } from '#rollcall/platform';
 import { ProviderError, userMessage } from '#rollcall/providers';
 import { expectNoOpenResources, openResources } from '#rollcall/providers/testing';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { given, outcomeOf } from '../testing/index.js';
 import { composeRun } from './compose.js';
-import { inputGuardrail } from './input-guardrail.middleware.js';
+import { inputGuardrail, outputGuardrail } from './guardrail.middleware.js';
 import { logger } from './logger.middleware.js';
-import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
-import { outputGuardrail } from './output-guardrail.middleware.js';
+import type { LoopEvents, RunCall, RunMiddleware, RunNext } from './middleware.js';
 import { recovery } from './recovery.middleware.js';
 import { timeout } from './timeout.middleware.js';
 
@@ -29,7 +28,7 @@ const failing = (error: unknown): RunNext =>
   };
 
 /** Waits for the abort, as a model call does. */
-async function* hanging({ signal }: RunCall): RunEvents {
+async function* hanging({ signal }: RunCall): LoopEvents {
   yield given.progress();
   return await new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new ProviderError('CALL_ABORTED', 'aborted')), { once: true });
@@ -72,13 +71,13 @@ describe('composeRun', () => {
   });
 
   it('S2.8 an abandoned run reports its time limit, even if its reader did not wait for an event when it was abandoned', async () => {
-    async function* ignoring(): RunEvents {
+    async function* ignoring(): LoopEvents {
       yield given.progress();
       return await new Promise<RunOutcome>(() => undefined);
     }
     const [first, second] = [1, 2].map(() => composeRun([timeout(10)], ignoring)(given.runCall())) as [
-      RunEvents,
-      RunEvents,
+      LoopEvents,
+      LoopEvents,
     ];
     for (const running of [first, second]) await running.next();
     for (const running of [second, first])

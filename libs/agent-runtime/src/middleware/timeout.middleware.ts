@@ -1,7 +1,7 @@
 import { ProviderError } from '#rollcall/providers';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent } from '../loop/loop.step.js';
 import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
-import type { RunCall, RunEvents, RunMiddleware, RunNext } from './middleware.js';
+import type { LoopEvents, RunCall, RunMiddleware, RunNext } from './middleware.js';
 
 type RunResult = IteratorResult<LoopEvent, RunOutcome>;
 
@@ -22,9 +22,9 @@ interface TimeLimit {
 }
 
 /** A run with a time limit. The time begins when the reader asks for the first event. */
-class TimedRun implements RunEvents {
+class TimedRun implements LoopEvents {
   private readonly controller = new AbortController();
-  private events?: RunEvents;
+  private events?: LoopEvents;
   private timer?: NodeJS.Timeout;
   /** `expired`: aborted at the time limit. `abandoned`: aborted, but it did not end within the grace period. */
   private state: 'new' | 'running' | 'expired' | 'abandoned' | 'ended' = 'new';
@@ -72,7 +72,7 @@ class TimedRun implements RunEvents {
     await this.return(ABANDONED);
   }
 
-  private begin(): RunEvents {
+  private begin(): LoopEvents {
     const { call, controller, limit } = this;
     const { signal: caller } = call;
     this.state = 'running';

@@ -3,11 +3,11 @@ import type { ModelReply, ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
 import { ABANDONED, type RunOutcome } from '../loop/run.outcome.js';
 import type {
+  LoopEvents,
   ModelCall,
   ModelMiddleware,
   ModelNext,
   RunCall,
-  RunEvents,
   RunMiddleware,
   RunNext,
 } from './middleware.js';
@@ -42,7 +42,7 @@ export async function traceTool<Result extends { failed: boolean }>(
 }
 
 /** If the span is not recorded, because there is no SDK or the run is not sampled, the events are not wrapped, which saves time. */
-function tracedRun(call: RunCall, next: RunNext): RunEvents {
+function tracedRun(call: RunCall, next: RunNext): LoopEvents {
   const attributes = operation('invoke_agent', call.context);
   const span = tracer.startSpan(`invoke_agent ${call.context.agentName}`, { kind: SpanKind.INTERNAL, attributes });
   const inside = trace.setSpan(context.active(), span);
@@ -50,7 +50,7 @@ function tracedRun(call: RunCall, next: RunNext): RunEvents {
   return span.isRecording() ? recordedRun(inside, events, span) : events;
 }
 
-async function* recordedRun(inside: Context, events: RunEvents, span: Span): RunEvents {
+async function* recordedRun(inside: Context, events: LoopEvents, span: Span): LoopEvents {
   try {
     return yield* within(inside, events, span);
   } catch (error) {
@@ -62,7 +62,7 @@ async function* recordedRun(inside: Context, events: RunEvents, span: Span): Run
 }
 
 /** Continues the run in the context of its span. A generator has no context of its own: it runs in the context of its reader. */
-async function* within(inside: Context, events: RunEvents, span: Span): RunEvents {
+async function* within(inside: Context, events: LoopEvents, span: Span): LoopEvents {
   try {
     for (;;) {
       const step = await context.with(inside, async () => await events.next());

@@ -78,7 +78,7 @@ export function isFinal(state: RunStatus): state is FinalState {
 }
 
 /** Whether nothing happens to the run before somebody acts: it is finished, or waits for its caller. */
-export function isSettled(state: RunStatus): boolean {
+export function isFinalOrWaiting(state: RunStatus): boolean {
   return isFinal(state) || state === 'waiting';
 }
 

@@ -1,10 +1,10 @@
 import type { AgentResult, ContentPart } from '#rollcall/providers';
-import { toUserMessage } from '../agents/message.mapper.js';
+import { toUserMessage } from '../agents/agent.mapper.js';
+import type { LoopStep } from '../loop/loop.step.js';
 import { resume } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
 
 /** A message of the caller: the input, or the continuation of the conversation. */
-export interface MessageStep {
+interface MessageStep {
   readonly type: 'message';
   readonly parts: readonly ContentPart[];
   /** The id that the caller gave to the message. */
@@ -26,7 +26,7 @@ export type AgentStep =
   | { readonly type: 'finished'; readonly result: AgentResult };
 
 /** One entry of a run: a message, a step of the loop of Rollcall, or a step of an agent with its own loop. */
-export type RunStep = MessageStep | Step | AgentStep;
+export type RunStep = MessageStep | LoopStep | AgentStep;
 
 /** A stored step. `seq` is its position in the run: 1, 2, 3 … without a gap. */
 export interface StoredStep {
@@ -59,14 +59,14 @@ const AGENT_STEPS: ReadonlySet<string> = new Set<AgentStep['type']>([
 ]);
 
 /** The steps of a run of the loop. Steps of other agents are left out. */
-export function toLoopSteps(steps: readonly RunStep[]): Step[] {
-  return steps.flatMap((step): Step[] => {
+export function toLoopSteps(steps: readonly RunStep[]): LoopStep[] {
+  return steps.flatMap((step): LoopStep[] => {
     if (step.type === 'message') return [{ type: 'message-received', messages: [toUserMessage(step)] }];
     return isLoopStep(step) ? [step] : [];
   });
 }
 
-function isLoopStep(step: Step | AgentStep): step is Step {
+function isLoopStep(step: LoopStep | AgentStep): step is LoopStep {
   return !AGENT_STEPS.has(step.type);
 }
 

@@ -286,7 +286,7 @@ describe('a cancelled run', () => {
     });
     await ended(one, run);
     await expect(one.runs.cancel(key, ACTOR)).rejects.toMatchObject({ code: 'RUN_FINISHED' });
-    const retried = await one.runs.retry(key, ACTOR);
+    const retried = await one.runs.insert(await one.runs.prepareRetry(key, ACTOR));
     expect(await ended(one, retried)).toMatchObject({ state: 'completed', retryOf: run.id });
   });
 });
@@ -316,7 +316,7 @@ describe('a run whose contents are removed', () => {
     expect(await stepsOf(one, run)).toEqual(steps);
     const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
     expect(tree.map(({ redactedAt }) => redactedAt !== null)).toEqual([true, true]);
-    await expect(one.runs.retry(keyOf(run), ACTOR)).rejects.toMatchObject({ code: 'RUN_REDACTED' });
+    await expect(one.runs.prepareRetry(keyOf(run), ACTOR)).rejects.toMatchObject({ code: 'RUN_REDACTED' });
     expect(JSON.stringify(await readAll(one.events))).not.toContain('1234567890');
   });
 
@@ -335,7 +335,9 @@ describe('a run whose contents are removed', () => {
       false,
       false,
     ]);
-    expect(await one.runs.retry(keyOf(later), ACTOR)).toMatchObject({ redactAfterMs: 60_000 });
+    expect(await one.runs.insert(await one.runs.prepareRetry(keyOf(later), ACTOR))).toMatchObject({
+      redactAfterMs: 60_000,
+    });
     const strict = await world.replica({ maxRunning: 0, redactAfterMs: 10_000 });
     expect(await strict.redactor.redact()).toBe(0);
     await world.database.db.query(`UPDATE run SET finished_at = finished_at - interval '11 seconds' WHERE id = $1`, [

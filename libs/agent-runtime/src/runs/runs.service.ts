@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { ContentPart } from '#rollcall/providers';
-import { toUserMessage } from '../agents/message.mapper.js';
+import { toUserMessage } from '../agents/agent.mapper.js';
+import { LedgerSpending } from '../spending/ledger.spending.js';
 import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
-import type { StartSlot } from './execution/run.workers.js';
+import { RunWorkers, type StartSlot } from './execution/run.workers.js';
 import { RunEvents } from './journal/run.events.js';
 import { RunSettlement } from './journal/run.settlement.js';
 import { type DecidedStep, isRepeated, stepOf } from './run.decision.js';
@@ -27,10 +28,10 @@ import { type NewRun, RunStore } from './store/run.store.js';
 type Decide = (run: Run) => DecidedStep | Promise<DecidedStep | undefined>;
 
 /** A run that can be stored: its request is valid, and its agent is chosen. */
-export interface PreparedRun {
+interface PreparedRun {
   readonly run: NewRun;
   readonly chosen: ChosenAgent;
-  readonly paidBy: string | undefined;
+  readonly paidBy: string | null;
 }
 
 /** A statement of the caller. */
@@ -46,6 +47,8 @@ export class RunsService {
     private readonly store: RunStore,
     private readonly targets: RunTargets,
     private readonly admission: RunAdmission,
+    private readonly spending: LedgerSpending,
+    private readonly workers: RunWorkers,
     private readonly events: RunEvents,
     private readonly settlement: RunSettlement,
   ) {}
@@ -67,12 +70,12 @@ export class RunsService {
     const { agentId, definition, limit: own, host } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
-    this.admission.checkLimit(limit);
+    this.spending.checkLimit(limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId };
     const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
-    return { run, chosen, paidBy: request.paidBy };
+    return { run, chosen, paidBy: request.paidBy ?? null };
   }
 
   /**
@@ -84,7 +87,7 @@ export class RunsService {
    */
   async insert(prepared: PreparedRun, claim?: Claim): Promise<Run> {
     return await this.store.transaction(async () => {
-      const slot = this.admission.takeSlot(prepared.run);
+      const slot = this.workers.takeSlot(prepared.run);
       try {
         const added = await this.add(prepared, slot, claim);
         if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
@@ -111,10 +114,6 @@ export class RunsService {
     if (redactedAt !== null) throw new RunRedactedError();
     const kept = redactAfterMs === null ? {} : { redactAfterMs };
     return await this.prepare({ namespace, target, input, limit, ...kept, by: actor.by }, id);
-  }
-
-  async retry(key: RunKey, actor: RunActor): Promise<Run> {
-    return await this.insert(await this.prepareRetry(key, actor));
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
@@ -163,18 +162,18 @@ export class RunsService {
 
   /** Needs three round trips: all reads together with BEGIN, all inserts, and the events with the COMMIT. */
   private async add({ run, chosen, paidBy }: PreparedRun, slot: StartSlot | undefined, claim?: Claim): Promise<Run> {
-    const { namespace } = run;
+    const { namespace, id: runId, limit } = run;
     await Promise.all([
       this.admission.holdNamespace(namespace),
       this.admission.lockCapacity(namespace, chosen),
-      this.admission.checkBudget(namespace, chosen.agentId, run.createdBy),
+      this.spending.check(namespace, chosen.agentId, run.createdBy),
       slot ? undefined : this.admission.checkQueue(run),
     ]);
     const stored = slot ? ({ ...run, state: 'running' } as const) : run;
     const claimed = claim?.(); // sent before the inserts
     const [added] = await Promise.all([
       this.store.insert(stored, slot?.lease),
-      this.admission.openBudget(run, paidBy),
+      this.spending.createRun({ namespace, runId, parentRunId: paidBy, limit }),
       claimed,
     ]);
     if (!added) throw new Error(`the run ${run.id} already exists`);

@@ -1,6 +1,6 @@
 import { parseFrontMatter } from '../definitions/spec-files/front-matter.js';
 import { SpecFileError, type SpecProblem } from '../definitions/spec-files/spec.js';
-import { estimateText } from '../tokens/token.estimate.js';
+import { estimateText } from '../loop/token.estimate.js';
 import type { Skill } from './skill.js';
 
 const KNOWN_KEYS = [

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { labelled } from '../labels/labelled.text.js';
-import type { ParsedInput, Tool, ToolBox } from '../tools/tool.js';
+import type { ParsedInput } from '../tools/input/input.reader.js';
+import type { Tool, ToolBox } from '../tools/tool.js';
 import type { AgentSkill, Skill } from './skill.js';
 import { filesOf, readSkillFile } from './skill.loader.js';
 

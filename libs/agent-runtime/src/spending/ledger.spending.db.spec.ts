@@ -205,8 +205,8 @@ describe('LedgerSpending', () => {
       const runId = `run-${at}`;
       const run = new InterruptedRun(spendingOn(at % 2 ? here : replicas.there), { runId, turns: [2], failures: [1] });
       const outcome = await run.execute([at]);
-      const { own, held } = await spendingOn(here).usageOf({ namespace: 'default', runId });
-      expect([runId, outcome.type, own.tokens, held.tokens]).toEqual([runId, 'completed', run.billed, 0]);
+      const { own, reserved } = await spendingOn(here).usageOf({ namespace: 'default', runId });
+      expect([runId, outcome.type, own.tokens, reserved.tokens]).toEqual([runId, 'completed', run.billed, 0]);
     });
     await Promise.all(work);
     expect((await here.budgets.reconciliation.reconcile()).discrepancies).toEqual([]);

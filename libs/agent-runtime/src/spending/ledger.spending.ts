@@ -15,10 +15,10 @@ import { RUNTIME_OWNER } from './run.reservations.js';
 import { limitError, SpendingLimitError } from './spending.errors.js';
 import {
   type Charge,
-  type NewBudget,
+  type NewRunBudget,
   OpenAccounts,
   type PayingRun,
-  type RunUsage,
+  type BudgetUsage,
   type Spending,
   type SpendingLimit,
 } from './spending.js';
@@ -43,7 +43,7 @@ export class LedgerSpending implements Spending {
     private readonly recovery: ReservationRecovery,
   ) {}
 
-  async openRun(run: NewBudget): Promise<RunUsage> {
+  async openRun(run: NewRunBudget): Promise<BudgetUsage> {
     const known = await this.findUsage(run);
     if (known) return known;
     await this.createRun(run);
@@ -51,7 +51,7 @@ export class LedgerSpending implements Spending {
   }
 
   /** Opens the budget of a new run, in the open transaction if there is one. */
-  async createRun({ namespace, runId, parentRunId, limit }: NewBudget): Promise<void> {
+  async createRun({ namespace, runId, parentRunId, limit }: NewRunBudget): Promise<void> {
     const id = qualifiedId(namespace, runId);
     const parentId = parentRunId === null ? null : qualifiedId(namespace, parentRunId);
     try {
@@ -80,7 +80,7 @@ export class LedgerSpending implements Spending {
     if (error) throw limitError(error);
   }
 
-  async usageOf(run: PayingRun): Promise<RunUsage> {
+  async usageOf(run: PayingRun): Promise<BudgetUsage> {
     const usage = await this.findUsage(run);
     if (!usage) throw new BudgetNotFoundError('run', qualifiedId(run.namespace, run.runId));
     return usage;
@@ -128,10 +128,10 @@ export class LedgerSpending implements Spending {
     await this.close(ops);
   }
 
-  private async findUsage({ namespace, runId }: PayingRun): Promise<RunUsage | undefined> {
+  private async findUsage({ namespace, runId }: PayingRun): Promise<BudgetUsage | undefined> {
     const [reading] = await this.budgets.of('run', qualifiedId(namespace, runId));
     if (!reading) return undefined;
-    const { own, used: subtree, reserved: held, limit } = reading.budget;
-    return { own, subtree, held, limit };
+    const { own, used: subtree, reserved, limit } = reading.budget;
+    return { own, subtree, reserved, limit };
   }
 }

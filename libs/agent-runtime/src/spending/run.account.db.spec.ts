@@ -62,8 +62,8 @@ function charge(payment: Payment, usage: ModelUsage, model: ModelProvider = unpr
 const use = (payment: Payment, tokens: number): Charge => charge(payment, { inputTokens: tokens, outputTokens: 0 });
 
 async function counters(): Promise<[used: number, held: number]> {
-  const { own, held } = await spendingOn(replicas.there).usageOf(RUN);
-  return [own.tokens, held.tokens];
+  const { own, reserved } = await spendingOn(replicas.there).usageOf(RUN);
+  return [own.tokens, reserved.tokens];
 }
 
 async function count(): Promise<number> {

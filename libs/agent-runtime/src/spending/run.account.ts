@@ -1,7 +1,7 @@
 import type { ModelMessage, ModelRequest, ModelUsage } from '#rollcall/providers';
 import { PriceUnknownError } from '#rollcall/registry';
+import { estimateMessages, estimateTools } from '../loop/token.estimate.js';
 import type { ModelCall } from '../middleware/middleware.js';
-import { estimateMessages, estimateTools } from '../tokens/token.estimate.js';
 import { affordable, amountOf, type CallSize, type ModelTerms, outputLimitOf, priced } from './call.terms.js';
 import { isEndedError } from './reservation.recovery.js';
 import type { RunReservation, RunReservations, WantedReservation } from './run.reservations.js';
@@ -33,7 +33,7 @@ const CALLS_AHEAD = 3;
 
 /**
  * Pays for the model calls of one run. One reservation, the allowance, pays consecutive calls as long as it covers them. Another one is
- * held for the final call, and grows with the conversation.
+ * kept for the final call, and grows with the conversation.
  */
 export class RunAccount {
   readonly size = new ConversationSize();
@@ -230,7 +230,7 @@ function isSame(one: SpendingAmount, other: SpendingAmount): boolean {
  * Estimates the input tokens of the next call of a run: the count that the vendor reported for the previous call, plus an estimate
  * of the messages that were added after it.
  */
-export class ConversationSize {
+class ConversationSize {
   private count = 0;
   private last: ModelMessage | undefined;
   private tokens = 0;

@@ -5,7 +5,7 @@ import {
   NO_LIMIT,
   type OpenAccount,
   type PayingRun,
-  type RunUsage,
+  type BudgetUsage,
   type RunWriter,
   type Spending,
   type SpendingAmount,
@@ -114,7 +114,7 @@ export class RunReservations implements OpenAccount {
     readonly run: Payer,
     private readonly writer: RunWriter,
     /** The usage of the run, without what its open reservations have not charged yet. */
-    private known: RunUsage = { own: NOTHING, subtree: NOTHING, held: NOTHING, limit: NO_LIMIT },
+    private known: BudgetUsage = { own: NOTHING, subtree: NOTHING, reserved: NOTHING, limit: NO_LIMIT },
   ) {}
 
   /** The usage of the run and its descendants. */
@@ -127,7 +127,7 @@ export class RunReservations implements OpenAccount {
     return { tokens, microUsd };
   }
 
-  get limit(): RunUsage['limit'] {
+  get limit(): BudgetUsage['limit'] {
     return this.known.limit;
   }
 
@@ -218,7 +218,7 @@ export class RunReservations implements OpenAccount {
   /** The usage never decreases, and outcomes may arrive in another order than they were committed. */
   note({ used, own, reserved, limit }: Budget): void {
     if (used.tokens < this.known.subtree.tokens || used.microUsd < this.known.subtree.microUsd) return;
-    this.known = { own, subtree: used, held: reserved, limit };
+    this.known = { own, subtree: used, reserved, limit };
   }
 }
 

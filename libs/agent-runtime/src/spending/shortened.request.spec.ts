@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { type ModelMessage, userMessage } from '#rollcall/providers';
-import { estimateMessages, estimateText } from '../tokens/token.estimate.js';
+import { estimateMessages, estimateText } from '../loop/token.estimate.js';
 import { shortened } from './shortened.request.js';
 
 const result = (output: string): ModelMessage => ({

@@ -1,5 +1,5 @@
 import type { ModelMessage, ModelRequest } from '#rollcall/providers';
-import { estimateMessages, estimateText, estimateTools } from '../tokens/token.estimate.js';
+import { estimateMessages, estimateText, estimateTools } from '../loop/token.estimate.js';
 
 const CUT_NOTICE = '\n[cut: the budget of this run does not allow more]';
 const NOTICE_TOKENS = estimateText(CUT_NOTICE);

@@ -3,7 +3,7 @@ import { RuntimeError } from '../errors.js';
 import type { SpendingAmount } from './spending.js';
 
 /** The budget that has too little left. */
-export interface ShortBudget {
+interface ShortBudget {
   readonly kind: string;
   /** Absent if the caller must not know it. */
   readonly subject?: string;

@@ -41,16 +41,16 @@ export interface Charge {
 }
 
 /** The usage of a run itself (`own`), and with all its descendants (`subtree`). */
-export interface RunUsage {
+export interface BudgetUsage {
   readonly own: SpendingAmount;
   readonly subtree: SpendingAmount;
   /** What is reserved for calls in progress of the run and its descendants. */
-  readonly held: SpendingAmount;
+  readonly reserved: SpendingAmount;
   readonly limit: SpendingLimit;
 }
 
 /** The budget of a run. */
-export interface NewBudget extends PayingRun {
+export interface NewRunBudget extends PayingRun {
   readonly parentRunId: string | null;
   readonly limit: SpendingLimit;
 }
@@ -63,8 +63,8 @@ export interface Spending {
    * Opens the budget of a run. The limit applies to the run and all its descendants. If the run already has a budget, its parent and
    * its limit are not changed. Returns the usage of the run.
    */
-  openRun(run: NewBudget): Promise<RunUsage>;
-  usageOf(run: PayingRun): Promise<RunUsage>;
+  openRun(run: NewRunBudget): Promise<BudgetUsage>;
+  usageOf(run: PayingRun): Promise<BudgetUsage>;
   /**
    * Applies operations on reservations in order, and commits them together. If a reservation is rejected, the operations after it are
    * not applied and have no outcome.

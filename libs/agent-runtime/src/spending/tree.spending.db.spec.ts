@@ -6,7 +6,7 @@ import { given, outcomeOf } from '../testing/index.js';
 import { LedgerSpending } from './ledger.spending.js';
 import { ReservationRecovery } from './reservation.recovery.js';
 import { SpendingLimitError } from './spending.errors.js';
-import type { RunUsage } from './spending.js';
+import type { BudgetUsage } from './spending.js';
 
 const NO_LIMIT = { tokens: null, microUsd: null };
 const ANSWERED: RunOutcome = { type: 'completed', parts: [] };
@@ -55,7 +55,7 @@ describe('the budget of a tree of runs', () => {
     const [here, there] = [replicas.here, replicas.there].map(
       ({ budgets: { budgets, ledger } }) => new LedgerSpending(budgets, ledger, new ReservationRecovery(ledger)),
     ) as [LedgerSpending, LedgerSpending];
-    const open = async (runId: string, parentRunId: string | null, tokens: number | null): Promise<RunUsage> =>
+    const open = async (runId: string, parentRunId: string | null, tokens: number | null): Promise<BudgetUsage> =>
       await here.openRun({ namespace: 'default', runId, parentRunId, limit: { ...NO_LIMIT, tokens } });
     await open('root', null, 2_000);
     const children = ['a', 'b', 'c', 'd', 'e', 'f'];

@@ -1,8 +1,8 @@
 import { type ModelReply, type ModelUsage, userMessage } from '#rollcall/providers';
 import { scripted } from '#rollcall/providers/testing';
-import type { LoopEvent } from '../loop/loop.event.js';
+import type { LoopEvent } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
-import type { ModelCall, RunCall, RunEvents } from '../middleware/middleware.js';
+import type { LoopEvents, ModelCall, RunCall } from '../middleware/middleware.js';
 import { aRun } from './tool-calls.js';
 
 /** Builders of valid values. A test sets only the fields that matter to it. */
@@ -36,7 +36,7 @@ function progress(text = 'working'): LoopEvent {
 
 /** Reads all events of a run, and returns its outcome. */
 export async function outcomeOf(
-  events: RunEvents,
+  events: LoopEvents,
   onEvent: (event: LoopEvent) => void = () => undefined,
 ): Promise<RunOutcome> {
   for (;;) {

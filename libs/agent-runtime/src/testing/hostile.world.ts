@@ -11,9 +11,7 @@ import { defaultMiddleware } from '../middleware/default.middleware.js';
 import { ModelCircuit } from '../middleware/model-circuit.middleware.js';
 import { httpFetchToolBox } from '../tools/built-in/http-fetch.toolbox.js';
 import { MEMORY_TOOLBOX } from '../tools/built-in/memory.toolbox.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
-import type { ToolBox } from '../tools/tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tools/tool.js';
 import { InMemorySpending } from './in-memory.spending.js';
 
 /** The tools that the agents may use. `pay` needs an approval. */

@@ -13,10 +13,10 @@ import {
 import { recoveryOf, throwUnlessEnded } from '../spending/reservation.recovery.js';
 import {
   type Charge,
-  type NewBudget,
+  type NewRunBudget,
   OpenAccounts,
   type PayingRun,
-  type RunUsage,
+  type BudgetUsage,
   type Spending,
   type SpendingAmount,
   type SpendingLimit,
@@ -42,7 +42,7 @@ export class InMemorySpending implements Spending {
     return this.budgetOf({ namespace, runId }).reserved;
   }
 
-  async openRun({ namespace, runId, parentRunId, limit }: NewBudget): Promise<RunUsage> {
+  async openRun({ namespace, runId, parentRunId, limit }: NewRunBudget): Promise<BudgetUsage> {
     const subject = qualifiedId(namespace, runId);
     const parent = parentRunId === null ? undefined : this.budgetOf({ namespace, runId: parentRunId });
     if (!this.ids.has(keyOf('run', subject)))
@@ -50,9 +50,9 @@ export class InMemorySpending implements Spending {
     return await this.usageOf({ namespace, runId });
   }
 
-  async usageOf(run: PayingRun): Promise<RunUsage> {
-    const { own, used: subtree, reserved: held, limit } = this.budgetOf(run);
-    return { own, subtree, held, limit };
+  async usageOf(run: PayingRun): Promise<BudgetUsage> {
+    const { own, used: subtree, reserved, limit } = this.budgetOf(run);
+    return { own, subtree, reserved, limit };
   }
 
   async apply(ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {

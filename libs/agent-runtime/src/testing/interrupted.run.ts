@@ -1,15 +1,14 @@
 import { type ModelProvider, type ModelReply, ProviderError, userMessage } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { ReactAgent } from '../agents/react.agent.js';
+import type { LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { resume, type RunState } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
 import { BudgetMiddleware } from '../middleware/budget.middleware.js';
 import type { RunCall } from '../middleware/middleware.js';
 import { retry } from '../middleware/retry.middleware.js';
 import type { OpenAccounts, RunWriter, Spending, SpendingLimit } from '../spending/spending.js';
-import { defineTool } from '../tools/define.tool.js';
-import { toolBox } from '../tools/tool.box.js';
+import { defineTool, toolBox } from '../tools/tool.js';
 import { given } from './given.js';
 import { MortalReplica, MortalSpending } from './mortal.replica.js';
 
@@ -38,7 +37,7 @@ const COUNT = defineTool({
 });
 
 interface MortalWriter extends RunWriter {
-  add(step: Step): void;
+  add(step: LoopStep): void;
   finish(): Promise<void>;
 }
 
@@ -47,7 +46,7 @@ interface MortalWriter extends RunWriter {
  * returns the same replies and failures on each replica.
  */
 export class InterruptedRun {
-  readonly steps: Step[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
+  readonly steps: LoopStep[] = [{ type: 'message-received', messages: [userMessage('Hello')] }];
   /** The number of replicas that died. */
   deaths = 0;
   private executions = 0;
@@ -124,7 +123,7 @@ export class InterruptedRun {
 
   /** Stores steps and applies operations together, as the journal of a durable run does. */
   private writerOn(replica: MortalReplica, accounts: OpenAccounts): MortalWriter {
-    let [added, closing]: [Step[], readonly LedgerOp[]] = [[], []];
+    let [added, closing]: [LoopStep[], readonly LedgerOp[]] = [[], []];
     const write = async (ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> => {
       const steps = added;
       added = [];
@@ -138,7 +137,7 @@ export class InterruptedRun {
     };
     return {
       execution: `${(this.executions += 1)}`,
-      add: (step) => void added.push(JSON.parse(JSON.stringify(step)) as Step),
+      add: (step) => void added.push(JSON.parse(JSON.stringify(step)) as LoopStep),
       commit: async (ops = []) => await write(ops),
       close: async (ops) => void (closing = ops),
       finish: async () => void (await write(closing)),
@@ -183,7 +182,7 @@ export class InterruptedRun {
   }
 }
 
-function tokensOf(step: Step): number {
+function tokensOf(step: LoopStep): number {
   if (step.type !== 'model-replied' && step.type !== 'context-summarised') return 0;
   const { inputTokens = NaN, outputTokens = NaN } = step.type === 'model-replied' ? step.reply.usage : step.usage;
   return inputTokens + outputTokens;

@@ -1,10 +1,10 @@
 import type { LedgerOp, LedgerOutcome, ReservationKey, Usage } from '#rollcall/registry';
 import {
   type Charge,
-  type NewBudget,
+  type NewRunBudget,
   OpenAccounts,
   type PayingRun,
-  type RunUsage,
+  type BudgetUsage,
   type Spending,
 } from '../spending/spending.js';
 
@@ -50,11 +50,11 @@ export class MortalSpending implements Spending {
     private readonly replica: MortalReplica,
   ) {}
 
-  async openRun(run: NewBudget): Promise<RunUsage> {
+  async openRun(run: NewRunBudget): Promise<BudgetUsage> {
     return await this.replica.perform(async () => await this.spending.openRun(run));
   }
 
-  async usageOf(run: PayingRun): Promise<RunUsage> {
+  async usageOf(run: PayingRun): Promise<BudgetUsage> {
     return await this.replica.perform(async () => await this.spending.usageOf(run));
   }
 

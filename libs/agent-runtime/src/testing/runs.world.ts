@@ -4,8 +4,7 @@ import type { ModelRequest } from '#rollcall/providers';
 import { callTool, callTools, hangAfter, say, using } from '#rollcall/providers/testing';
 import type { Run } from '../runs/run.js';
 import type { RunsOptions } from '../runs/runs.options.js';
-import { defineTool } from '../tools/define.tool.js';
-import type { Tool } from '../tools/tool.js';
+import { defineTool, type Tool } from '../tools/tool.js';
 import { TestAgents, type TestRuns, testRuns } from './test-runs.js';
 
 /** The usage of each model call. */

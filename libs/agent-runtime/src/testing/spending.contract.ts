@@ -3,7 +3,7 @@ import { type Payer, type ReservationTerms, RunReservations } from '../spending/
 import { SpendingLimitError } from '../spending/spending.errors.js';
 import {
   type Charge,
-  type RunUsage,
+  type BudgetUsage,
   type Spending,
   type SpendingAmount,
   type SpendingLimit,
@@ -82,7 +82,7 @@ function onlyCallOf(
 /** Short forms for the namespace `default`. */
 function helpersOf(the: () => SpendingSubject) {
   return {
-    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<RunUsage> =>
+    open: async (runId: string, limit: number | null, parentRunId: string | null = null): Promise<BudgetUsage> =>
       await the().spending.openRun({
         namespace: 'default',
         runId,
@@ -91,7 +91,7 @@ function helpersOf(the: () => SpendingSubject) {
       }),
     reserve: async (runId: string, tokens: number, terms?: Terms): Promise<Reserved> =>
       await onlyCallOf(the().spending, runId, tokens, terms).reserve(),
-    usage: async (runId: string): Promise<RunUsage> => await the().there.usageOf({ namespace: 'default', runId }),
+    usage: async (runId: string): Promise<BudgetUsage> => await the().there.usageOf({ namespace: 'default', runId }),
   };
 }
 
@@ -106,7 +106,7 @@ function describeLimits(the: () => SpendingSubject): void {
     expect(await usage('root')).toEqual({
       own: of(80, 7),
       subtree: of(95, 8),
-      held: NONE,
+      reserved: NONE,
       limit: { tokens: 1_000, microUsd: null },
     });
     expect(await usage('child')).toMatchObject({ own: of(15, 1), subtree: of(15, 1) });
@@ -125,7 +125,7 @@ function describeLimits(the: () => SpendingSubject): void {
     });
     expect((await reserve('child', 40)).amount).toEqual(of(40));
     expect(await the().heldBy('root')).toEqual(of(100));
-    expect((await usage('root')).held).toEqual(of(100));
+    expect((await usage('root')).reserved).toEqual(of(100));
   });
 
   it('B2 limits money as well as tokens', async () => {
@@ -235,7 +235,7 @@ function describeBudgets(the: () => SpendingSubject): void {
   it('B2 an agent without a budget is not charged', async () => {
     await open('r', 100);
     await reserve('r', 70, { agentId: 'unknown' });
-    expect((await usage('r')).held.tokens).toBe(70);
+    expect((await usage('r')).reserved.tokens).toBe(70);
   });
 
   it('B2 runs with the same id in two namespaces have separate budgets', async () => {

@@ -4,8 +4,8 @@ import type { DelegationServices } from '../delegation/delegation.services.js';
 import { delegationToolBox } from '../delegation/delegation.toolbox.js';
 import { AgentFactoryRegistry } from '../delegation/targets/agent.factories.js';
 import type { RunContext } from '../loop/run.context.js';
+import type { ToolOutput } from '../tools/tool.executor.js';
 import type { ToolBox } from '../tools/tool.js';
-import type { ToolOutput } from '../tools/tool.output.js';
 import { FakeAgent } from './fake.agent.js';
 import { aCall, aRun, TestCalls } from './tool-calls.js';
 

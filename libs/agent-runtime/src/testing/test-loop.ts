@@ -1,30 +1,28 @@
 import { type ModelProvider, userMessage } from '#rollcall/providers';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
-import type { LoopEvent } from '../loop/loop.event.js';
-import type { LoopOptions, LoopParts } from '../loop/loop.parts.js';
-import { attemptModel } from '../loop/model.attempt.js';
-import { reactLoop } from '../loop/react.loop.js';
+import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
+import type { ReactLoopOptions } from '../loop/next.move.js';
+import { type LoopParts, reactLoop } from '../loop/react.loop.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 import { applyStep, initialState, type RunState } from '../loop/run.state.js';
-import type { Step } from '../loop/step.js';
+import { attemptModel } from '../middleware/compose.js';
 import type { RunCall } from '../middleware/middleware.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
-import { toolBox } from '../tools/tool.box.js';
+import { MapRunMemory } from '../tools/run.memory.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
-import type { Tool } from '../tools/tool.js';
+import { type Tool, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 import { given } from './given.js';
 
 /** Everything that a run reported. */
 export interface Reported {
   readonly events: LoopEvent[];
-  readonly steps: Step[];
+  readonly steps: LoopStep[];
   readonly outcome: RunOutcome;
   /** The state after the last step. */
   readonly state: RunState;
 }
 
-export interface TestLoopOptions extends Partial<LoopOptions>, Partial<Pick<LoopParts, 'callModel' | 'now'>> {
+export interface TestLoopOptions extends Partial<ReactLoopOptions>, Partial<Pick<LoopParts, 'callModel' | 'now'>> {
   readonly tools?: readonly Tool[];
   readonly maxInputBytes?: number;
 }

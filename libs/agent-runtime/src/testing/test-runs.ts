@@ -7,7 +7,7 @@ import { type say, ScriptedModel } from '#rollcall/providers/testing';
 import { BudgetsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
-import { NativeRegistration } from '../agents/native.registration.js';
+import { NativeRegistration } from '../agents/native.agent-provider.js';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
@@ -29,10 +29,9 @@ import type { Run, StartRun } from '../runs/run.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
 import { RunsService } from '../runs/runs.service.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
-import { toolBox } from '../tools/tool.box.js';
 import { ToolCatalog } from '../tools/tool.catalog.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
-import type { Tool } from '../tools/tool.js';
+import { type Tool, toolBox } from '../tools/tool.js';
 
 const MODELS = { default: 'small', presets: { small: { vendor: 'scripted', model: 'echo' } }, aliases: {} };
 const PROVIDERS = { egress: {}, models: MODELS, agents: { programs: {}, credentials: {}, claude: {} } };
@@ -51,7 +50,7 @@ export interface TestAgent {
 /** The agents of a test. Each replica builds its own instances. */
 export class TestAgents {
   readonly defined = new Map<string, TestAgent>();
-  readonly foreign = new Map<string, () => Agent>();
+  readonly external = new Map<string, () => Agent>();
   /** Definitions that have no factory: the runtime builds their agents. */
   readonly plain = new Set<string>();
   /** The models of all replicas, by agent. */
@@ -85,12 +84,12 @@ class TestHostedAgents extends HostedAgents {
     const spending = module.get(LedgerSpending, { strict: false });
     const parts = { agents: this.agents, spending, delegation };
     this.parts = parts;
-    const { defined, foreign, plain } = this.agents;
+    const { defined, external, plain } = this.agents;
     for (const [name, agent] of defined)
       delegation.factories.register(name, `The agent ${name}.`, () => reactAgent(name, agent, parts));
-    for (const [name, create] of foreign) delegation.factories.register(name, `The agent ${name}.`, create);
+    for (const [name, create] of external) delegation.factories.register(name, `The agent ${name}.`, create);
     const definitions = module.get(DefinitionsService, { strict: false });
-    for (const name of [...defined.keys(), ...foreign.keys(), ...plain]) await define(definitions, name);
+    for (const name of [...defined.keys(), ...external.keys(), ...plain]) await define(definitions, name);
   }
 
   async use({ name }: { name: string }): Promise<AgentUse> {
@@ -105,8 +104,8 @@ class TestHostedAgents extends HostedAgents {
   }
 
   private create(name: string): Agent {
-    const foreign = this.agents.foreign.get(name);
-    if (foreign) return foreign();
+    const external = this.agents.external.get(name);
+    if (external) return external();
     const defined = this.agents.defined.get(name);
     if (!defined || !this.parts) throw new Error(`no agent ${name}`);
     return reactAgent(name, defined, this.parts);

@@ -19,7 +19,7 @@ import {
 import { AgentsService, REGISTRY_EVENTS, RegistryModule } from '#rollcall/registry';
 import { DEFAULT_REGISTRY_OPTIONS } from '#rollcall/registry/testing';
 import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.module.js';
-import { NativeRegistration } from '../agents/native.registration.js';
+import { NativeRegistration } from '../agents/native.agent-provider.js';
 import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionImports } from '../definitions/definition.imports.js';
 import { DefinitionValidator } from '../definitions/definition.validator.js';

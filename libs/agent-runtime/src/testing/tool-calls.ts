@@ -1,11 +1,13 @@
 import type { ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import { MapRunMemory } from '../tools/map.run-memory.js';
-import type { CallEnvironment } from '../tools/running.call.js';
-import { toolBox } from '../tools/tool.box.js';
-import { ToolExecutor, type ToolExecutorOptions } from '../tools/tool.executor.js';
-import type { Tool, ToolBox } from '../tools/tool.js';
-import type { ToolOutput } from '../tools/tool.output.js';
+import { MapRunMemory } from '../tools/run.memory.js';
+import {
+  type CallEnvironment,
+  ToolExecutor,
+  type ToolExecutorOptions,
+  type ToolOutput,
+} from '../tools/tool.executor.js';
+import { type Tool, type ToolBox, toolBox } from '../tools/tool.js';
 import { ToolSet } from '../tools/tool.set.js';
 
 /** The context of a root run. */

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 /** Deeper values are rejected: code that processes them recursively would overflow the stack. Cyclic values also exceed this limit. */
 const MAX_DEPTH = 64;
 
-export interface JsonLimits {
+interface JsonLimits {
   readonly maxBytes: number;
   /** Whether names that could change the prototype of an object are rejected. */
   readonly rejectsReservedNames: boolean;
@@ -86,4 +86,9 @@ function hasOwnJson(value: object): boolean {
 
 function hasPrototype(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
+}
+
+/** The text without the characters that Postgres cannot store: NUL, and half of a surrogate pair. */
+export function storable(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text).toWellFormed();
 }

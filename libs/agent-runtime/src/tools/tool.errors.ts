@@ -42,27 +42,3 @@ export class UnknownToolError extends RuntimeError {
     this.details = { unknown };
   }
 }
-
-/** A value cannot be stored in the memory of the run. */
-export class RunMemoryError extends RuntimeError {
-  readonly code = 'RUN_MEMORY_REJECTED';
-}
-
-export class ToolPinNotFoundError extends RuntimeError {
-  readonly code = 'TOOL_PIN_NOT_FOUND';
-
-  constructor(server: string, tool: string) {
-    super(
-      `Rollcall has never seen a tool ${tool} of an MCP server ${server}. GET /v1/tools/pins lists all known tools.`,
-    );
-  }
-}
-
-/** The server changed the definition after the operator had read it. */
-export class ToolPinChangedError extends RuntimeError {
-  readonly code = 'TOOL_PIN_CHANGED';
-
-  constructor(server: string, tool: string) {
-    super(`The definition of ${tool} of ${server} has another hash now. Read it again before you accept it.`);
-  }
-}

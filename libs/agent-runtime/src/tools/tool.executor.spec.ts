@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { expectNoOpenResources, openResources } from '#rollcall/providers/testing';
 import { aCall, aRun, TestCalls } from '../testing/tool-calls.js';
-import { defineTool } from './define.tool.js';
-import type { Tool, ToolContext } from './tool.js';
+import { defineTool, type Tool, type ToolContext } from './tool.js';
 
 const never = async (): Promise<never> => await new Promise<never>(() => undefined);
 

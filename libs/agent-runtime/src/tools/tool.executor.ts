@@ -1,8 +1,10 @@
 import { ProviderError, type ToolCallPart } from '#rollcall/providers';
+import type { RunContext } from '../loop/run.context.js';
 import { suggestion } from './closest.name.js';
-import { jsonProblem } from './json.check.js';
-import { type CallEnvironment, RunningCall } from './running.call.js';
-import { failedOutput, type ToolOutput, toOutput } from './tool.output.js';
+import type { ParsedInput } from './input/input.reader.js';
+import { jsonProblem, storable } from './json.check.js';
+import type { RunMemory } from './run.memory.js';
+import type { Tool, ToolContext } from './tool.js';
 import type { ToolSet } from './tool.set.js';
 
 export interface ToolExecutorOptions {
@@ -12,6 +14,21 @@ export interface ToolExecutorOptions {
   readonly maxOutputChars: number;
   /** Removes secrets from the texts of errors. */
   readonly redact?: (text: string) => string;
+}
+
+/** What the model receives for a tool call. */
+export interface ToolOutput {
+  readonly output: string;
+  readonly failed: boolean;
+}
+
+/** The parts of a run that its tool calls use. */
+export interface CallEnvironment {
+  readonly run: RunContext;
+  readonly turn: number;
+  readonly signal: AbortSignal;
+  readonly memory: RunMemory;
+  progress(text: string): void;
 }
 
 const MAX_NAMES_SHOWN = 50;
@@ -103,4 +120,131 @@ function reasonOf(error: unknown): string {
   } catch {
     return 'It threw a value that is not an error.'; // an object without a prototype cannot be converted
   }
+}
+
+const MAX_PROGRESS_CHARS = 1_000;
+const SETTLED = Promise.resolve();
+
+/**
+ * One call of a tool. A tool that ignores its signal is abandoned at its time limit: it may continue, but its result and its
+ * progress are dropped. The abort signal, the timer and the listener exist only if the tool needs them, because most calls end
+ * at once.
+ */
+class RunningCall implements ToolContext {
+  readonly run: RunContext;
+  readonly turn: number;
+  readonly callId: string;
+  private controller?: AbortController;
+  private state: 'running' | 'finished' | 'abandoned' = 'running';
+  private reject?: (error: Error) => void;
+
+  constructor(
+    private readonly tool: Tool,
+    private readonly call: ToolCallPart,
+    private readonly environment: CallEnvironment,
+  ) {
+    this.run = environment.run;
+    this.turn = environment.turn;
+    this.callId = call.id;
+  }
+
+  get memory(): RunMemory {
+    return this.environment.memory;
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    if (this.state === 'abandoned') this.controller.abort(this.environment.signal.reason);
+    return this.controller.signal;
+  }
+
+  progress(text: string): void {
+    if (this.state === 'running') this.environment.progress(text.slice(0, MAX_PROGRESS_CHARS));
+  }
+
+  /** Returns the result of the tool. Rejects if the tool fails, exceeds its time limit, or the run is cancelled. */
+  async finish(limitMs: number): Promise<unknown> {
+    try {
+      const result = this.start();
+      if (!isPromise(result)) return result;
+      let settled = false;
+      const settle = (): void => void (settled = true);
+      result.then(settle, settle);
+      await SETTLED; // a tool that waits for nothing has settled after this
+      return settled ? await result : await this.race(result, limitMs);
+    } finally {
+      if (this.state === 'running') this.state = 'finished';
+    }
+  }
+
+  private start(): unknown {
+    const parsed = this.tool.parse(this.call.input);
+    return isPromise(parsed) ? parsed.then((input) => this.execute(input)) : this.execute(parsed);
+  }
+
+  private execute(input: ParsedInput): unknown {
+    if (input.ok) return this.tool.execute(input.value, this);
+    throw new Error(`The input is invalid: ${input.problems}. Correct it and call the tool again.`);
+  }
+
+  /** Called when the run is cancelled. */
+  handleEvent(): void {
+    this.abandon('The run was cancelled.');
+  }
+
+  private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
+    const { signal } = this.environment;
+    const timer = setTimeout(() => this.abandon(`It did not finish within ${limitMs} ms.`), limitMs);
+    signal.addEventListener('abort', this, { once: true });
+    try {
+      return await new Promise((resolve, reject) => {
+        this.reject = reject;
+        result.then(resolve, reject);
+        if (signal.aborted) this.handleEvent(); // aborted after the check of the executor and before the listener was added
+      });
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', this);
+    }
+  }
+
+  private abandon(reason: string): void {
+    this.state = 'abandoned';
+    this.reject?.(new Error(reason));
+    this.controller?.abort(this.environment.signal.reason);
+  }
+}
+
+function isPromise<Value>(value: Value | PromiseLike<Value>): value is PromiseLike<Value> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}
+
+/** A value that is much larger than the output limit is not converted to text at all, because that would block the process. */
+const CONVERTED_PER_SHOWN = 8;
+const MIN_CONVERTED_BYTES = 1 << 20;
+
+/** Converts the value that a tool returned. A text is not changed, and any other value becomes JSON. A result that is too long is cut. */
+function toOutput(value: unknown, maxChars: number): ToolOutput {
+  if (typeof value === 'string') return { output: shortened(value, maxChars), failed: false };
+  if (value === undefined) return { output: 'The tool returned no value.', failed: false };
+  const maxBytes = Math.max(MIN_CONVERTED_BYTES, maxChars * CONVERTED_PER_SHOWN);
+  const problem = jsonProblem(value, { maxBytes, rejectsReservedNames: false });
+  if (problem !== undefined) return failedOutput(`The tool returned a value that ${problem}.`, maxChars);
+  return { output: shortened(JSON.stringify(value) ?? 'null', maxChars), failed: false };
+}
+
+function failedOutput(text: string, maxChars: number): ToolOutput {
+  return { output: shortened(text, maxChars), failed: true };
+}
+
+/** The text without characters that Postgres cannot store, and cut at the limit, with a notice for the model. */
+function shortened(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return storable(text);
+  const notice = `\n[Cut: these are the first ${maxChars} of ${text.length} characters. Request smaller parts if you need the rest.]`;
+  return storable(copied(text.slice(0, maxChars))) + notice;
+}
+
+/** Copies the text. A slice refers to the whole text, and would keep it in memory until the run ends. */
+function copied(slice: string): string {
+  return Buffer.from(slice, 'utf16le').toString('utf16le');
 }

@@ -6,12 +6,9 @@ import { z } from 'zod';
 import { DirectoryFollower, Ranker, RegistryClock } from '#rollcall/registry';
 import { TestCalls } from '../testing/tool-calls.js';
 import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
-import { defineTool } from './define.tool.js';
-import { toolBox } from './tool.box.js';
 import { ToolCatalog } from './tool.catalog.js';
-import { Tool } from './tool.decorator.js';
 import { ToolExplorer } from './tool.explorer.js';
-import type { ToolContext } from './tool.js';
+import { defineTool, Tool, toolBox, type ToolContext } from './tool.js';
 import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools.options.js';
 
 class ForecastInput {

@@ -1,8 +1,6 @@
 import { aRun } from '../testing/tool-calls.js';
-import { defineTool } from './define.tool.js';
-import { toolBox } from './tool.box.js';
 import { checkToolFilter, isAllowed } from './tool.filter.js';
-import type { Tool, ToolBox } from './tool.js';
+import { defineTool, type Tool, type ToolBox, toolBox } from './tool.js';
 import { ToolSet } from './tool.set.js';
 
 function tool(name: string, description = `The tool ${name}.`): Tool {

@@ -1,10 +1,9 @@
 import type { ToolDeclaration } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import type { Tool, ToolBox } from './tool.js';
 import { isAllowed, type ToolFilter } from './tool.filter.js';
-import { checkToolName } from './tool.name.js';
+import { checkToolName, type Tool, type ToolBox } from './tool.js';
 
-export interface FoundTool {
+interface FoundTool {
   readonly tool: Tool;
   /** The name of the toolbox. */
   readonly origin: string;

@@ -1,5 +1,9 @@
+import { SetMetadata } from '@nestjs/common';
 import type { RunContext } from '../loop/run.context.js';
+import type { ParsedInput } from './input/input.reader.js';
+import { type InputOf, readerOf, type ToolInput } from './input/tool.input.js';
 import type { RunMemory } from './run.memory.js';
+import { ToolInvalidError, ToolNameTakenError } from './tool.errors.js';
 
 /** The context of a call, for the tool. */
 export interface ToolContext {
@@ -19,11 +23,7 @@ export interface ToolContext {
   progress(text: string): void;
 }
 
-/** The input after validation, or a text that tells the model what to correct. */
-export type ParsedInput =
-  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly problems: string };
-
-/** A function that a model can call. `defineTool` and `@Tool()` create tools with the defaults. */
+/** A function that a model can call. `defineTool` and the decorator `@Tool()` create tools with the defaults. */
 export interface Tool {
   readonly name: string;
   readonly description: string;
@@ -39,8 +39,89 @@ export interface Tool {
   execute(input: unknown, context: ToolContext): unknown;
 }
 
+interface ToolTraits {
+  /** Tells the model what the tool does and when to use it. */
+  readonly description: string;
+  /** Whether the call may be repeated after a crash. The default is false. */
+  readonly idempotent?: boolean;
+  /** Whether an operator must approve each call. The default is false. */
+  readonly needsApproval?: boolean;
+  /** Replaces the default time limit. */
+  readonly timeoutMs?: number;
+}
+
+interface ToolDefinition<Input extends ToolInput | undefined> extends ToolTraits {
+  readonly name: string;
+  /** A Standard Schema such as a zod schema, a class with decorators of class-validator, or a JSON Schema with a function. */
+  readonly input?: Input;
+  execute(input: InputOf<Input>, context: ToolContext): unknown;
+}
+
+/** Creates a tool. Its schema is compiled once, here. Throws TOOL_INVALID if the definition cannot be used. */
+export function defineTool<Input extends ToolInput | undefined = undefined>(definition: ToolDefinition<Input>): Tool {
+  const { name, description, timeoutMs } = definition;
+  checkToolName(name);
+  if (description.trim() === '') throw new ToolInvalidError(`The tool ${name} has no description. Add one.`);
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS))
+    throw new ToolInvalidError(`The time limit of the tool ${name} must be between 1 and ${MAX_TIMEOUT_MS} ms.`);
+  return {
+    name,
+    description,
+    ...readerOf(name, definition.input),
+    idempotent: definition.idempotent ?? false,
+    needsApproval: definition.needsApproval ?? false,
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    execute: (input, context) => definition.execute(input as InputOf<Input>, context),
+  };
+}
+
+/** The longest delay of a timer. A timer with a longer delay would fire at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+export interface ToolOptions extends ToolTraits {
+  /** The default is the name of the method. */
+  readonly name?: string;
+  /** The default is the class of the first parameter, which must have decorators of class-validator. */
+  readonly input?: ToolInput;
+}
+
+/** The metadata key of the options of `@Tool`. */
+export const TOOL = 'rollcall:tool';
+
+/**
+ * Makes a method of a provider a tool. The method receives the input after validation and a `ToolContext`. All tools of a provider
+ * form one toolbox.
+ */
+export function Tool(options: ToolOptions): MethodDecorator {
+  return SetMetadata(TOOL, options);
+}
+
 /** A named group of tools. It may offer other tools in another context, for example none at the maximum delegation depth. */
 export interface ToolBox {
   readonly name: string;
   tools(context: RunContext): readonly Tool[];
+}
+
+/** A toolbox with the same tools in every context. */
+export function toolBox(name: string, tools: readonly Tool[]): ToolBox {
+  checkToolName(name);
+  const names = new Set<string>();
+  for (const tool of tools) {
+    checkToolName(tool.name);
+    if (names.has(tool.name)) throw new ToolNameTakenError(name, tool.name);
+    names.add(tool.name);
+  }
+  const all = Object.freeze([...tools]);
+  return { name, tools: () => all };
+}
+
+/** The names that all model vendors accept. */
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** Throws TOOL_INVALID if a vendor would reject the name. */
+export function checkToolName(name: string): void {
+  if (TOOL_NAME.test(name)) return;
+  throw new ToolInvalidError(
+    `A tool cannot be named ${JSON.stringify(name.slice(0, 100))}. Use 1 to 64 letters, digits, underscores and hyphens.`,
+  );
 }

@@ -7,7 +7,7 @@ export const TOOLS_OPTIONS = Symbol('TOOLS_OPTIONS');
 export const HTTP_FETCH_MODES = ['off', 'read', 'write'] as const;
 export type HttpFetchMode = (typeof HTTP_FETCH_MODES)[number];
 
-export interface HttpFetchOptions {
+interface HttpFetchOptions {
   readonly mode: HttpFetchMode;
   /** The hosts that may be called, such as `*.example.com`. An empty list means all hosts that the egress rules allow. */
   readonly hosts: readonly string[];

@@ -1,4 +1,4 @@
-import type { EventType, RegistryEvent } from './event.types.js';
+import type { EventType, RegistryEvent } from './event.js';
 
 /**
  * An event in the JSON format of CloudEvents 1.0. `sequence` (the number in the log, as a string), `namespace` and

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
-import { EXPIRED_EVENT } from './expired.event.js';
+import { EXPIRED_EVENT } from './event.js';
 
 const PRUNER_LOCK = 'rollcall.event_pruner';
 

@@ -1,5 +1,5 @@
 import { EventCatalog, type EventFilter } from './event.catalog.js';
-import type { RegistryEvent, SubjectKind } from './event.types.js';
+import type { RegistryEvent, SubjectKind } from './event.js';
 
 /** A small catalog for this test. */
 const SUBJECTS = {

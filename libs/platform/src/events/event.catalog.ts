@@ -1,5 +1,4 @@
-import type { EventType, RegistryEvent, SubjectKind } from './event.types.js';
-import { isExpired } from './expired.event.js';
+import { type EventType, isExpired, type RegistryEvent, type SubjectKind } from './event.js';
 
 /** Selects events. An event must match all given criteria; an omitted criterion matches every event. */
 export interface EventFilter {

@@ -1,3 +1,4 @@
+import { until } from '#rollcall/test-support';
 import type { Database } from '../postgres/database.js';
 import {
   appendEvents,
@@ -7,9 +8,8 @@ import {
   testReplica,
   type TestReplica,
 } from '../testing/index.js';
-import { until } from '#rollcall/test-support';
-import { CursorAheadError, CursorExpiredError } from './event.errors.js';
-import type { RegistryEvent } from './event.types.js';
+import { CursorAheadError, CursorExpiredError } from './event.cursor.js';
+import type { RegistryEvent } from './event.js';
 import type { FeedSubscription } from './feed.subscription.js';
 
 let replica: TestReplica;

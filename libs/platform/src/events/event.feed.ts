@@ -1,18 +1,17 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
-import { StopsIn } from '../lifecycle/shutdown.order.js';
-import { Loop } from '../loop.js';
+import { StopsIn } from '../lifecycle/shutdown.js';
 import { PgListener } from '../postgres/pg.listener.js';
-import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.errors.js';
+import { Loop } from '../work/loop.js';
 import type { EventFilter } from './event.catalog.js';
+import { CursorAheadError, CursorExpiredError, CursorForeignError } from './event.cursor.js';
+import { isExpired, type RegistryEvent } from './event.js';
 import { EventLog } from './event.log.js';
-import { isExpired } from './expired.event.js';
 import { EVENT_CHANNEL, type LogPage } from './event.store.js';
-import type { RegistryEvent } from './event.types.js';
-import { FeedSubscription, type FeedConsumer, type FeedSlice } from './feed.subscription.js';
+import { type FeedConsumer, type FeedSlice, FeedSubscription } from './feed.subscription.js';
 
 /** Observes the passes of the feed over the log. Each pass calls `started`, and then either `done` or `failed`. */
-export interface FeedWatcher {
+interface FeedWatcher {
   started(): void;
   /**
    * The feed has read all events that were in the log when the pass started, and has sent them to the consumers that are

@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { DatabaseUnavailableError } from '../postgres/database.errors.js';
-import { Gate } from '../work/gate.js';
-import type { Cursor, LogPosition } from './event.cursor.js';
-import { parseCursor } from './event.cursor.js';
-import { CursorAheadError, CursorExpiredError, CursorForeignError, EventsBusyError } from './event.errors.js';
+import { PlatformError } from '../errors.js';
 import type { VisibleNamespaces } from '../namespaces/namespace.js';
+import { DatabaseUnavailableError } from '../postgres/database.errors.js';
+import { Semaphore } from '../work/semaphore.js';
 import type { EventFilter } from './event.catalog.js';
+import {
+  type Cursor,
+  CursorAheadError,
+  CursorExpiredError,
+  CursorForeignError,
+  type LogPosition,
+  parseCursor,
+} from './event.cursor.js';
 import { EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
 
@@ -15,17 +21,50 @@ import { LogIdentity } from './log.identity.js';
  */
 const CONCURRENT_PAGES = 1;
 
+/** The request would have to wait too long for the event pages that were requested before it. */
+export class EventsBusyError extends PlatformError {
+  readonly code = 'EVENTS_BUSY';
+  override readonly retryAfterMs = 1_000;
+
+  constructor() {
+    super('This replica is busy with other event pages. Try again later, or follow the event stream instead.');
+  }
+}
+
+/**
+ * Lets consumer pages wait for one another: a page blocks the event loop for milliseconds, so hundreds of pages at the same time
+ * would delay every other request by seconds. Pages that wait fail at once when the database is unavailable.
+ */
+export class PageTurns {
+  private readonly pages = new Semaphore(CONCURRENT_PAGES);
+
+  constructor(private readonly now = () => performance.now()) {}
+
+  /** Rejects with `EventsBusyError` if the page has waited longer than `maxWaitMs`. The caller can then try another replica. */
+  async run<T>(read: () => Promise<T>, maxWaitMs = Infinity): Promise<T> {
+    const since = this.now();
+    const release = await this.pages.acquire();
+    try {
+      if (this.now() - since > maxWaitMs) throw new EventsBusyError();
+      return await read();
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError) this.pages.rejectWaiting(error);
+      throw error;
+    } finally {
+      if (this.pages.waiting > 0)
+        setImmediate(release); // other pending work of the event loop runs first
+      else release();
+    }
+  }
+}
+
 /**
  * Reads the event log. A page always starts directly after its cursor. The read fails if the next events were deleted, or if events
  * after the cursor have expired in a namespace of the filter.
  */
 @Injectable()
 export class EventLog {
-  private readonly pages = new Gate({
-    limit: CONCURRENT_PAGES,
-    busy: () => new EventsBusyError(),
-    failsAll: (error) => error instanceof DatabaseUnavailableError,
-  });
+  private readonly turns = new PageTurns();
 
   constructor(
     private readonly store: EventStore,
@@ -69,7 +108,7 @@ export class EventLog {
    * `maxWaitMs`.
    */
   async search(cursor: Cursor, limit: number, filter: EventFilter, maxWaitMs?: number): Promise<LogPage> {
-    return await this.pages.run(async () => {
+    return await this.turns.run(async () => {
       await this.identity.confirm();
       return checked(cursor, await this.store.search(cursor.seq, limit, filter));
     }, maxWaitMs);

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES, DEFAULT_NAMESPACE, localIdOf, namespaceOf } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
 import { EventCatalog } from './event.catalog.js';
+import type { EventPayloads, EventType } from './event.js';
 import { EventSequencer } from './event.sequencer.js';
 import { EventStore, type StagedEvent } from './event.store.js';
-import type { EventPayloads, EventType } from './event.types.js';
 
-export interface EventContext {
+interface EventContext {
   /** The capabilities of the agent that the event concerns, for consumers that filter by capability. */
   capabilities?: readonly string[];
   /**

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { NamespaceContents } from '../namespaces/namespace.contents.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
-import { Periodic } from '../schedule/periodic.js';
-import { inBatches } from '../work/in-batches.js';
+import { inBatches, Periodic } from '../work/periodic.js';
 import { EventRetentionStore } from './event-retention.store.js';
 
 const EVERY_MS = 60_000;
@@ -9,14 +9,18 @@ const BATCH = 1_000;
 
 /**
  * Deletes events beyond the retention limits of the log, and the contents of events beyond the limit of their namespace, in short
- * steps that block neither writers nor readers.
+ * steps that block neither writers nor readers. Counts the remaining events of a namespace.
  */
 @Injectable()
 export class EventPruner {
+  /** The events of a namespace remain after its deletion, so they do not prevent it. */
   constructor(
     private readonly store: EventRetentionStore,
     @Inject(PLATFORM_OPTIONS) private readonly options: Pick<PlatformOptions, 'events'>,
-  ) {}
+    contents: NamespaceContents,
+  ) {
+    contents.add({ kind: 'eventsKept', remains: true, count: async (namespace) => await store.countKept(namespace) });
+  }
 
   @Periodic('events.prune', EVERY_MS)
   async prune(): Promise<{ pruned: number }> {

@@ -1,8 +1,8 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
-import { StopsIn } from '../lifecycle/shutdown.order.js';
-import { Loop } from '../loop.js';
+import { StopsIn } from '../lifecycle/shutdown.js';
 import { Database } from '../postgres/database.js';
+import { Loop } from '../work/loop.js';
 import { EventFeed } from './event.feed.js';
 import { EventSnapshot } from './event.snapshot.js';
 import { EventStore } from './event.store.js';

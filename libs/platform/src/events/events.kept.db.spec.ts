@@ -9,8 +9,8 @@ import {
   type TestReplica,
 } from '../testing/index.js';
 import type { EventFilter } from './event.catalog.js';
+import type { RegistryEvent } from './event.js';
 import type { LogPage } from './event.store.js';
-import type { RegistryEvent } from './event.types.js';
 
 let replica: TestReplica;
 let database: TestDatabase;

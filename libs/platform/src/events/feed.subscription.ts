@@ -1,6 +1,6 @@
-import { isUnusableCursor, type UnusableCursorError } from './event.errors.js';
 import type { EventFilter } from './event.catalog.js';
-import type { RegistryEvent } from './event.types.js';
+import { isUnusableCursor, type UnusableCursorError } from './event.cursor.js';
+import type { RegistryEvent } from './event.js';
 
 export interface FeedConsumer {
   /**
@@ -25,7 +25,7 @@ export interface FeedSlice {
 }
 
 /** The part of the feed that a subscription uses. */
-export interface FeedSource {
+interface FeedSource {
   readonly position: number | undefined;
   read(after: number, limit: number, filter?: EventFilter): FeedSlice | Promise<FeedSlice>;
 }

@@ -1,3 +1,4 @@
+import { until } from '#rollcall/test-support';
 import type { Database } from '../postgres/database.js';
 import {
   appendEvents,
@@ -7,8 +8,7 @@ import {
   testReplica,
   type TestReplica,
 } from '../testing/index.js';
-import { until } from '#rollcall/test-support';
-import { CursorForeignError } from './event.errors.js';
+import { CursorForeignError } from './event.cursor.js';
 
 let replica: TestReplica;
 let database: TestDatabase;

@@ -1,10 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
-import { KeyChanges } from './key.changes.js';
-import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
-import { hashOf, newSecret } from './key.secret.js';
+import type { KeyEntity } from './key.entity.js';
+import { ADMIN_ROLE, hashOf, type KeySource, newSecret } from './key.js';
 import { KeyStore, type NewKey } from './key.store.js';
+
+/** Records changes of keys that happen at startup, without a request. The application provides the implementation. */
+export abstract class KeyChanges {
+  /** Must be called in the transaction of the change. */
+  abstract recordAtStartup(action: 'key.adopted' | 'key.issued' | 'key.revoked', keyId: string): Promise<void>;
+}
 
 /** The admin key cannot be set up at startup. The message is for the person who starts the process. */
 export class AdminKeyError extends Error {

@@ -1,10 +1,5 @@
 import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
-
-/** An installation always keeps at least one permanent key with this role. */
-export const ADMIN_ROLE = 'admin';
-
-/** How the key was created: `issued` over REST, at the `first-start`, or from the `environment`. */
-export type KeySource = 'issued' | 'first-start' | 'environment';
+import type { KeySource } from './key.js';
 
 /** An API key. Only the SHA-256 of the secret is stored. The secret has 256 random bits, so a slow hash is not necessary. */
 @Entity('api_key')

@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type PoolName } from '../postgres/database.js';
 import type { VisibleNamespaces } from '../namespaces/namespace.js';
-import { ADMIN_ROLE, type KeyEntity, type KeySource } from './key.entity.js';
+import { Database, type PoolName } from '../postgres/database.js';
+import type { KeyEntity } from './key.entity.js';
+import { ADMIN_ROLE, type KeySource } from './key.js';
 
 export interface NewKey {
   id: string;

@@ -4,7 +4,7 @@ import { ALL_NAMESPACES } from '../namespaces/namespace.js';
 import { NamespaceStore } from '../namespaces/namespace.store.js';
 import type { Database } from '../postgres/database.js';
 import { testDatabase, type TestDatabase } from '../testing/index.js';
-import { hashOf } from './key.secret.js';
+import { hashOf } from './key.js';
 import { KeyStore } from './key.store.js';
 import { type IssuedKey, KeysService } from './keys.service.js';
 

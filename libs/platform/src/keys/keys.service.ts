@@ -4,15 +4,15 @@ import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
 import { NamespaceContents } from '../namespaces/namespace.contents.js';
 import { ALL_NAMESPACES, isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { Database, type PoolName } from '../postgres/database.js';
-import { ADMIN_ROLE } from './key.entity.js';
 import {
+  ADMIN_ROLE,
   KeyFromEnvironmentError,
   KeyNotActiveError,
   KeyNotFoundError,
   KeyRevokedError,
   LastAdminKeyError,
-} from './key.errors.js';
-import { newSecret } from './key.secret.js';
+  newSecret,
+} from './key.js';
 import { type KeyRow, KeyStore, type NewKey } from './key.store.js';
 
 export type WantedKey = Pick<NewKey, 'name' | 'namespace' | 'roles' | 'expiresAt'>;

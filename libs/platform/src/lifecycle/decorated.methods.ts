@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core';
 
-export interface DecoratedMethod<Options> {
+interface DecoratedMethod<Options> {
   options: Options;
   call(): Promise<unknown>;
 }

@@ -4,8 +4,7 @@ import { Test } from '@nestjs/testing';
 import { RecordedFaults } from '../testing/test-events.js';
 import { BackgroundFaults } from './background.faults.js';
 import { DecoratedMethods } from './decorated.methods.js';
-import { Shutdown } from './shutdown.js';
-import { StopsIn } from './shutdown.order.js';
+import { Shutdown, StopsIn } from './shutdown.js';
 
 const stopped: string[] = [];
 

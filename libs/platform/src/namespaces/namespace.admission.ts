@@ -1,11 +1,23 @@
 import { Injectable } from '@nestjs/common';
+import { PlatformError } from '../errors.js';
 import { Database } from '../postgres/database.js';
-import { ALL_NAMESPACES, DEFAULT_NAMESPACE } from './namespace.js';
-import { NamespaceFullError, NamespaceNotFoundError } from './namespace.errors.js';
-import type { LimitedKind } from './namespace.limits.js';
+import { ALL_NAMESPACES, DEFAULT_NAMESPACE, type LimitedKind, NamespaceNotFoundError } from './namespace.js';
 import { NamespaceStore } from './namespace.store.js';
 
 const PERMANENT: ReadonlySet<string> = new Set([DEFAULT_NAMESPACE, ALL_NAMESPACES]);
+
+export class NamespaceFullError extends PlatformError {
+  readonly code = 'NAMESPACE_FULL';
+  override readonly details: Record<string, unknown>;
+
+  /** `kind` is a plural noun, such as `webhooks`. */
+  constructor(kind: string, limit: number) {
+    super(
+      `This namespace may have at most ${limit} ${kind}. Remove some of them, or ask an administrator of all namespaces to raise the limit.`,
+    );
+    this.details = { kind, limit };
+  }
+}
 
 /** Decides whether a namespace accepts another object. */
 @Injectable()

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { Periodic } from '../schedule/periodic.js';
-import { type NamespaceLimits, NO_LIMITS } from './namespace.limits.js';
+import { Periodic } from '../work/periodic.js';
+import { type NamespaceLimits, NO_LIMITS } from './namespace.js';
 import { type NamespaceRow, NamespaceStore } from './namespace.store.js';
 
 const REFRESH_EVERY_MS = 2_000;

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { LimitedKind } from './namespace.limits.js';
+import type { LimitedKind } from './namespace.js';
 
 /** Objects of one kind that belong to a namespace. */
-export interface NamespaceContent {
+interface NamespaceContent {
   /** In the plural, for messages: "3 webhooks". */
   kind: LimitedKind | 'definitions' | 'runs' | 'reservations' | 'contracts' | 'eventsKept';
   /** Whether the objects remain after the deletion of the namespace. If not, they must be removed before the deletion. */

@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { NamespaceLimits } from './namespace.limits.js';
+import type { NamespaceLimits } from './namespace.js';
 
 /** A team's part of the registry. A deleted namespace keeps its row: its name is not used again, because its history remains. */
 @Entity('namespace')

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../postgres/database.js';
 import type { NamespaceEntity } from './namespace.entity.js';
-import type { NamespaceLimits } from './namespace.limits.js';
+import type { NamespaceLimits } from './namespace.js';
 
 export type NamespaceRow = Omit<NamespaceEntity, 'deletedAt'>;
 export interface NamespaceFields {

@@ -1,3 +1,5 @@
+import { PlatformError } from '../errors.js';
+
 /** Exists in every installation. Objects that were created before namespaces existed belong to it. */
 export const DEFAULT_NAMESPACE = 'default';
 /** The value for access to all namespaces. It is not a valid name of a namespace. */
@@ -31,4 +33,31 @@ export function localIdOf(qualified: string): string {
 
 export function isVisible(namespace: string, visible: VisibleNamespaces): boolean {
   return visible === null || visible.includes(namespace);
+}
+
+/** The limits of one namespace. 0 means no limit. */
+export interface NamespaceLimits {
+  /** Live agents. */
+  agents: number;
+  /** Keys that are neither revoked nor expired. A rotated key and its successor count as one. */
+  keys: number;
+  webhooks: number;
+  /** Requests per second on each replica. */
+  requestsPerSecond: number;
+  /** Events in the log. The contents of older events are deleted within a minute. */
+  eventsKept: number;
+}
+
+export const NO_LIMITS: NamespaceLimits = { agents: 0, keys: 0, webhooks: 0, requestsPerSecond: 0, eventsKept: 0 };
+
+/** The kinds of objects that a namespace limits and that must be removed before the namespace can be deleted. */
+export type LimitedKind = Exclude<keyof NamespaceLimits, 'requestsPerSecond' | 'eventsKept'>;
+
+/** Also thrown for a namespace that exists but that the caller may not use, with the same text. */
+export class NamespaceNotFoundError extends PlatformError {
+  readonly code = 'NAMESPACE_NOT_FOUND';
+
+  constructor(name: string) {
+    super(`No namespace that you may use has the name "${name}". GET /v1/me lists the namespaces of your credential.`);
+  }
 }

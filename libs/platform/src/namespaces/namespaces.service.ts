@@ -1,20 +1,46 @@
 import { Injectable } from '@nestjs/common';
+import { PlatformError } from '../errors.js';
 import { Database } from '../postgres/database.js';
-import { DEFAULT_NAMESPACE } from './namespace.js';
 import { NamespaceCatalog } from './namespace.catalog.js';
 import { NamespaceContents } from './namespace.contents.js';
-import {
-  NamespaceExistsError,
-  NamespaceNotEmptyError,
-  NamespaceNotFoundError,
-  NamespacePermanentError,
-} from './namespace.errors.js';
+import { DEFAULT_NAMESPACE, NamespaceNotFoundError } from './namespace.js';
 import { type NamespaceFields, type NamespaceRow, NamespaceStore } from './namespace.store.js';
 
 /** A namespace with the number of its objects of each kind. */
 export interface DescribedNamespace {
   row: NamespaceRow;
   use: Readonly<Record<string, number>>;
+}
+
+class NamespaceExistsError extends PlatformError {
+  readonly code = 'NAMESPACE_EXISTS';
+
+  constructor(name: string, wasDeleted: boolean) {
+    const reason = wasDeleted
+      ? 'existed and was deleted; its name cannot be used again, because its history remains'
+      : 'exists';
+    super(`The namespace "${name}" ${reason}. Choose another name.`);
+  }
+}
+
+class NamespaceNotEmptyError extends PlatformError {
+  readonly code = 'NAMESPACE_NOT_EMPTY';
+  override readonly details: Record<string, unknown>;
+
+  constructor(name: string, use: Readonly<Record<string, number>>) {
+    const contents = Object.entries(use).filter(([, count]) => count > 0);
+    const text = contents.map(([kind, count]) => `${kind} (${count})`).join(', ');
+    super(`The namespace "${name}" is not empty: it contains ${text}. Remove them, or wait until they have ended.`);
+    this.details = { contains: Object.fromEntries(contents) };
+  }
+}
+
+class NamespacePermanentError extends PlatformError {
+  readonly code = 'NAMESPACE_PERMANENT';
+
+  constructor(name: string) {
+    super(`The namespace "${name}" exists in every installation and cannot be deleted.`);
+  }
 }
 
 /** Creates, describes and deletes namespaces. */

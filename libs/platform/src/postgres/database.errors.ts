@@ -1,7 +1,7 @@
 import { PlatformError } from '../errors.js';
 
 export const TOO_MANY_CONNECTIONS = '53300';
-export const DISK_FULL = '53100';
+const DISK_FULL = '53100';
 
 /** What the operator must know about some states of Postgres. */
 const PROBLEMS: Record<string, string> = {
@@ -31,6 +31,11 @@ export class DatabaseBusyError extends PlatformError {
   constructor(cause: unknown) {
     super('The database is busy with the same records. Nothing was changed; try again later.', { cause });
   }
+}
+
+/** This version cannot use the database. A restart does not help until an operator has fixed the cause. */
+export class DatabaseRefusedError extends Error {
+  override readonly name = 'DatabaseRefusedError';
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from './database.js';
 
-export interface DeadRows {
+interface DeadRows {
   table: string;
   rows: number;
 }

@@ -1,17 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Client, Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
-import { Counts } from '../lifecycle/counts.js';
-import { StopsIn } from '../lifecycle/shutdown.order.js';
-import { ConnectionPool, type PoolUse } from './connection.pool.js';
+import { StopsIn } from '../lifecycle/shutdown.js';
+import { ConnectionPool, Operation, type PoolUse } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
 import {
   clientOptions,
+  type DatabaseOptions,
   ordinaryPoolOptions,
   reservedPoolOptions,
   transactionTimeoutOf,
-  type DatabaseOptions,
 } from './database.options.js';
-import { Operation } from './operation.js';
 import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
 /** `reserved` has a few connections for short statements that must not wait (see `DatabaseOptions.reservedPoolSize`). */
@@ -32,6 +30,25 @@ interface Scope {
 interface Effects {
   readonly afterCommit: (() => void)[];
   readonly afterRollback: (() => void)[];
+}
+
+/** Counters of this replica since its start, by name. They are cheap enough for hot paths; metrics read them. */
+export class Counts {
+  private readonly values = new Map<string, number>();
+
+  add(name: string, by = 1): void {
+    this.values.set(name, (this.values.get(name) ?? 0) + by);
+  }
+
+  get(name: string): number {
+    return this.values.get(name) ?? 0;
+  }
+
+  /** The counters whose name begins with the prefix, without the prefix. */
+  withPrefix(prefix: string): [name: string, count: number][] {
+    const found = [...this.values].filter(([name]) => name.startsWith(prefix));
+    return found.map(([name, count]) => [name.slice(prefix.length), count]);
+  }
 }
 
 /**

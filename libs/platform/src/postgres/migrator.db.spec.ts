@@ -1,8 +1,9 @@
 import { Client } from 'pg';
-import { dropDatabase, emptyDatabase } from '../testing/test-database.js';
 import { until } from '#rollcall/test-support';
+import { dropDatabase, emptyDatabase } from '../testing/test-database.js';
+import { DatabaseRefusedError } from './database.errors.js';
 import type { DatabaseOptions } from './database.options.js';
-import { DatabaseRefusedError, migrate } from './migrator.js';
+import { migrate } from './migrator.js';
 
 const LOCK = 0x726f6c6c;
 const ROLE = 'migrator_without_privileges';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { sqlState } from './database.errors.js';
-import { migrationOptions, type DatabaseOptions, type Schema } from './database.options.js';
+import { DatabaseRefusedError, sqlState } from './database.errors.js';
+import { type DatabaseOptions, migrationOptions, type Schema } from './database.options.js';
 
 /** An arbitrary constant. Every version of Rollcall must use the same one. */
 const MIGRATION_LOCK = 0x726f6c6c;
@@ -17,15 +17,10 @@ const ADVICE: Record<string, string> = {
     'Ask an administrator to create the schema with: CREATE SCHEMA <name> AUTHORIZATION <user of DATABASE_URL>; or correct the search_path of that user.',
 };
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** Called once if another replica is running migrations. */
   onWait?: () => void;
   waitMs?: number;
-}
-
-/** This version cannot use the database. A restart does not help until an operator has fixed the cause. */
-export class DatabaseRefusedError extends Error {
-  override readonly name = 'DatabaseRefusedError';
 }
 
 /**

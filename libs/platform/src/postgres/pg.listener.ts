@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { escapeIdentifier, type Client } from 'pg';
+import { type Client, escapeIdentifier } from 'pg';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
-import { StopsIn } from '../lifecycle/shutdown.order.js';
-import { Loop } from '../loop.js';
+import { StopsIn } from '../lifecycle/shutdown.js';
+import { Loop } from '../work/loop.js';
 import { Database } from './database.js';
 
 type Handler = (payload: string) => void;

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { isConnectionError, sqlState } from './database.errors.js';
-import { DatabaseRefusedError } from './migrator.js';
+import { DatabaseRefusedError, isConnectionError, sqlState } from './database.errors.js';
 
 /** SQLSTATEs of permanent errors, which waiting does not fix. */
 const PERMANENT_ERRORS: Record<string, string> = {

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../postgres/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
-import { EXPIRED_EVENT } from '../events/expired.event.js';
+import { EXPIRED_EVENT, type RegistryEvent } from '../events/event.js';
 import { DEFAULT_NAMESPACE } from '../namespaces/namespace.js';
-import type { DeliveryEntity, DeliveryState } from './delivery.entity.js';
+import { Database } from '../postgres/database.js';
+import type { DeliveryEntity, DeliveryState } from './sink.entities.js';
 
 /** An event in a delivery. Events that were stored before namespaces existed have no namespace. */
 type StoredEvent = Omit<RegistryEvent, 'namespace'> & { namespace?: string };

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import {
   jetstream,
-  type JetStreamClient,
   JetStreamApiCodes,
   JetStreamApiError,
+  type JetStreamClient,
   jetstreamManager,
 } from '@nats-io/jetstream';
 import {
@@ -16,10 +16,9 @@ import {
 } from '@nats-io/transport-node';
 import { toCloudEventText } from '../events/cloud-event.js';
 import type { EventMatcher } from '../events/event.catalog.js';
-import type { RegistryEvent } from '../events/event.types.js';
+import type { RegistryEvent } from '../events/event.js';
 import { ALL_NAMESPACES } from '../namespaces/namespace.js';
-import type { EventSink, Receipt } from './event.sink.js';
-import type { RetryPolicy } from './retry.policy.js';
+import type { EventSink, Receipt, RetryPolicy } from './event.sink.js';
 
 export interface NatsSinkOptions {
   /** One or more servers of one cluster, separated by commas. */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { EventSink, SinkFactory } from './event.sink.js';
+import type { NatsSinkOptions } from './nats.sink.js';
 
 /** The kinds of sinks that this replica can deliver to. The module of a kind registers its factory when it is initialised. */
 @Injectable()
@@ -18,4 +19,10 @@ export class SinkFactories {
   async create(kind: string, id: string): Promise<EventSink | undefined> {
     return await this.byKind.get(kind)?.(id);
   }
+}
+
+/** Loads the NATS client on the first call, so that a process without NATS never loads it. */
+export async function openNatsSink(options: NatsSinkOptions): Promise<EventSink> {
+  const { NatsSink } = await import('./nats.sink.js');
+  return new NatsSink(options);
 }

@@ -1,18 +1,40 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { CursorExpiredError, CursorForeignError } from '../events/event.errors.js';
+import { Injectable } from '@nestjs/common';
+import { CursorExpiredError, CursorForeignError } from '../events/event.cursor.js';
 import type { EventFeed } from '../events/event.feed.js';
-import type { RegistryEvent } from '../events/event.types.js';
-import { isExpired } from '../events/expired.event.js';
+import { isExpired, type RegistryEvent } from '../events/event.js';
 import type { FeedSubscription } from '../events/feed.subscription.js';
 import { ALL_NAMESPACES } from '../namespaces/namespace.js';
-import type { DeliveryCounts } from './delivery.counts.js';
-import type { DeliveryStore } from './delivery.store.js';
-import { DeliveryError, type EventSink, type Receipt } from './event.sink.js';
 import type { Worker } from '../work/leased-work.js';
-import { isExhausted, retryDelay } from './retry.policy.js';
+import type { DeliveryStore } from './delivery.store.js';
+import { DeliveryError, type EventSink, isExhausted, type Receipt, retryDelay } from './event.sink.js';
 import type { ClaimedSink, DeliveryOutcome, Progress, SinkStore } from './sink.store.js';
 
-export interface RelayDependencies {
+type DeliveryResult = 'delivered' | 'failed' | 'parked';
+
+interface DeliveryCount {
+  kind: string;
+  result: DeliveryResult;
+  events: number;
+}
+
+/** Counts the events that this replica tried to deliver, by kind of sink and by result. */
+@Injectable()
+export class DeliveryCounts {
+  private readonly counts = new Map<string, DeliveryCount>();
+
+  add(kind: string, result: DeliveryResult, events: number): void {
+    const key = `${kind} ${result}`;
+    const before = this.counts.get(key)?.events ?? 0;
+    this.counts.set(key, { kind, result, events: before + events });
+  }
+
+  all(): DeliveryCount[] {
+    return [...this.counts.values()];
+  }
+}
+
+interface RelayDependencies {
   feed: EventFeed;
   sinks: SinkStore;
   deliveries: DeliveryStore;
@@ -21,7 +43,7 @@ export interface RelayDependencies {
 }
 
 /** `ended`: the relay was stopped, or another replica holds the lease. */
-export type RelayEnd = 'ended' | 'failed';
+type RelayEnd = 'ended' | 'failed';
 
 /** How long `stop` waits for a delivery in progress before it aborts the delivery. */
 const STOP_TIMEOUT_MS = 2_000;

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import type { RegistryEvent } from '../events/event.js';
 import { Database } from '../postgres/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
-import type { DeliveryState } from './delivery.entity.js';
+import type { DeliveryState } from './sink.entities.js';
 
 /** NOTIFY channel for sinks that were added, changed or deleted. */
 export const SINK_CHANNEL = 'rollcall_sink';
 
 /** The right of a replica to deliver to a sink. */
-export interface SinkLease {
+interface SinkLease {
   id: string;
   token: string;
 }

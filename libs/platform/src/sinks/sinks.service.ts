@@ -1,13 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { PlatformError } from '../errors.js';
 import { EventLog } from '../events/event.log.js';
 import { ALL_NAMESPACES, isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { PLATFORM_OPTIONS, type PlatformOptions } from '../platform.options.js';
 import { Database } from '../postgres/database.js';
-import { Periodic } from '../schedule/periodic.js';
-import { inBatches } from '../work/in-batches.js';
-import type { DeliveryState } from './delivery.entity.js';
+import { inBatches, Periodic } from '../work/periodic.js';
 import { type DeliveryRow, DeliveryStore } from './delivery.store.js';
-import { DeliveryNotFoundError, SinkNotFoundError } from './sink.errors.js';
+import type { DeliveryState } from './sink.entities.js';
 import { SinkStore } from './sink.store.js';
 
 export interface SinkStatus {
@@ -37,6 +36,24 @@ const PRUNE_BATCH = 1_000;
 const PRUNE_EVERY_MS = 10 * 60_000;
 /** Records of parked events are kept this many times longer than other records, because an operator has to inspect them. */
 const PARKED_FACTOR = 10;
+
+class SinkNotFoundError extends PlatformError {
+  readonly code = 'SINK_NOT_FOUND';
+
+  constructor(id: string) {
+    super(`There is no sink "${id}". GET /v1/sinks lists the sinks.`);
+  }
+}
+
+class DeliveryNotFoundError extends PlatformError {
+  readonly code = 'DELIVERY_NOT_FOUND';
+
+  constructor(id: string, seq: number) {
+    super(
+      `There is no record of a delivery of event ${seq} to "${id}". Replay all events after a sequence number instead.`,
+    );
+  }
+}
 
 /** Shows and changes sinks for operators. A change ends the lease, so that the next relay starts with the new settings. */
 @Injectable()

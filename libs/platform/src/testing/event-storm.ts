@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database } from '../postgres/database.js';
-import type { RegistryEvent } from '../events/event.types.js';
-import { readAll, testEvents, type TestEvents } from './test-events.js';
-import type { TestDatabase } from './test-database.js';
 import { until } from '#rollcall/test-support';
+import type { RegistryEvent } from '../events/event.js';
+import type { Database } from '../postgres/database.js';
+import type { TestDatabase } from './test-database.js';
+import { readAll, testEvents, type TestEvents } from './test-events.js';
 
 export interface StormOptions {
   durationMs: number;

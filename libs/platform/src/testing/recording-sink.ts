@@ -1,8 +1,7 @@
 import type { EventMatcher } from '../events/event.catalog.js';
-import type { RegistryEvent } from '../events/event.types.js';
+import type { RegistryEvent } from '../events/event.js';
 import { ALL_NAMESPACES } from '../namespaces/namespace.js';
-import type { EventSink, Receipt } from '../sinks/event.sink.js';
-import type { RetryPolicy } from '../sinks/retry.policy.js';
+import type { EventSink, Receipt, RetryPolicy } from '../sinks/event.sink.js';
 
 /** A sink that records delivered events. The test controls each attempt with `onAttempt`. */
 export class RecordingSink implements EventSink {

@@ -1,12 +1,11 @@
 import { Test, type TestingModule } from '@nestjs/testing';
 import { EventCatalog } from '../events/event.catalog.js';
 import { EventFeed } from '../events/event.feed.js';
+import { type EventType, PLATFORM_EVENTS, type RegistryEvent, type SubjectKind } from '../events/event.js';
 import { EventLog } from '../events/event.log.js';
 import { EventOutbox } from '../events/event.outbox.js';
 import { EventPruner } from '../events/event.pruner.js';
 import { EventSequencer } from '../events/event.sequencer.js';
-import type { EventType, RegistryEvent, SubjectKind } from '../events/event.types.js';
-import { PLATFORM_EVENTS } from '../events/expired.event.js';
 import { BackgroundFaults } from '../lifecycle/background.faults.js';
 import { PlatformModule } from '../platform.module.js';
 import type { PlatformOptions } from '../platform.options.js';

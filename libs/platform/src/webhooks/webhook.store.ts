@@ -9,7 +9,7 @@ export type SigningRow = Pick<WebhookEntity, 'secret' | 'oldSecret' | 'oldSecret
 export type WebhookFields = Pick<WebhookEntity, 'description' | 'url' | 'types' | 'agentIds' | 'capabilities'>;
 
 /** What is stored with a new webhook besides its settings. */
-export type WebhookOrigin = Pick<WebhookEntity, 'id' | 'namespace' | 'secret' | 'createdBy'>;
+type WebhookOrigin = Pick<WebhookEntity, 'id' | 'namespace' | 'secret' | 'createdBy'>;
 
 const COLUMNS = `seq, id, namespace, description, url, types, agent_ids AS "agentIds", capabilities,
   old_secret_until AS "oldSecretUntil", created_at AS "createdAt", created_by AS "createdBy"`;

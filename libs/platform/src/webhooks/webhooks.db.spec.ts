@@ -1,5 +1,6 @@
+import { until } from '#rollcall/test-support';
+import type { RegistryEvent } from '../events/event.js';
 import type { EventDraft } from '../events/event.outbox.js';
-import type { RegistryEvent } from '../events/event.types.js';
 import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
 import { NamespaceContents } from '../namespaces/namespace.contents.js';
 import { NamespaceStore } from '../namespaces/namespace.store.js';
@@ -15,14 +16,15 @@ import {
   testReplica,
   type TestReplica,
 } from '../testing/index.js';
-import { until } from '#rollcall/test-support';
-import { WebhookAdmission } from './webhook.admission.js';
-import type { WebhookOptions } from './webhook.options.js';
-import type { WebhookSecrets } from './webhook.secrets.js';
-import { signedHeaders } from './webhook.signature.js';
-import { WebhookSinks } from './webhook.sinks.js';
+import { signedHeaders, type WebhookSecrets } from './webhook.signature.js';
+import {
+  type WebhookAnswer,
+  type WebhookOptions,
+  type WebhookRequest,
+  WebhookSinks,
+  type WebhookTransport,
+} from './webhook.sink.js';
 import { type WebhookFields, WebhookStore } from './webhook.store.js';
-import type { WebhookAnswer, WebhookRequest, WebhookTransport } from './webhook.transport.js';
 import { WebhooksService } from './webhooks.service.js';
 
 const NOW_MS = Date.parse('2026-11-17T12:00:00Z');
@@ -81,9 +83,9 @@ function webhooks(quota = NO_QUOTA): { service: WebhooksService; sinks: WebhookS
     testPlatformOptions(database.db),
   );
   const namespaces = new NamespaceAdmission(database.db, new NamespaceStore(database.db));
-  const admission = new WebhookAdmission(store, namespaces, new NamespaceContents(), options);
+  const contents = new NamespaceContents();
   return {
-    service: new WebhooksService(database.db, store, sinks, secrets, admission),
+    service: new WebhooksService(database.db, store, sinks, secrets, namespaces, contents, options),
     sinks: new WebhookSinks(store, secrets, transport, SOME_EVENTS, options),
   };
 }

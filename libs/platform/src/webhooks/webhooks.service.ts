@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { PlatformError } from '../errors.js';
+import { NamespaceAdmission } from '../namespaces/namespace.admission.js';
+import { NamespaceContents } from '../namespaces/namespace.contents.js';
 import { isVisible, type VisibleNamespaces } from '../namespaces/namespace.js';
 import { Database } from '../postgres/database.js';
+import { QuotaExceededError } from '../quota.js';
 import { SinksService, type SinkStatus } from '../sinks/sinks.service.js';
-import { WebhookAdmission } from './webhook.admission.js';
-import { WebhookNotFoundError } from './webhook.errors.js';
-import { type SigningSecret, WebhookSecrets } from './webhook.secrets.js';
-import { newWebhookSecret } from './webhook.signature.js';
+import { newWebhookSecret, type SigningSecret, WebhookSecrets } from './webhook.signature.js';
+import { WEBHOOK_OPTIONS, type WebhookOptions } from './webhook.sink.js';
 import { type WebhookFields, type WebhookRow, WebhookStore } from './webhook.store.js';
 
 export interface Webhook {
@@ -19,7 +21,7 @@ export interface IssuedWebhook extends Webhook {
   secret: SigningSecret;
 }
 
-export interface NewWebhook {
+interface NewWebhook {
   /** The caller has checked that the url may be called. */
   fields: WebhookFields;
   paused: boolean;
@@ -31,13 +33,21 @@ export interface NewWebhook {
 }
 
 /** Absent fields are not changed. */
-export type WebhookChanges = Partial<WebhookFields> & { paused?: boolean };
+type WebhookChanges = Partial<WebhookFields> & { paused?: boolean };
 
 export const WEBHOOK_KIND = 'webhook';
 
+class WebhookNotFoundError extends PlatformError {
+  readonly code = 'WEBHOOK_NOT_FOUND';
+
+  constructor(id: string) {
+    super(`There is no webhook "${id}". GET /v1/webhooks lists the webhooks.`);
+  }
+}
+
 /**
- * Manages webhooks. The sink with the same id delivers the events. A webhook that the caller may not see does not exist for the
- * caller.
+ * Manages webhooks, and limits how many one credential and one namespace may have. The sink with the same id delivers the events. A
+ * webhook that the caller may not see does not exist for the caller.
  */
 @Injectable()
 export class WebhooksService {
@@ -46,14 +56,18 @@ export class WebhooksService {
     private readonly store: WebhookStore,
     private readonly sinks: SinksService,
     private readonly secrets: WebhookSecrets,
-    private readonly admission: WebhookAdmission,
-  ) {}
+    private readonly namespaces: NamespaceAdmission,
+    contents: NamespaceContents,
+    @Inject(WEBHOOK_OPTIONS) private readonly options: WebhookOptions,
+  ) {
+    contents.add({ kind: 'webhooks', count: async (namespace) => await store.countIn(namespace) });
+  }
 
   async create({ fields, paused, after, createdBy, namespace }: NewWebhook): Promise<IssuedWebhook> {
     const id = `wh_${randomBytes(12).toString('hex')}`;
     const secret = newWebhookSecret();
     return await this.db.transaction(async () => {
-      await this.admission.admit(namespace, createdBy);
+      await this.admit(namespace, createdBy);
       await this.store.insert({ id, namespace, secret: this.secrets.seal(secret, id), createdBy }, fields);
       await this.sinks.add(id, WEBHOOK_KIND, { after, paused });
       return { ...(await this.get(id, [namespace])), secret };
@@ -110,6 +124,23 @@ export class WebhooksService {
       else await this.sinks.replayAfter(id, after);
       return await this.get(id, visible);
     });
+  }
+
+  /**
+   * Enforces the limits of the credential and of the namespace. Must be called in the transaction that creates the webhook. Its locks
+   * last until the transaction ends, so the webhooks of one credential are created one after the other, and the limits are exact.
+   */
+  private async admit(namespace: string, createdBy: string): Promise<void> {
+    await this.checkQuota(createdBy);
+    await this.namespaces.admit(namespace, 'webhooks', async () => await this.store.countIn(namespace));
+  }
+
+  private async checkQuota(createdBy: string): Promise<void> {
+    const { quota } = this.options;
+    if (quota.limit === 0) return;
+    await this.store.lockCreator(createdBy);
+    const created = await this.store.countOf(createdBy);
+    if (created >= quota.limit) throw new QuotaExceededError(quota, 'webhooks');
   }
 
   private async find(id: string, visible: VisibleNamespaces): Promise<WebhookRow> {

@@ -1,7 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
-import { Counts } from '../lifecycle/counts.js';
-import type { Database } from '../postgres/database.js';
+import { Counts, type Database } from '../postgres/database.js';
 import { GroupCommit, type GroupCommitOptions } from './group-commit.js';
 
 const NO_DATABASE = { counts: new Counts(), detached: <T>(work: () => T): T => work() } as unknown as Database;

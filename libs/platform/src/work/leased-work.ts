@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { Loop } from '../loop.js';
+import { Loop } from './loop.js';
 
 /** The right to work on one row until the lease ends. The token fences every write of the worker. */
 export interface WorkClaim {
@@ -9,7 +9,7 @@ export interface WorkClaim {
 }
 
 /** The database operations for one kind of leased rows. */
-export interface WorkStore<Claim extends WorkClaim> {
+interface WorkStore<Claim extends WorkClaim> {
   /** Claims rows without a valid lease, with `FOR UPDATE SKIP LOCKED`. */
   claim(owner: string, held: readonly string[], leaseMs: number): Promise<Claim[]>;
   /** Renews the leases and returns the ids that are still held. */

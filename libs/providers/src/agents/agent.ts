@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../models/usage.js';
+import type { ModelUsage } from '../models/model.provider.js';
 import type { ContentPart } from './content.part.js';
 
 /**
@@ -66,7 +66,7 @@ export interface AgentUsage extends ModelUsage {
 }
 
 /** A tool call that waits for an approval of exactly this input. */
-export interface RequestedApproval {
+interface RequestedApproval {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;

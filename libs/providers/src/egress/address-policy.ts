@@ -30,7 +30,7 @@ export interface AddressRules {
  * `allowlisted`: the operator allows the address. `public`: a public Internet address. Otherwise the reason for the
  * denial.
  */
-export type AddressVerdict = 'allowlisted' | 'public' | { denied: string };
+type AddressVerdict = 'allowlisted' | 'public' | { denied: string };
 
 /**
  * Decides which addresses may be connected to. By default only the public Internet is allowed: every special range

@@ -1,8 +1,7 @@
-import { Agent, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
+import { isIPv6, type LookupFunction } from 'node:net';
+import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
 import { aborted, ProviderError } from '../errors.js';
-import { guardedBody } from './guarded-body.js';
-import { guardedConnector, type ConnectorOptions } from './egress.connector.js';
-import { toEgressError } from './egress.errors.js';
 import type { EgressPolicy } from './egress.policy.js';
 
 export interface EgressLimits {
@@ -36,7 +35,7 @@ export const LONG_CALL_LIMITS: EgressLimits = {
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-export interface EgressClientOptions {
+interface EgressClientOptions {
   policy: EgressPolicy;
   limits?: EgressLimits;
   /** Replaces the name resolution of the system. */
@@ -147,5 +146,119 @@ class RequestTimer {
   stop(): void {
     clearTimeout(this.timer);
     this.controller.abort();
+  }
+}
+
+type Resolve = (
+  host: string,
+  options: { all: true },
+  done: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
+
+export interface ConnectorOptions {
+  policy: EgressPolicy;
+  connectMs: number;
+  resolve?: Resolve;
+}
+
+/**
+ * Checks the resolved address of every connection, because a name can resolve to another address later (DNS rebinding). Literal
+ * addresses are checked without a lookup.
+ */
+function guardedConnector({ policy, connectMs, resolve = systemLookup }: ConnectorOptions): buildConnector.connector {
+  const connectors = new Map(
+    ['http:', 'https:'].map((protocol) => [
+      protocol,
+      buildConnector({ timeout: connectMs, allowH2: false, lookup: guardedLookup(policy, protocol, resolve) }),
+    ]),
+  );
+  return (options, callback) => {
+    try {
+      const host = isIPv6(options.hostname) ? `[${options.hostname}]` : options.hostname;
+      policy.checkUrl(`${options.protocol}//${host}:${options.port}`);
+    } catch (error) {
+      return callback(error as Error, null);
+    }
+    connectors.get(options.protocol)?.(options, callback);
+  };
+}
+
+/** Returns only addresses that may be called. */
+function guardedLookup(policy: EgressPolicy, protocol: string, resolve: Resolve): LookupFunction {
+  return (host, options, callback) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, '');
+      const allowed = addresses.filter(({ address }) => policy.allows(address, protocol));
+      const [first] = allowed;
+      if (!first) return callback(policy.denial(host), '');
+      if (options.all) return callback(null, allowed);
+      callback(null, first.address, first.family);
+    });
+  };
+}
+
+interface BodyGuard {
+  host: string;
+  limit: number;
+  explain(error: unknown): ProviderError;
+  /** Called when reading ends for any reason. */
+  end(): void;
+}
+
+/** Returns the same stream, with a limit for its size, and with all errors converted to ProviderErrors. */
+export function guardedBody(body: ReadableStream<Uint8Array>, guard: BodyGuard): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let size = 0;
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          guard.end();
+          return controller.close();
+        }
+        size += value.byteLength;
+        if (size > guard.limit) throw tooLarge(guard);
+        controller.enqueue(value);
+      } catch (error) {
+        const explained = guard.explain(error);
+        guard.end();
+        controller.error(explained);
+      }
+    },
+    async cancel(reason) {
+      await reader.cancel(reason);
+      guard.end();
+    },
+  });
+}
+
+function tooLarge({ host, limit }: BodyGuard): ProviderError {
+  return new ProviderError('EGRESS_TOO_LARGE', `The response of ${host} is larger than the limit of ${limit} bytes.`);
+}
+
+const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
+
+/** Converts an error of undici. The message contains the innermost cause, and nothing of the request. */
+function toEgressError(error: unknown, host: string): ProviderError {
+  const deepest = innermost(error);
+  if (deepest instanceof ProviderError) return deepest;
+  const { code, name } = (deepest ?? {}) as { code?: string; name?: string };
+  const reason = code ?? name ?? 'unknown'; // not the message, which contains the value of an invalid header
+  if (code && TIMEOUTS.has(code))
+    return new ProviderError('EGRESS_TIMED_OUT', `${host} did not respond in time (${code}).`, { cause: { code } });
+  const message = `${host} cannot be reached, or closed the connection (${reason}).`;
+  return new ProviderError('EGRESS_UNREACHABLE', message, { cause: { code } });
+}
+
+/** Returns the ProviderError in the chain of causes, or otherwise the innermost cause. */
+function innermost(error: unknown): unknown {
+  let at = error;
+  for (;;) {
+    if (at instanceof ProviderError) return at;
+    const { cause, errors } = (at ?? {}) as { cause?: unknown; errors?: unknown[] };
+    const next = cause ?? errors?.[0];
+    if (next === undefined) return at;
+    at = next;
   }
 }

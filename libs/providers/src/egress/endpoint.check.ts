@@ -1,10 +1,10 @@
 import { lookup as systemLookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { ProviderError } from '../errors.js';
-import type { ConnectorOptions } from './egress.connector.js';
+import type { ConnectorOptions } from './egress.client.js';
 import { type EgressPolicy, normalizeUrl } from './egress.policy.js';
 
-export interface EndpointCheckOptions {
+interface EndpointCheckOptions {
   policy: EgressPolicy;
   /** The time limit for the resolution of one name. If it is exceeded, the URL is accepted, and each connection is checked. */
   timeoutMs?: number;
@@ -15,7 +15,7 @@ export interface EndpointCheckOptions {
 }
 
 /** The URL to store, or the reason why it is rejected. */
-export type CheckedUrl = { url: string } | { error: unknown };
+type CheckedUrl = { url: string } | { error: unknown };
 
 const DEFAULT_TIMEOUT_MS = 500;
 const DEFAULT_TOTAL_TIMEOUT_MS = 10_000;

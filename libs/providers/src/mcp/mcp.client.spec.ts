@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { until } from '#rollcall/test-support';
 import { EgressClient } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
-import { Secret } from '../secret.js';
+import { Secret } from '../secrets/secret.js';
 import { FakeMcpServer, type McpEra } from '../testing/fake-mcp.server.js';
 import { localEgress } from '../testing/local-egress.js';
 import { LocalServer } from '../testing/local-server.js';

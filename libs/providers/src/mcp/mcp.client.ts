@@ -1,11 +1,16 @@
-import type { Client, ConnectOptions, PriorDiscovery, Tool } from '@modelcontextprotocol/client';
-import { SdkHttpError } from '@modelcontextprotocol/client';
+import {
+  type CallToolResult,
+  type Client,
+  type ConnectOptions,
+  type PriorDiscovery,
+  SdkHttpError,
+  type Tool,
+} from '@modelcontextprotocol/client';
 import { aborted, ProviderError } from '../errors.js';
-import { redactDeep } from '../secret.js';
+import { redactDeep } from '../secrets/secret.js';
 import { CallScope } from './call.scope.js';
 import type { McpServerConfig } from './mcp.config.js';
 import { McpConnection, type McpTransport } from './mcp.connection.js';
-import { type McpResult, toMcpResult } from './mcp.content.js';
 import { type ErrorSource, toMcpError } from './mcp.errors.js';
 
 /** A tool as its server describes it. A third party wrote all of these texts, so they are not trusted. */
@@ -15,7 +20,7 @@ export interface McpToolDefinition {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-export interface McpCallOptions {
+interface McpCallOptions {
   signal?: AbortSignal;
 }
 
@@ -219,5 +224,35 @@ async function untilCancelled<Result>(
     return await Promise.race([result, promise]);
   } finally {
     signal.removeEventListener('abort', cancel);
+  }
+}
+
+/** The result of a tool of an MCP server, as text for a model. */
+interface McpResult {
+  readonly text: string;
+  /** Whether the tool reports that it failed. The text contains the reason. */
+  readonly isError: boolean;
+}
+
+function toMcpResult({ content, structuredContent, isError }: CallToolResult): McpResult {
+  const texts = content.map(toText).filter((text) => text !== '');
+  const text =
+    texts.length === 0 && structuredContent !== undefined ? JSON.stringify(structuredContent) : texts.join('\n');
+  return { text, isError: isError === true };
+}
+
+function toText(part: CallToolResult['content'][number]): string {
+  switch (part.type) {
+    case 'text':
+      return part.text;
+    case 'image':
+    case 'audio':
+      return `[${part.mimeType}: not shown]`;
+    case 'resource_link':
+      return `[link to ${part.name}: ${part.uri}]`;
+    case 'resource':
+      return 'text' in part.resource ? part.resource.text : `[${part.resource.uri}: not shown]`;
+    default:
+      return '[content of an unknown type: not shown]';
   }
 }

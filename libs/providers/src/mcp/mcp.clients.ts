@@ -1,13 +1,12 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { AllowedProgram } from '../agents/subprocess/subprocess.agent-provider.js';
 import type { Program } from '../agents/subprocess/program.process.js';
+import type { AllowedProgram } from '../agents/subprocess/subprocess.agent-provider.js';
 import { ProviderError } from '../errors.js';
-import { redactAll, type Secret, type SecretSource } from '../secret.js';
+import { redactAll, type Secret, type SecretSource } from '../secrets/secret.js';
+import { scopedFetch } from './call.scope.js';
 import { McpClient, type McpLink } from './mcp.client.js';
 import type { McpHttpServer, McpServerConfig } from './mcp.config.js';
-import { type AuthorizedFetch, authorizedFetch } from './mcp.credential.js';
-import { scopedFetch } from './mcp.fetch.js';
-import { mcpKey } from './mcp.key.js';
+import { type AuthorizedFetch, authorizedFetch, mcpKey } from './mcp.credential.js';
 import { ProgramTransport } from './program.transport.js';
 
 /** A stream that breaks is not resumed: its call fails. */
@@ -18,7 +17,7 @@ const NO_RECONNECTION = {
   maxRetries: 0,
 };
 
-export interface McpClientsOptions {
+interface McpClientsOptions {
   servers: Readonly<Record<string, McpServerConfig>>;
   programs: Readonly<Record<string, AllowedProgram>>;
   /** The `fetch` of the egress client. */

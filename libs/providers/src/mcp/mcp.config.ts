@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { CredentialSchema } from '../agents/agent.credential.js';
-import { EnvName } from '../env-name.js';
+import { CredentialSchema } from '../secrets/credential.js';
+import { EnvName } from '../secrets/secret.js';
 
 const HttpUrl = z.url({ protocol: /^https?$/ });
 
@@ -23,7 +23,7 @@ const COMMON = {
 };
 
 /** How Rollcall requests tokens for itself, with the client credentials of OAuth 2.0. */
-export const ClientCredentialsSchema = z.strictObject({
+const ClientCredentialsSchema = z.strictObject({
   tokenUrl: HttpUrl,
   clientIdEnv: EnvName,
   clientSecretEnv: EnvName,
@@ -45,7 +45,7 @@ const HttpServerSchema = z
 /** `program` is the name of one of the programs that the operator allows. */
 const ProgramServerSchema = z.strictObject({ program: z.string().min(1), ...COMMON });
 
-export const McpServerConfigSchema = z.union([HttpServerSchema, ProgramServerSchema]);
+const McpServerConfigSchema = z.union([HttpServerSchema, ProgramServerSchema]);
 export const McpServersSchema = z.record(McpServerName, McpServerConfigSchema);
 
 export type McpServerConfig = z.output<typeof McpServerConfigSchema>;

@@ -1,5 +1,5 @@
 import { until } from '#rollcall/test-support';
-import { Secret } from '../secret.js';
+import { Secret } from '../secrets/secret.js';
 import { FAKE_MCP_PROGRAM } from '../testing/fake-mcp.program.js';
 import { isAlive } from '../testing/fake-program.js';
 import { expectNoOpenResources, openResources } from '../testing/open-resources.js';

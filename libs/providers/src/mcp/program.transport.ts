@@ -1,7 +1,7 @@
 import { deserializeMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client';
-import { ProgramProcess, type Program } from '../agents/subprocess/program.process.js';
+import { type Program, ProgramProcess } from '../agents/subprocess/program.process.js';
 import { ProviderError, reasonOf } from '../errors.js';
-import { MAX_ANSWER_BYTES } from './mcp.fetch.js';
+import { MAX_ANSWER_BYTES } from './call.scope.js';
 
 /**
  * An MCP server that is a child process. Unlike the transport of the SDK, it gives the program only the configured environment

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type CredentialSettings, CredentialSchema } from '../agents/agent.credential.js';
+import { CredentialSchema, type CredentialSettings } from '../secrets/credential.js';
 import { McpServerName } from './mcp.config.js';
 
 /** The settings of an MCP server, as a `server.json` of the MCP registry describes it. */

@@ -7,7 +7,7 @@ export interface TextPart {
   vendorData?: VendorData;
 }
 
-export interface ReasoningPart {
+interface ReasoningPart {
   type: 'reasoning';
   text: string;
   vendorData?: VendorData;

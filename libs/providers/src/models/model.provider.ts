@@ -1,5 +1,4 @@
 import type { AssistantPart, ModelMessage, ToolCallPart } from './message.js';
-import type { ModelUsage } from './usage.js';
 
 export interface ToolDeclaration {
   name: string;
@@ -9,7 +8,7 @@ export interface ToolDeclaration {
 }
 
 export type ToolChoice = 'auto' | 'none' | 'required' | { tool: string };
-export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
 export interface ModelSettings {
   maxOutputTokens?: number;
@@ -74,4 +73,29 @@ export interface ModelProvider {
    * stops reading.
    */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelEvent>;
+}
+
+/**
+ * The tokens that a call used. A count that the vendor did not report is undefined, never 0, because a budget must
+ * distinguish "none" from "unknown". `inputTokens` includes tokens that were read from or written to a cache.
+ * `outputTokens` includes reasoning tokens.
+ */
+export interface ModelUsage {
+  inputTokens?: number;
+  outputTokens?: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
+  reasoningTokens?: number;
+}
+
+const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
+
+/** Adds two usages. If a count is unknown in one of them, it is unknown in the sum. */
+export function addUsage(one: ModelUsage, other: ModelUsage): ModelUsage {
+  const sum: ModelUsage = {};
+  for (const count of COUNTS) {
+    const [left, right] = [one[count], other[count]];
+    if (left !== undefined && right !== undefined) sum[count] = left + right;
+  }
+  return sum;
 }

@@ -7,10 +7,10 @@ import type {
   ModelRequest,
 } from '../models/model.provider.js';
 import type { VendorRegistry } from '../models/vendor.registry.js';
-import type { Secret, SecretSource } from '../secret.js';
+import type { Secret, SecretSource } from '../secrets/secret.js';
 import type { ModelChoice } from './preset.catalog.js';
 
-export interface ModelCatalogOptions {
+interface ModelCatalogOptions {
   vendors: VendorRegistry;
   secrets: SecretSource;
   /** The `fetch` of an EgressClient. */

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
-import { InlineChoiceSchema, type InlineChoice, type WantedModel } from './preset.js';
-import { INHERIT, type ModelChoice, type PresetCatalog } from './preset.catalog.js';
+import type { ModelUsage } from '../models/model.provider.js';
+import {
+  INHERIT,
+  type InlineChoice,
+  InlineChoiceSchema,
+  type ModelChoice,
+  type PresetCatalog,
+  type WantedModel,
+} from './preset.catalog.js';
+import { costOf } from './prices.js';
 
-export type ResolutionRule = 'inline' | 'preset' | 'alias' | 'built-in-alias' | 'inherit' | 'default';
+type ResolutionRule = 'inline' | 'preset' | 'alias' | 'built-in-alias' | 'inherit' | 'default';
 
 /** Model names that other systems use. Each selects the default preset, unless the operator defines a preset or alias of this name. */
 export const BUILT_IN_ALIASES: readonly string[] = ['haiku', 'opus', 'sonnet'];
@@ -90,4 +98,19 @@ function invalid(what: string): ProviderError {
     'MODEL_CHOICE_INVALID',
     `The inline model is not valid: ${what} Set a vendor and a model, or a preset and the values to change.`,
   );
+}
+
+/** An unknown count or price is null, never 0. */
+interface PricedUsage {
+  tokens: number | null;
+  microUsd: number | null;
+}
+
+/** Returns the tokens of a call and their price. `model` is the name of a preset or alias. */
+export function priceUsage(usage: ModelUsage, model: string | undefined, catalog: PresetCatalog): PricedUsage {
+  const { inputTokens, outputTokens } = usage;
+  const isKnown = inputTokens !== undefined && outputTokens !== undefined;
+  const prices = model === undefined ? undefined : resolveModel(model, catalog).choice.prices;
+  const price = prices && costOf(usage, prices);
+  return { tokens: isKnown ? inputTokens + outputTokens : null, microUsd: price ?? null };
 }

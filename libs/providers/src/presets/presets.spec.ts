@@ -5,13 +5,11 @@ import { say } from '../models/scripted/script.js';
 import { scripted } from '../models/scripted/scripted.model.js';
 import { ScriptedVendor } from '../models/scripted/scripted.vendor.js';
 import { VendorRegistry } from '../models/vendor.registry.js';
-import { Secret } from '../secret.js';
+import { Secret } from '../secrets/secret.js';
 import { ModelCatalog } from './model.catalog.js';
-import { resolveModel } from './model.resolver.js';
-import { PresetCatalog } from './preset.catalog.js';
-import type { ModelsConfig } from './preset.js';
+import { priceUsage, resolveModel } from './model.resolver.js';
+import { type ModelsConfig, PresetCatalog } from './preset.catalog.js';
 import { costOf, toMicroDollars } from './prices.js';
-import { priceUsage } from './usage.price.js';
 
 const CONFIG: ModelsConfig = {
   default: 'fast',

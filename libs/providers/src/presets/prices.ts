@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../models/usage.js';
+import type { ModelUsage } from '../models/model.provider.js';
 
 /** Prices in micro-dollars per million tokens. They are integers, so that no rounding error occurs. */
 export interface Prices {

@@ -1,5 +1,5 @@
-import type { OutboundOptions } from '../agents/outbound.js';
-import { EgressClient, LONG_CALL_LIMITS, type EgressLimits } from '../egress/egress.client.js';
+import type { OutboundOptions } from '../agents/agent.provider.js';
+import { EgressClient, type EgressLimits, LONG_CALL_LIMITS } from '../egress/egress.client.js';
 import { EgressPolicy } from '../egress/egress.policy.js';
 
 /** An egress client that may call this machine and the public Internet. */

@@ -1,5 +1,5 @@
 import { EgressPolicy } from '../egress/egress.policy.js';
-import { Secret } from '../secret.js';
+import { Secret } from '../secrets/secret.js';
 import { LangfuseServer } from '../testing/langfuse.server.js';
 import { LangfuseUsage, type LangfuseUsageOptions } from './langfuse.usage.js';
 

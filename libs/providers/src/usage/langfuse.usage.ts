@@ -1,9 +1,9 @@
 import { LangfuseClient } from '@langfuse/client';
 import { EgressPolicy } from '../egress/egress.policy.js';
+import { readRetryAfter } from '../egress/retry-after.js';
 import { ProviderError, reasonOf } from '../errors.js';
 import { toMicroDollars } from '../presets/prices.js';
-import { readRetryAfter } from '../retry-after.js';
-import type { Secret } from '../secret.js';
+import type { Secret } from '../secrets/secret.js';
 
 export interface LangfuseUsageOptions {
   baseUrl: string;
@@ -17,9 +17,9 @@ export interface LangfuseUsageOptions {
 }
 
 export const LANGFUSE_AGENT_FIELDS = ['traceName', 'name'] as const;
-export type LangfuseAgentField = (typeof LANGFUSE_AGENT_FIELDS)[number];
+type LangfuseAgentField = (typeof LANGFUSE_AGENT_FIELDS)[number];
 
-export interface UsageCount {
+interface UsageCount {
   tokens: number;
   microUsd: number;
 }

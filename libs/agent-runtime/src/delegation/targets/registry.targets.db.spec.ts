@@ -25,7 +25,7 @@ import { RunReservations } from '../../spending/run.reservations.js';
 import { unrecorded } from '../../spending/spending.js';
 import { TestDelegation } from '../../testing/test-delegation.js';
 import { aRun } from '../../testing/tool-calls.js';
-import type { ToolOutput } from '../../tools/tool.output.js';
+import type { ToolOutput } from '../../tools/tool.executor.js';
 import { AgentConnector } from './agent.connector.js';
 import { RegistryTargets } from './registry.targets.js';
 
@@ -212,8 +212,8 @@ describe('delegation to agents of the live registry', () => {
     expect(http.requests).toEqual([]);
     await join('priced', { costModel: { usdPerTask: 0.001, usdPer1kTokens: null } });
     expect((await delegate({ agent: 'priced' }, ANSWER)).failed).toBe(false);
-    const { subtree, held } = await spending.usageOf({ namespace: 'default', runId: 'root' });
-    expect([subtree, held.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
+    const { subtree, reserved } = await spending.usageOf({ namespace: 'default', runId: 'root' });
+    expect([subtree, reserved.tokens]).toEqual([{ tokens: 120, microUsd: 1_000 }, 0]);
   });
 
   it('S2.4 keeps a connection until its agent registers again or changes its address, and then closes it', async () => {

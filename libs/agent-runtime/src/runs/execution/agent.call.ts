@@ -1,15 +1,14 @@
 import { type AgentEvent, type AgentResult, type AgentUsage, type HandleOptions, textPart } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
-import { toAgentEvent, toAgentResult } from '../../agents/event.mapper.js';
+import { toAgentEvent, toAgentResult } from '../../agents/agent.mapper.js';
 import { ReactAgent } from '../../agents/react.agent.js';
 import { isPaidByCall, paidCall, type PaymentOptions } from '../../calls/paid.call.js';
 import { ChildScope } from '../../delegation/child.scope.js';
 import type { DelegationTarget } from '../../delegation/targets/delegation.targets.js';
-import { unclearCalls } from '../../loop/open.turn.js';
 import { DeadlineReached } from '../../loop/run.activity.js';
 import { ABANDONED, type PendingApproval } from '../../loop/run.outcome.js';
-import { resume, type RunState } from '../../loop/run.state.js';
-import { NO_LIMIT, type RunUsage, type RunWriter } from '../../spending/spending.js';
+import { resume, type RunState, unclearCalls } from '../../loop/run.state.js';
+import { type BudgetUsage, NO_LIMIT, type RunWriter } from '../../spending/spending.js';
 import { inputHashOf } from '../../tools/input.hash.js';
 import type { RunJournal } from '../journal/run.journal.js';
 import { sumOf } from '../journal/run.usage.js';
@@ -17,7 +16,7 @@ import { NEEDS_REVIEW } from '../run.status.js';
 import { type AgentStep, lastMessage, type RunStep, toLoopSteps } from '../run.step.js';
 
 /** One execution of a run, from its beginning or from its last stored step. */
-export interface RecordedCall {
+export interface AgentCall {
   readonly target: DelegationTarget;
   readonly options: HandleOptions & Required<Pick<HandleOptions, 'signal' | 'context'>>;
   readonly journal: RunJournal;
@@ -25,12 +24,12 @@ export interface RecordedCall {
   readonly isIdempotent: boolean;
   readonly payment?: PaymentOptions;
   /** The usage of the run, if it is known without a read. Its budget exists then. */
-  readonly usage?: RunUsage;
+  readonly usage?: BudgetUsage;
   readonly now: () => number;
 }
 
 /** What is known about an execution while it runs. */
-export class Progress {
+export class CallProgress {
   usage: AgentUsage = {};
   /** The calls that an operator must decide about. */
   pending: readonly PendingApproval[] = [];
@@ -40,7 +39,7 @@ export class Progress {
  * Executes an agent and records its steps: each is stored before something outside depends on it. It yields the events of the agent,
  * ending with `finished`. The messages of the caller are already in the steps.
  */
-export function recordedCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
+export function recordedCall(call: AgentCall, progress: CallProgress): AsyncGenerator<AgentEvent> {
   const { agent } = call.target;
   return agent instanceof ReactAgent ? loopCall(agent, call, progress) : externalCall(call, progress);
 }
@@ -48,8 +47,8 @@ export function recordedCall(call: RecordedCall, progress: Progress): AsyncGener
 /** A call of an agent that Rollcall runs itself. It continues from its stored steps, so no reply of the model is requested twice. */
 async function* loopCall(
   agent: ReactAgent,
-  { options, journal, usage: known }: RecordedCall,
-  progress: Progress,
+  { options, journal, usage: known }: AgentCall,
+  progress: CallProgress,
 ): AsyncGenerator<AgentEvent> {
   const { context: from, signal, budget } = options;
   const context = agent.contextOf(from);
@@ -98,7 +97,7 @@ const LATE: AgentResult = {
  * is repeated only if the agent is marked as idempotent or an operator has approved the repetition, because it is unknown what the agent
  * has done.
  */
-async function* externalCall(call: RecordedCall, progress: Progress): AsyncGenerator<AgentEvent> {
+async function* externalCall(call: AgentCall, progress: CallProgress): AsyncGenerator<AgentEvent> {
   const { journal, options, now } = call;
   if (journal.steps.some(({ type }) => type === 'agent-called')) await journal.endReservations();
   const known = recordedEnd(call, progress);
@@ -119,7 +118,7 @@ async function* externalCall(call: RecordedCall, progress: Progress): AsyncGener
 }
 
 /** The events of the agent. The first of them is requested after it is stored that the agent is called. */
-async function begun(call: RecordedCall, signal: AbortSignal): Promise<AsyncIterable<AgentEvent>> {
+async function begun(call: AgentCall, signal: AbortSignal): Promise<AsyncIterable<AgentEvent>> {
   const { target, journal, isIdempotent, payment } = call;
   const message = lastMessage(journal.steps);
   const conversationId = finishedBefore(journal.steps).at(-1)?.conversationId;
@@ -144,15 +143,15 @@ async function begun(call: RecordedCall, signal: AbortSignal): Promise<AsyncIter
   return paidCall({ target, message, options, payment, writer });
 }
 
-async function openBudget({ options, payment }: RecordedCall, limit: typeof NO_LIMIT): Promise<void> {
+async function openBudget({ options, payment }: AgentCall, limit: typeof NO_LIMIT): Promise<void> {
   const { namespace, runId, parentRunId = null } = options.context;
   await payment?.spending.openRun({ namespace, runId, parentRunId, limit });
 }
 
 async function* recorded(
   events: AsyncIterable<AgentEvent>,
-  { journal }: RecordedCall,
-  progress: Progress,
+  { journal }: AgentCall,
+  progress: CallProgress,
 ): AsyncGenerator<AgentEvent> {
   for await (const event of events) {
     if (event.type === 'text' || event.type === 'progress') journal.live(event.type, event.text);
@@ -172,7 +171,7 @@ function finishedBefore(steps: readonly RunStep[]): AgentResult[] {
 }
 
 /** The result of a call that is not made now, because its result is recorded, or because it needs a review. */
-function recordedEnd({ journal, target, isIdempotent }: RecordedCall, progress: Progress): AgentResult | undefined {
+function recordedEnd({ journal, target, isIdempotent }: AgentCall, progress: CallProgress): AgentResult | undefined {
   const { steps } = journal;
   const last = steps.findLast((step) => step.type !== 'tool-call' && step.type !== 'tool-result');
   if (last?.type === 'finished') {

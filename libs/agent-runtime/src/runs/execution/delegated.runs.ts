@@ -20,7 +20,7 @@ import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from '../run.status.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { type NewRun, RunStore } from '../store/run.store.js';
-import { Progress, recordedCall, type RecordedCall } from './agent.call.js';
+import { CallProgress, recordedCall, type AgentCall } from './agent.call.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
 
 const CREATED_BY = 'system:runtime';
@@ -94,9 +94,9 @@ export class DelegatedRuns extends RunRecorder {
     yield* this.execute(payment ? { ...call, payment } : call);
   }
 
-  private async *execute(call: RecordedCall): AsyncGenerator<AgentEvent> {
+  private async *execute(call: AgentCall): AsyncGenerator<AgentEvent> {
     const { target, journal, options } = call;
-    const progress = new Progress();
+    const progress = new CallProgress();
     const ended = journal.scope.beginDelegated();
     let end: RunEnd | undefined; // undefined if the parent stops reading
     try {
@@ -120,14 +120,14 @@ export class DelegatedRuns extends RunRecorder {
 }
 
 /** Never resolves: the root waits for the decision, and the delegated run later continues together with the root. */
-async function waitForReview({ scope, run }: RunJournal, { pending }: Progress): Promise<never> {
+async function waitForReview({ scope, run }: RunJournal, { pending }: CallProgress): Promise<never> {
   scope.review(pending.map((call) => ({ ...call, runId: run.id })));
   if (!scope.isClosed) await once(scope.signal, 'abort');
   throw new RunClosedError();
 }
 
 /** The end of a delegated run is recorded once, unless the whole tree is closed for this replica. */
-async function finish(journal: RunJournal, end: RunEnd, { usage }: Progress): Promise<void> {
+async function finish(journal: RunJournal, end: RunEnd, { usage }: CallProgress): Promise<void> {
   if (journal.isEnded || journal.scope.isClosed) return;
   try {
     await journal.finish(end, usage).catch(async (error: unknown) => {

@@ -11,7 +11,7 @@ export interface WaitingRun extends CapacityUse {
   readonly seq: number;
 }
 
-export interface FairLimits {
+interface FairLimits {
   /** How many runs the order contains at most. */
   readonly most: number;
   /** How many runs of one agent a replica executes at a time. */

@@ -40,12 +40,12 @@ export class RunAgents {
   ) {}
 
   async open(run: Run): Promise<OpenAgent> {
-    const opened = (await this.isForeign(run)) ? await this.foreign(run) : await this.own(run);
+    const opened = (await this.isExternal(run)) ? await this.external(run) : await this.own(run);
     const { priceMicroUsd } = run.target;
     return priceMicroUsd === undefined ? opened : { ...opened, target: { ...opened.target, priceMicroUsd } };
   }
 
-  private async isForeign({ namespace, agentId, definition }: Run): Promise<boolean> {
+  private async isExternal({ namespace, agentId, definition }: Run): Promise<boolean> {
     if (definition) return false;
     const entry = await this.candidates.find(namespace, agentId);
     return !entry || addressOf(entry.record) !== undefined;
@@ -90,7 +90,7 @@ export class RunAgents {
   }
 
   /** The agent may have become unavailable while the run was queued. */
-  private async foreign(run: Run): Promise<OpenAgent> {
+  private async external(run: Run): Promise<OpenAgent> {
     const record = await this.recordOf(run);
     if (!addressOf(record)) throw new RunTargetUnavailableError(`The agent ${run.agentId} has no endpoint any more.`);
     return {

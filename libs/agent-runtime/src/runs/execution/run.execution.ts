@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DomainError, isOutage } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError, textPart } from '#rollcall/providers';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
-import type { RunUsage } from '../../spending/spending.js';
+import type { BudgetUsage } from '../../spending/spending.js';
 import { inputHashOf } from '../../tools/input.hash.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { reportsIn, sumOf } from '../journal/run.usage.js';
@@ -12,7 +12,7 @@ import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.st
 import { lastMessage, type RunStep } from '../run.step.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
-import { Progress, recordedCall } from './agent.call.js';
+import { CallProgress, recordedCall } from './agent.call.js';
 import { DelegatedRuns } from './delegated.runs.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
@@ -46,7 +46,7 @@ export class RunExecution {
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
     const release = this.delegated.follow(scope, run.attempts > 1);
-    const progress = new Progress();
+    const progress = new CallProgress();
     try {
       const journal = await this.journals.open(run, scope);
       try {
@@ -62,7 +62,7 @@ export class RunExecution {
     }
   }
 
-  private async executeRecorded(journal: RunJournal, progress: Progress): Promise<ExecutionEnd> {
+  private async executeRecorded(journal: RunJournal, progress: CallProgress): Promise<ExecutionEnd> {
     const { scope, steps } = journal;
     progress.usage = sumOf(reportsIn(steps));
     const end = await this.attempt(journal, progress).catch(async (error: unknown) => {
@@ -79,7 +79,7 @@ export class RunExecution {
     return 'ended';
   }
 
-  private async attempt(journal: RunJournal, progress: Progress): Promise<RunEnd> {
+  private async attempt(journal: RunJournal, progress: CallProgress): Promise<RunEnd> {
     const { run, steps } = journal;
     const { crashes, crashesInStep } = run;
     try {
@@ -101,7 +101,7 @@ export class RunExecution {
     }
   }
 
-  private async open(journal: RunJournal, progress: Progress): Promise<AgentResult> {
+  private async open(journal: RunJournal, progress: CallProgress): Promise<AgentResult> {
     const { run } = journal;
     const opened = await this.agents.open(run);
     const { target, isIdempotent } = opened;
@@ -132,8 +132,8 @@ function contextOf({ id: runId, namespace, agentId: agentName, createdBy: caller
 }
 
 /** When the first execution of a run begins, its budget was just opened. Otherwise, the usage must be read. */
-function usageBefore({ attempts, limit }: Run): RunUsage | undefined {
-  return attempts === 1 ? { own: NOTHING, subtree: NOTHING, held: NOTHING, limit } : undefined;
+function usageBefore({ attempts, limit }: Run): BudgetUsage | undefined {
+  return attempts === 1 ? { own: NOTHING, subtree: NOTHING, reserved: NOTHING, limit } : undefined;
 }
 
 function signalOf({ signal }: OpenAgent, scope: RunScope): AbortSignal {

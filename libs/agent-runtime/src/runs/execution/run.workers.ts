@@ -70,7 +70,7 @@ const RENEWALS_PER_LEASE = 5;
 const MAX_FRUITLESS = 3;
 
 /** A run that is about to be stored. */
-export type StartingRun = HeldRun & Pick<NewRun, 'host'>;
+type StartingRun = HeldRun & Pick<NewRun, 'host'>;
 
 /** A slot of this replica for a run that is about to be stored. */
 export interface StartSlot {

@@ -95,7 +95,7 @@ describe('a delegated run that was interrupted in a call that is not idempotent'
 
 describe('a run of an agent with its own loop', () => {
   it('B6 is recorded and charged like any other run', async () => {
-    world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
+    world.agents.external.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
     const one = await world.replica();
     const run = await one.run('remote');
     const done = await ended(one, run);
@@ -106,7 +106,7 @@ describe('a run of an agent with its own loop', () => {
 
   it('B6 is repeated after an interruption only with an approval, and the interrupted call costs the reserved amount', async () => {
     const made: FakeAgent[] = [];
-    world.agents.foreign.set('remote', () => {
+    world.agents.external.set('remote', () => {
       const isFirst = made.length === 0;
       const answer = (): ReturnType<typeof answers> => answers('again', USED);
       made.push(new FakeAgent('remote', (_text, options) => (isFirst ? hangs(options) : answer()), 'api'));
@@ -134,7 +134,7 @@ describe('a run of an agent with its own loop', () => {
   });
 
   it('B6 is charged the reserved amount for an interrupted call if it is cancelled before another replica takes it over', async () => {
-    world.agents.foreign.set('remote', () => new FakeAgent('remote', (_text, options) => hangs(options), 'api'));
+    world.agents.external.set('remote', () => new FakeAgent('remote', (_text, options) => hangs(options), 'api'));
     const { proxy, url } = await proxyPostgres(world.database.url);
     const first = await world.replica({}, await world.database.connectAgain({ url, operationTimeoutMs: 500 }));
     const run = await first.run('remote');
@@ -152,7 +152,7 @@ describe('a run of an agent with its own loop', () => {
 
   it('B6 is stopped at its deadline, and its call is aborted', async () => {
     const agent = new FakeAgent('remote', (_text, options) => hangs(options), 'api');
-    world.agents.foreign.set('remote', () => agent);
+    world.agents.external.set('remote', () => agent);
     const one = await world.replica();
     const input = [{ type: 'text' as const, text: 'Begin.' }];
     const request = { namespace: 'default', target: { definition: 'remote' }, input, by: 'key:test' };
@@ -163,7 +163,7 @@ describe('a run of an agent with its own loop', () => {
   });
 
   it('B6 S2.4 is charged once if its parent run is interrupted before the parent run has stored the result', async () => {
-    world.agents.foreign.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
+    world.agents.external.set('remote', () => new FakeAgent('remote', () => answers('from afar', USED), 'api'));
     world.define('caller', 'delegate remote', 'hang', 'done');
     const first = await world.replica();
     const run = await first.run('caller');

@@ -5,8 +5,7 @@ import { paidAgent } from '../../calls/paid.call.js';
 import { ends, FakeAgent } from '../../testing/fake.agent.js';
 import { InMemorySpending } from '../../testing/in-memory.spending.js';
 import { budgetOf, ended, keyOf, RunsWorld, TOKENS, USED } from '../../testing/runs.world.js';
-import { defineTool } from '../../tools/define.tool.js';
-import type { Tool } from '../../tools/tool.js';
+import { defineTool, type Tool } from '../../tools/tool.js';
 import type { Run } from '../run.js';
 
 const ACTOR = { by: 'key:test', mayManage: true };
@@ -53,7 +52,7 @@ describe('the charges of a run', () => {
   it('B2 a continued run is not charged for a call that was never sent', async () => {
     let calls = 0;
     const behave = (): AsyncGenerator<AgentEvent> => ((calls += 1) === 1 ? ends(QUESTION) : unreachable());
-    world.agents.foreign.set('remote', () => new FakeAgent('remote', behave, 'api'));
+    world.agents.external.set('remote', () => new FakeAgent('remote', behave, 'api'));
     const one = await world.replica();
     const run = await one.run('remote');
     expect(await ended(one, run)).toMatchObject({ state: 'waiting' });
@@ -111,7 +110,7 @@ describe('the charges of a run', () => {
     await expect(events.next()).rejects.toMatchObject({ code: 'CALL_ABORTED' });
     expect(await spending.usageOf({ namespace: 'default', runId: 'r' })).toMatchObject({
       own: { tokens: 0 },
-      held: { tokens: 0 },
+      reserved: { tokens: 0 },
     });
   });
 });

@@ -21,7 +21,7 @@ const RETRY_MS = 200;
 const STEPS_PER_READ = 500;
 
 /** A run that is executed, with its steps so far. */
-export interface RecordedRun {
+interface RecordedRun {
   readonly run: Run;
   readonly steps: readonly RunStep[];
 }
@@ -83,7 +83,7 @@ export class RunJournal implements RunWriter {
   private closing: LedgerOp[] = [];
   private last: Promise<unknown> = Promise.resolve();
   /** The agent has its own loop. */
-  private isForeign = false;
+  private isExternal = false;
   /** The calls in progress that must not be repeated. */
   private readonly unsafe = new Set<string>();
 
@@ -221,10 +221,10 @@ export class RunJournal implements RunWriter {
   private onStored(steps: readonly NumberedStep[]): void {
     if (steps.length === 0) return;
     for (const { step } of steps) {
-      this.isForeign ||= step.type === 'agent-called';
+      this.isExternal ||= step.type === 'agent-called';
       if (step.type === 'tool-finished') this.endUnsafe(step.callId);
       else if (step.type === 'finished') this.endUnsafe(this.run.id);
-      this.parts.meter.stored(this.run, step, this.isForeign);
+      this.parts.meter.stored(this.run, step, this.isExternal);
     }
     this.parts.watches.stepped(this.run.id);
     this.scope.onStored();

@@ -12,7 +12,10 @@ const BATCH = 100;
 
 type Payer = Pick<Run, 'namespace' | 'id'>;
 
-/** Settles runs that no execution settles, because they were cancelled or their replica is gone. It needs only the stored steps. */
+/**
+ * Settles the reservations and stores the usage of runs for which no execution does it, because they were cancelled or their replica is
+ * gone. It needs only the stored steps.
+ */
 @Injectable()
 export class RunSettlement {
   constructor(

@@ -12,26 +12,26 @@ export interface RunUsage extends AgentUsage {
 }
 
 /** What a stored step reports. */
-export interface ReportedUsage {
+export interface StepUsage {
   readonly usage: AgentUsage;
   readonly charges?: readonly Charge[] | null;
 }
 
 /** What the steps of a run report. */
-export function reportsIn(steps: readonly RunStep[]): ReportedUsage[] {
-  return steps.flatMap((step): ReportedUsage[] => {
+export function reportsIn(steps: readonly RunStep[]): StepUsage[] {
+  return steps.flatMap((step): StepUsage[] => {
     if (step.type === 'model-replied') return [{ usage: step.reply.usage, charges: step.charges }];
     if (step.type === 'context-summarised') return [{ usage: step.usage, charges: step.charges }];
     return step.type === 'finished' ? [{ usage: step.result.usage }] : [];
   });
 }
 
-export function chargesIn(reports: readonly ReportedUsage[]): Charge[] {
+export function chargesIn(reports: readonly StepUsage[]): Charge[] {
   return reports.flatMap(({ charges }) => charges ?? []);
 }
 
 /** The usage that all steps of a run report together. */
-export function sumOf(reports: readonly ReportedUsage[]): AgentUsage {
+export function sumOf(reports: readonly StepUsage[]): AgentUsage {
   const [first, ...others] = reports;
   if (!first) return {};
   const usage = others.reduce((sum, report) => addUsage(sum, report.usage), first.usage);
@@ -52,7 +52,7 @@ export function chargedUsage(usage: AgentUsage, charged: SpendingAmount | undefi
   };
 }
 
-function costOf({ usage, charges }: ReportedUsage): number | undefined {
+function costOf({ usage, charges }: StepUsage): number | undefined {
   if (!charges) return usage.costMicroUsd;
   const known = charges.filter(({ microUsd, estimated }) => microUsd !== null && !estimated);
   return known.length === 0 ? undefined : known.reduce((sum, { microUsd }) => sum + (microUsd ?? 0), 0);

@@ -10,7 +10,7 @@ export interface MeteredAgent {
 }
 
 /** Receives measurements of the runs that this replica changes. */
-export interface RunObserver {
+export interface MeterObserver {
   /** `waitedMs` is the time from the start of a run until a replica executed it. */
   started(waitedMs: number): void;
   /** `tookMs` is the time from the first execution to the end; null if the run was never executed. */
@@ -31,9 +31,9 @@ type Timed = Metered & Pick<Run, 'state' | 'parentId' | 'createdAt' | 'startedAt
 /** Passes measurements to the observers. Each replica measures the changes that it makes, so each change is measured once. */
 @Injectable()
 export class RunMeter {
-  private readonly observers: RunObserver[] = [];
+  private readonly observers: MeterObserver[] = [];
 
-  observe(observer: RunObserver): void {
+  observe(observer: MeterObserver): void {
     this.observers.push(observer);
   }
 
@@ -50,9 +50,9 @@ export class RunMeter {
     for (const observer of this.observers) observer.finished(agentOf(run), state as FinalState, tookMs);
   }
 
-  /** `isForeign`: the agent has its own loop, so that only its result states what it used. */
-  stored(run: Metered, step: RunStep, isForeign: boolean): void {
-    const use = useOf(step, isForeign);
+  /** `isExternal`: the agent has its own loop, so that only its result states what it used. */
+  stored(run: Metered, step: RunStep, isExternal: boolean): void {
+    const use = useOf(step, isExternal);
     if (use) for (const observer of this.observers) observer.used(agentOf(run), use);
   }
 }
@@ -61,13 +61,13 @@ function agentOf({ namespace, definition }: Metered): MeteredAgent {
   return { namespace, definition: definition?.name ?? null };
 }
 
-function useOf(step: RunStep, isForeign: boolean): RunUse | undefined {
+function useOf(step: RunStep, isExternal: boolean): RunUse | undefined {
   if (step.type === 'model-replied' || step.type === 'context-summarised') {
     const { inputTokens, outputTokens } = step.type === 'model-replied' ? step.reply.usage : step.usage;
     const microUsd = step.charges?.reduce((sum, charge) => sum + (charge.microUsd ?? 0), 0);
     return { inputTokens, outputTokens, microUsd };
   }
-  if (step.type !== 'finished' || !isForeign) return undefined;
+  if (step.type !== 'finished' || !isExternal) return undefined;
   const { inputTokens, outputTokens, costMicroUsd: microUsd } = step.result.usage;
   return { inputTokens, outputTokens, microUsd };
 }

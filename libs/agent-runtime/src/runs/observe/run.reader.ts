@@ -11,7 +11,7 @@ import type {
   RunKey,
   RunTree,
 } from '../run.js';
-import { isSettled } from '../run.status.js';
+import { isFinalOrWaiting } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
 import { RunChangesStore } from '../store/run-changes.store.js';
 import { type OpenRuns, type RunMessages, RunStore, type TreeRun } from '../store/run.store.js';
@@ -19,7 +19,7 @@ import { RunWatches } from './run.watches.js';
 
 const STEPS_PER_READ = 500;
 
-export interface WaitOptions<Known = Run> {
+interface WaitOptions<Known = Run> {
   /** The maximum time; `Infinity` is allowed. */
   readonly waitMs: number;
   /** Ends the wait. */
@@ -47,12 +47,12 @@ export class RunReader {
   /** Returns the run when it is finished or waits for its caller, or when the time is over. Rejects with RUN_NOT_FOUND. */
   async wait(key: RunKey, { known, ...options }: WaitOptions): Promise<Run> {
     const read = async (): Promise<{ run: Run }> => ({ run: await this.get(key) });
-    return (await this.settled(key, { ...options, ...(known && { known: { run: known } }) }, read)).run;
+    return (await this.waitFor(key, { ...options, ...(known && { known: { run: known } }) }, read)).run;
   }
 
   /** Like `wait`, with the messages of the callers. */
   async waitWithMessages(key: RunKey, options: WaitOptions<RunMessages>): Promise<RunMessages> {
-    return await this.settled(key, options, async () => await this.withMessages(key));
+    return await this.waitFor(key, options, async () => await this.withMessages(key));
   }
 
   /** Rejects with RUN_NOT_FOUND. */
@@ -66,7 +66,7 @@ export class RunReader {
    * The watch is opened before the first read, so that no end is missed between the two. If the run ends on this replica, the end is
    * not read from the database.
    */
-  private async settled<Reading extends { readonly run: Run }>(
+  private async waitFor<Reading extends { readonly run: Run }>(
     { id }: RunKey,
     { waitMs, signal, known }: WaitOptions<Reading>,
     read: () => Promise<Reading>,
@@ -77,7 +77,8 @@ export class RunReader {
       let reading = known && !this.watches.mayHaveEnded(id) ? known : await read();
       for (;;) {
         const leftMs = until - performance.now();
-        if (isSettled(reading.run.state) || leftMs <= 0 || signal?.aborted || this.watches.isStopping) return reading;
+        if (isFinalOrWaiting(reading.run.state) || leftMs <= 0 || signal?.aborted || this.watches.isStopping)
+          return reading;
         await watch.next(leftMs, signal);
         if (signal?.aborted) return reading;
         const run = watch.takeEnded();

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Periodic } from '#rollcall/platform';
 import type { Run } from '../run.js';
-import { isSettled } from '../run.status.js';
+import { isFinalOrWaiting } from '../run.status.js';
 import type { LiveEvent } from '../run.step.js';
 import { RunChangesStore } from '../store/run-changes.store.js';
 import { RunChannel, type RunMessage } from './run.channel.js';
@@ -111,7 +111,7 @@ export class RunWatches implements OnModuleDestroy {
       const { version = 'deleted', state } = found.get(runId) ?? {};
       if (run.version === version) continue;
       run.version = version;
-      const isEnd = state === undefined || isSettled(state);
+      const isEnd = state === undefined || isFinalOrWaiting(state);
       run.watches.forEach((watch) => (isEnd ? watch.end() : watch.change()));
     }
   }
@@ -156,7 +156,7 @@ export class RunWatches implements OnModuleDestroy {
 }
 
 /** One observer of a run. It collects what happens until its owner reads it. */
-export class RunWatch {
+class RunWatch {
   private events: LiveEvent[] = [];
   private endedRun?: Run;
   private hasChanged = false;

@@ -8,7 +8,7 @@ import { RunStore } from '../store/run.store.js';
 import { redactedInput, redactResult, redactStep } from './run.redaction.js';
 
 /** The contents that replace those of a run. */
-export type RedactedRun = Pick<Run, 'id' | 'input'> & { readonly result: RunResult | null };
+type RedactedRun = Pick<Run, 'id' | 'input'> & { readonly result: RunResult | null };
 
 const UNREDACTED = 'parent_id IS NULL AND redacted_at IS NULL';
 const IN_ORDER = 'ORDER BY finished_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED';

@@ -1,25 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DatabaseBusyError, NamespaceAdmission, NamespaceNotFoundError, type Quota } from '#rollcall/platform';
 import { AgentBusyError } from '../../lifecycle/lifecycle.errors.js';
-import { LedgerSpending } from '../../spending/ledger.spending.js';
-import type { SpendingLimit } from '../../spending/spending.js';
-import { RunWorkers, type StartingRun, type StartSlot } from '../execution/run.workers.js';
 import { RunDeadlinePassedError, RunQueueFullError } from '../run.errors.js';
-import type { Run } from '../run.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { type QueueKey, RunStore } from '../store/run.store.js';
 import type { ChosenAgent } from './run.targets.js';
 
 type BusyAgent = Pick<ChosenAgent, 'agentId' | 'maxRuns'>;
 
-/** Checks what a run needs before it can exist: its namespace, its deadline, its budget, the capacity of its agent, and room in the queue. */
+/** Checks what a run needs before it can exist: its namespace, its deadline, the capacity of its agent, and room in the queue. */
 @Injectable()
 export class RunAdmission {
   constructor(
-    private readonly spending: LedgerSpending,
     private readonly namespaces: NamespaceAdmission,
     private readonly store: RunStore,
-    private readonly workers: RunWorkers,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'queue'>,
   ) {}
 
@@ -49,11 +43,6 @@ export class RunAdmission {
     }
   }
 
-  /** Takes a slot of this replica. Returns undefined if the run must be queued. */
-  takeSlot(run: StartingRun): StartSlot | undefined {
-    return this.workers.takeSlot(run);
-  }
-
   /**
    * Rejects with RUN_QUEUE_FULL if the namespace or the credential has as many queued runs as it may have (S-5). Runs that are queued
    * at the same moment are not counted, so starts do not wait for one another.
@@ -65,24 +54,6 @@ export class RunAdmission {
     const { namespace, credential } = await this.store.countQueued(key, limits);
     if (isReached(perCredential, credential)) throw new RunQueueFullError('credential', perCredential);
     if (isReached(perNamespace, namespace)) throw new RunQueueFullError('namespace', perNamespace);
-  }
-
-  /** Rejects with SPENDING_LIMIT_REACHED if not even one token can be reserved. Checks the budgets of the agent and the caller as well. */
-  async checkBudget(namespace: string, agentId: string, callerId: string): Promise<void> {
-    await this.spending.check(namespace, agentId, callerId);
-  }
-
-  /** Rejects with SPENDING_LIMIT_REACHED if the run itself may spend nothing. */
-  checkLimit(limit: SpendingLimit): void {
-    this.spending.checkLimit(limit);
-  }
-
-  /** Opens the budget of the run, in the transaction that stores the run. */
-  async openBudget(
-    { namespace, id: runId, limit }: Pick<Run, 'namespace' | 'id' | 'limit'>,
-    parentRunId: string | null = null,
-  ): Promise<void> {
-    await this.spending.createRun({ namespace, runId, parentRunId, limit });
   }
 }
 

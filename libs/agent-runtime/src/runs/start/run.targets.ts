@@ -26,7 +26,7 @@ import { NO_LIMIT, type SpendingLimit } from '../../spending/spending.js';
 import { RunTargetMissingError, RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';
 import type { Run, RunTarget } from '../run.js';
 
-export interface CandidateQuery {
+interface CandidateQuery {
   readonly namespace: string;
   readonly capabilities: readonly string[];
   readonly prefer?: string;

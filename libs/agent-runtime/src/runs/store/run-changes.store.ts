@@ -14,7 +14,7 @@ const MICROSECONDS = '(extract(epoch FROM r.state_at) * 1000000)::bigint';
 const VERSIONS = `SELECT id, state, concat_ws(' ', state, waiting_for, attempts,
     (SELECT max(seq) FROM run_step WHERE run_id = run.id)) AS version FROM run WHERE id = ANY ($1)`;
 
-export interface RunVersion {
+interface RunVersion {
   readonly state: RunStatus;
   /** Changes with the state of the run and with each step. */
   readonly version: string;

@@ -22,7 +22,7 @@ export interface RunLease {
 /** A run that this replica executes, or is about to execute. */
 export type HeldRun = CapacityUse & { readonly id: string };
 
-export interface ClaimRequest {
+interface ClaimRequest {
   /** Identifies the worker. A worker may claim its own runs again before their leases end. */
   readonly owner: string;
   /** The runs that this replica holds now. It is called again for each statement, because runs start in the meantime. */
@@ -39,7 +39,7 @@ export interface ClaimRequest {
 /** `isLast`: it is the last run of its caller and agent that was read, and there may be more. */
 type ReadRun = WaitingRun & { readonly isLast: boolean };
 
-export interface ClaimResult {
+interface ClaimResult {
   readonly claims: RunClaim[];
   /** Whether there are more runs to claim. */
   readonly hasMore: boolean;

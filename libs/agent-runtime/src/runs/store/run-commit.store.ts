@@ -36,7 +36,7 @@ export interface LockedRoots {
 }
 
 /** A run to end. */
-export interface EndingRun {
+interface EndingRun {
   readonly run: Pick<RunSubject, 'id'>;
   readonly end: NonNullable<RunWrite['end']>;
 }

@@ -38,7 +38,7 @@ export function toChargedRun(row: RunRow & ChargesRow): Run {
 }
 
 /** What the budgets were charged for the run itself; undefined if it has no budget. */
-export function ownCharge({ ownTokens, ownMicroUsd }: ChargesRow): SpendingAmount | undefined {
+function ownCharge({ ownTokens, ownMicroUsd }: ChargesRow): SpendingAmount | undefined {
   return ownTokens === null ? undefined : { tokens: Number(ownTokens), microUsd: Number(ownMicroUsd) };
 }
 

@@ -4,7 +4,7 @@ import type { AgentUsage } from '#rollcall/providers';
 import { RUNTIME_OWNER } from '../../spending/run.reservations.js';
 import type { SpendingAmount } from '../../spending/spending.js';
 import type { RunFence } from '../execution/run.scope.js';
-import type { ReportedUsage } from '../journal/run.usage.js';
+import type { StepUsage } from '../journal/run.usage.js';
 import type { DecidedStep } from '../run.decision.js';
 import type { Run, RunFilter, RunKey, StartRun } from '../run.js';
 import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
@@ -34,7 +34,7 @@ export type NewRun = Pick<
   };
 
 /** What a step of this run reports. */
-export type OwnUsage = ReportedUsage & { readonly runId: string };
+export type OwnUsage = StepUsage & { readonly runId: string };
 
 /** `at` is a text if the row is part of a JSON aggregate. */
 interface StepRow {
@@ -65,7 +65,7 @@ type ChargedRow = RunRow & ChargesRow;
 export type QueueKey = Pick<Run, 'namespace' | 'createdBy'>;
 
 /** How many runs are queued. */
-export interface QueuedRuns {
+interface QueuedRuns {
   readonly namespace: number;
   /** The runs of one credential in this namespace. */
   readonly credential: number;

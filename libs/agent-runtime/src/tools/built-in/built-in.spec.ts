@@ -1,11 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { EgressClient, EgressPolicy } from '#rollcall/providers';
 import { expectNoOpenResources, localEgress, LocalServer, openResources } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
-import { EgressClient, EgressPolicy } from '#rollcall/providers';
 import { TestCalls } from '../../testing/tool-calls.js';
 import { clockToolBox } from './clock.toolbox.js';
-import { isHostAllowed } from './host.allowlist.js';
-import { type HttpFetch, httpFetchToolBox } from './http-fetch.toolbox.js';
+import { type HttpFetch, httpFetchToolBox, isHostAllowed } from './http-fetch.toolbox.js';
 import { MEMORY_TOOLBOX } from './memory.toolbox.js';
 
 describe('the tool clock', () => {

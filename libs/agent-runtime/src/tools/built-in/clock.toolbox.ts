@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { defineTool } from '../define.tool.js';
-import { toolBox } from '../tool.box.js';
-import type { ToolBox } from '../tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const Input = z.strictObject({
   timeZone: z.string().max(64).default('UTC').describe('A name such as Europe/Berlin. The default is UTC.'),

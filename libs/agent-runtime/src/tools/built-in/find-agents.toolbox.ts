@@ -8,9 +8,7 @@ import {
   type RegistryClock,
 } from '#rollcall/registry';
 import { labelled } from '../../labels/labelled.text.js';
-import { defineTool } from '../define.tool.js';
-import { toolBox } from '../tool.box.js';
-import type { ToolBox } from '../tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const MAX_FOUND = 20;
 

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import { defineTool } from '../define.tool.js';
-import { toolBox } from '../tool.box.js';
-import type { ToolBox } from '../tool.js';
+import { untrustedData } from '../../labels/labelled.text.js';
+import { defineTool, type ToolBox, toolBox } from '../tool.js';
 import type { HttpFetchMode } from '../tools.options.js';
-import { untrustedData } from '../untrusted.data.js';
-import { isHostAllowed } from './host.allowlist.js';
 
 export const HTTP_FETCH = 'http_fetch';
 
@@ -93,4 +90,14 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
 
 function isText(type: string): boolean {
   return /^(text\/|application\/([\w.-]+\+)?(json|xml|yaml|javascript|x-www-form-urlencoded)$)/i.test(type);
+}
+
+/** Whether the host is on the list. `*.example.com` means all hosts below `example.com`. An empty list allows all hosts. */
+export function isHostAllowed(hostname: string, allowed: readonly string[]): boolean {
+  const host = hostname.toLowerCase().replace(/\.$/, '');
+  return allowed.length === 0 || allowed.some((entry) => matches(entry.toLowerCase(), host));
+}
+
+function matches(entry: string, host: string): boolean {
+  return entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : host === entry;
 }

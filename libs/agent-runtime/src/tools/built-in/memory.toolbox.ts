@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { defineTool } from '../define.tool.js';
-import { toolBox } from '../tool.box.js';
-import type { ToolBox } from '../tool.js';
+import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const Key = z.string().min(1).max(100);
 const RememberInput = z.strictObject({ key: Key, value: z.string().describe('Any text, including JSON.') });

@@ -1,12 +1,10 @@
-import type { ParsedInput } from '../tool.js';
 import { ToolInvalidError } from '../tool.errors.js';
-import { dtoInput } from './dto.input.js';
-import type { DtoClass, InputReader } from './input.reader.js';
-import { isStandardSchema, type StandardSchema } from './standard.schema.js';
-import { standardSchemaInput } from './standard-schema.input.js';
+import { type DtoClass, dtoInput } from './dto.input.js';
+import type { InputReader, ParsedInput } from './input.reader.js';
+import { isStandardSchema, type StandardSchema, standardSchemaInput } from './standard-schema.input.js';
 
 /** A JSON Schema with a function that checks inputs. */
-export interface JsonSchemaInput {
+interface JsonSchemaInput {
   readonly jsonSchema: Readonly<Record<string, unknown>>;
   parse(input: unknown): ParsedInput | Promise<ParsedInput>;
 }

@@ -1,17 +1,19 @@
-import { type McpClient, ProviderError } from '#rollcall/providers';
-import type { ParsedInput, Tool, ToolBox, ToolContext } from '../tool.js';
-import { untrustedData } from '../untrusted.data.js';
-import { ForeignSchema } from './foreign.schema.js';
-import { mcpToolName } from './mcp.tool-name.js';
-import { type SeenTool, toSeenTool } from './pinned.definition.js';
-import type { ToolPinStore } from './tool-pin.store.js';
+import { createHash } from 'node:crypto';
+import { type McpClient, type McpToolDefinition, ProviderError } from '#rollcall/providers';
+import { untrustedData } from '../../labels/labelled.text.js';
+import { inputHashOf } from '../input.hash.js';
+import type { ParsedInput } from '../input/input.reader.js';
+import { jsonProblem, storable } from '../json.check.js';
+import type { Tool, ToolBox, ToolContext } from '../tool.js';
+import type { SeenTool, ToolPinStore } from './tool-pin.store.js';
+import { UntrustedSchema } from './untrusted.schema.js';
 
 const MAX_DESCRIPTION_CHARS = 2_000;
 /** Space for the label `untrusted_data` around a text. */
 const LABEL_CHARS = 500;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
-export interface DisabledTool {
+interface DisabledTool {
   readonly tool: string;
   readonly reason: string;
 }
@@ -112,7 +114,7 @@ export class McpToolBox implements ToolBox {
     if (before?.hash === seen.hash) return before.offered;
     await new Promise(setImmediate); // other work continues between two schemas
     try {
-      const schema = ForeignSchema.compile(seen.definition.inputSchema);
+      const schema = UntrustedSchema.compile(seen.definition.inputSchema);
       return this.toTool(seen, (input) => schema.parse(input));
     } catch (error) {
       return `Its input schema cannot be used: ${(error as Error).message.slice(0, 300)}.`;
@@ -172,4 +174,31 @@ function describe(server: string, { tool, definition }: SeenTool): string {
   const { description } = definition;
   const text = description === '' ? 'No description.' : description.slice(0, MAX_DESCRIPTION_CHARS);
   return `A tool of the MCP server ${server}. ${untrustedData(`mcp__${server}__${tool}`, text)}`;
+}
+
+const MAX_NAME = 64;
+const HASH_CHARS = 8;
+
+/** `mcp__server__tool`, with only the characters and the length that all model vendors accept. */
+function mcpToolName(server: string, tool: string): string {
+  const name = `mcp__${server}__${tool.replaceAll(/[^a-zA-Z0-9_-]/g, '_')}`;
+  if (name.length <= MAX_NAME) return name;
+  const hash = createHash('sha256').update(tool).digest('hex').slice(0, HASH_CHARS);
+  return `${name.slice(0, MAX_NAME - HASH_CHARS - 1)}_${hash}`;
+}
+
+const MAX_DEFINITION_BYTES = 32 * 1_024;
+const MAX_NAME_CHARS = 128;
+const UNPRINTABLE = /[\p{C}]/u;
+
+/** Returns the tool with its hash, or why it cannot be used. */
+function toSeenTool({ name, description, inputSchema }: McpToolDefinition): SeenTool | string {
+  if (name === '' || name.length > MAX_NAME_CHARS || UNPRINTABLE.test(name))
+    return `Its name is empty, longer than ${MAX_NAME_CHARS} characters, or has control characters.`;
+  const definition = { description: storable(description), inputSchema };
+  const problem = jsonProblem(definition, { maxBytes: MAX_DEFINITION_BYTES, rejectsReservedNames: true });
+  if (problem !== undefined) return `Its definition ${problem}.`;
+  if (JSON.stringify(inputSchema).includes('\\u0000'))
+    return 'Its definition contains a character that cannot be stored.';
+  return { tool: name, hash: inputHashOf({ name, ...definition }), definition };
 }

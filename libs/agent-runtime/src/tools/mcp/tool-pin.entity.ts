@@ -1,5 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { PinnedDefinition } from './pinned.definition.js';
+import type { PinnedDefinition } from './tool-pin.store.js';
 
 /**
  * The definition of a tool of an MCP server: what a replica saw last, and which version may be used. Rows are never deleted:

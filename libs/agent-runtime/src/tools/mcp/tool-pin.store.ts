@@ -1,6 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { PinnedDefinition, SeenTool } from './pinned.definition.js';
+
+/** What a model reads about a tool. The hash of the name and of exactly these fields is pinned. */
+export interface PinnedDefinition {
+  readonly description: string;
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+export interface SeenTool {
+  /** The name at the server. */
+  readonly tool: string;
+  readonly hash: string;
+  readonly definition: PinnedDefinition;
+}
 
 export interface ToolPin {
   readonly server: string;
@@ -18,7 +30,7 @@ export interface ToolPin {
  * A server that renames its tools again and again must not fill the database. Replicas that see different new tools at the same time
  * can exceed this number a little.
  */
-export const MAX_PINS_PER_SERVER = 1_000;
+const MAX_PINS_PER_SERVER = 1_000;
 
 const COLUMNS = `server, tool, hash, definition, accepted_hash AS "acceptedHash", accepted_by AS "acceptedBy",
   accepted_at AS "acceptedAt", first_seen_at AS "firstSeenAt", changed_at AS "changedAt"`;

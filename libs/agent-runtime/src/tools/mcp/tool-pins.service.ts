@@ -1,9 +1,28 @@
 import { Injectable } from '@nestjs/common';
 import { BackgroundFaults, Database } from '#rollcall/platform';
-import { ToolPinChangedError, ToolPinNotFoundError } from '../tool.errors.js';
+import { RuntimeError } from '../../errors.js';
 import type { McpToolBox } from './mcp.toolbox.js';
 import { McpToolBoxes } from './mcp.toolboxes.js';
 import { type ToolPin, ToolPinStore } from './tool-pin.store.js';
+
+class ToolPinNotFoundError extends RuntimeError {
+  readonly code = 'TOOL_PIN_NOT_FOUND';
+
+  constructor(server: string, tool: string) {
+    super(
+      `Rollcall has never seen a tool ${tool} of an MCP server ${server}. GET /v1/tools/pins lists all known tools.`,
+    );
+  }
+}
+
+/** The server changed the definition after the operator had read it. */
+class ToolPinChangedError extends RuntimeError {
+  readonly code = 'TOOL_PIN_CHANGED';
+
+  constructor(server: string, tool: string) {
+    super(`The definition of ${tool} of ${server} has another hash now. Read it again before you accept it.`);
+  }
+}
 
 /** The pinned definitions of tools, for operators. */
 @Injectable()

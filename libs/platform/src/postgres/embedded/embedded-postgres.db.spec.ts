@@ -2,9 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { until } from '#rollcall/test-support';
-import { EmbeddedPostgres } from './embedded-postgres.js';
-import { isAlive } from './process-identity.js';
-import { makeSocketFolder } from './socket-folder.js';
+import { isAlive } from './data-folder.js';
+import { EmbeddedPostgres, makeSocketFolder } from './embedded-postgres.js';
 
 describe('the embedded Postgres server', () => {
   let folder: string;

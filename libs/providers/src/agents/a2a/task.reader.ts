@@ -1,13 +1,12 @@
-import { Role, type Artifact, type Message, type StreamResponse, type Task } from '@a2a-js/sdk';
+import { type Artifact, type Message, Role, type StreamResponse, type Task } from '@a2a-js/sdk';
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import { redactDeep } from '../../secret.js';
+import { redactDeep } from '../../secrets/secret.js';
 import type { AgentEvent, AgentOutcome, AgentUsage } from '../agent.js';
 import { ArtifactParts } from '../artifact.parts.js';
-import { type ContentPart, textOfParts } from '../content.part.js';
-import { type Redact, redactParts } from '../redact.parts.js';
+import { type ContentPart, type Redact, redactParts, textOfParts } from '../content.part.js';
 import { readUsage } from '../wire/wire.schema.js';
-import { phaseOf, toConversation, fromA2aParts } from './a2a.mapper.js';
+import { fromA2aParts, phaseOf, toConversation } from './a2a.mapper.js';
 
 type Status = NonNullable<Task['status']>;
 

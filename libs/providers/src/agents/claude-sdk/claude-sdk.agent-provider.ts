@@ -1,11 +1,17 @@
 import { createRequire } from 'node:module';
 import { z } from 'zod';
 import { ProviderError, reasonOf } from '../../errors.js';
-import type { SecretSource } from '../../secret.js';
+import type { SecretSource } from '../../secrets/secret.js';
 import type { Agent } from '../agent.js';
-import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { needOf, settingsView, type ProviderDescription } from '../../provider.description.js';
-import { ClaudeSdkAgent, type ClaudeSdk } from './claude-sdk.agent.js';
+import {
+  type AgentConfig,
+  type AgentProvider,
+  needOf,
+  type ProviderDescription,
+  readSettings,
+  settingsView,
+} from '../agent.provider.js';
+import { type ClaudeSdk, ClaudeSdkAgent } from './claude-sdk.agent.js';
 
 const PACKAGE = '@anthropic-ai/claude-agent-sdk';
 /** The supported versions. package.json has the same range as an optional peer dependency. */

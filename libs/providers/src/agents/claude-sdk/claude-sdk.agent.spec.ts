@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { Secret } from '../../secret.js';
+import { until } from '#rollcall/test-support';
+import { Secret } from '../../secrets/secret.js';
 import { describeAgentProviderContract } from '../../testing/agent-provider.contract.js';
 import { FakeClaudeSdk } from '../../testing/fake-claude.sdk.js';
+import { FakeProgram, isAlive } from '../../testing/fake-program.js';
 import { expectNoOpenResources, openResources } from '../../testing/open-resources.js';
-import { isAlive, FakeProgram } from '../../testing/fake-program.js';
-import { until } from '#rollcall/test-support';
 import type { Agent, AgentEvent, HandleOptions } from '../agent.js';
 import { message, textPart } from '../content.part.js';
 import { ClaudeSdkAgentProvider, type ClaudeSdkProviderOptions } from './claude-sdk.agent-provider.js';

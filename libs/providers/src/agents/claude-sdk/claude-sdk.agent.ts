@@ -1,15 +1,14 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ProviderError, reasonOf } from '../../errors.js';
 import { MICRO_PER_DOLLAR } from '../../presets/prices.js';
-import { redactAll, type Secret } from '../../secret.js';
+import { redactAll, type Secret } from '../../secrets/secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { textOnly } from '../content.part.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
-import { textOnly } from '../text-only.js';
-import { TrackedAgent } from '../tracked.agent.js';
-import { untilAborted } from '../until-aborted.js';
+import { TrackedAgent, untilAborted } from '../tracked.agent.js';
 import { SdkMessageReader } from './claude-sdk.wire.js';
 
 /** The part of `@anthropic-ai/claude-agent-sdk` that is used here. The package is optional, so its own types cannot be used. */
@@ -44,7 +43,7 @@ interface SpawnRequest {
   env: Record<string, string | undefined>;
 }
 
-export interface ClaudeSdkAgentOptions {
+interface ClaudeSdkAgentOptions {
   name: string;
   sdk: ClaudeSdk;
   model?: string;

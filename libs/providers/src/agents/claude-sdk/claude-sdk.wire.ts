@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import { redactDeep } from '../../secret.js';
-import { addUsage, type ModelUsage } from '../../models/usage.js';
+import { addUsage, type ModelUsage } from '../../models/model.provider.js';
 import { toMicroDollars } from '../../presets/prices.js';
+import { redactDeep } from '../../secrets/secret.js';
+import { agentErrorOfStatus } from '../agent.errors.js';
 import type { AgentEvent, AgentUsage } from '../agent.js';
-import { agentErrorOfStatus } from '../agent.status.js';
 import { type ContentPart, textPart } from '../content.part.js';
 
 /** The schemas contain only the fields of the SDK messages that are used here. */

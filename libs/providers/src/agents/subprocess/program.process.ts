@@ -1,6 +1,6 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { Secret } from '../../secret.js';
+import type { Secret } from '../../secrets/secret.js';
 import { linesOf } from '../wire/lines.js';
 import { ProcessGroup } from './process-group.js';
 

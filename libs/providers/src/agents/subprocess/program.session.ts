@@ -1,10 +1,9 @@
+import { LONG_CALL_LIMITS } from '../../egress/egress.client.js';
 import { ProviderError, reasonOf } from '../../errors.js';
 import type { AgentEvent } from '../agent.js';
-import { LONG_CALL_LIMITS } from '../../egress/egress.client.js';
 import type { WireMessage } from '../wire/wire.message.js';
 import { WireReader } from '../wire/wire.reader.js';
-import { EventQueue } from './event.queue.js';
-import { ProgramProcess, type Program } from './program.process.js';
+import { type Program, ProgramProcess } from './program.process.js';
 
 interface Call {
   queue: EventQueue<AgentEvent>;
@@ -132,5 +131,39 @@ export class ProgramSession {
     this.calls.delete(id);
     clearTimeout(call?.cancelTimer);
     call?.queue.end(error);
+  }
+}
+
+/** A queue of events for one reader. The reader gets the events in order, and then the error, if there is one. */
+class EventQueue<Event> implements AsyncIterable<Event> {
+  private readonly waiting: Event[] = [];
+  private ending?: { error?: Error };
+  private wake?: () => void;
+
+  push(event: Event): void {
+    if (this.ending) return;
+    this.waiting.push(event);
+    this.wake?.();
+  }
+
+  end(error?: Error): void {
+    this.ending ??= { error };
+    this.wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event> {
+    for (;;) {
+      const event = this.waiting.shift();
+      if (event !== undefined) yield event;
+      else if (this.ending?.error) throw this.ending.error;
+      else if (this.ending) return;
+      else await this.change();
+    }
+  }
+
+  private async change(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.wake = resolve;
+    await promise;
   }
 }

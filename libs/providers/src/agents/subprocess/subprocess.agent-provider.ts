@@ -1,11 +1,20 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import type { Secret, SecretSource } from '../../secret.js';
-import type { Agent } from '../agent.js';
-import { readSettings, type AgentConfig, type AgentProvider } from '../agent.provider.js';
-import { needOf, settingsView, type Need, type ProviderDescription } from '../../provider.description.js';
+import { redactAll, type Secret, type SecretSource } from '../../secrets/secret.js';
+import type { Agent, AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import {
+  type AgentConfig,
+  type AgentProvider,
+  type Need,
+  needOf,
+  type ProviderDescription,
+  readSettings,
+  settingsView,
+} from '../agent.provider.js';
+import { TrackedAgent } from '../tracked.agent.js';
+import { toWire } from '../wire/wire.message.js';
 import type { Program } from './program.process.js';
-import { SubprocessAgent } from './subprocess.agent.js';
+import { ProgramSession, type SessionOptions } from './program.session.js';
 
 const HOW_TO_ALLOW = 'List them in the setting providers.programs.';
 const SettingsSchema = z.strictObject({ program: z.string().min(1) });
@@ -15,7 +24,7 @@ export interface AllowedProgram extends Omit<Program, 'keys'> {
   secretEnv?: string[];
 }
 
-export interface SubprocessProviderOptions {
+interface SubprocessProviderOptions {
   /** The programs that may be started, by name. */
   programs: Record<string, AllowedProgram>;
   secrets: SecretSource;
@@ -70,5 +79,69 @@ export class SubprocessAgentProvider implements AgentProvider {
     return [...names].map((name) =>
       needOf(name, this.options.secrets(name) !== undefined, `Set ${name} where Rollcall runs.`),
     );
+  }
+}
+
+interface SubprocessAgentOptions {
+  name: string;
+  program: Program;
+}
+
+/**
+ * A program that reads messages as lines of JSON from standard input and writes answers to standard output. One process
+ * handles many calls. When it crashes, its calls fail, and the next call starts it again. A program that ignores a
+ * cancellation is stopped.
+ */
+class SubprocessAgent extends TrackedAgent {
+  readonly agentType = 'subprocess';
+  private readonly options: SessionOptions;
+  private session?: Promise<ProgramSession>;
+
+  private constructor({ name, program }: SubprocessAgentOptions) {
+    super(name);
+    const secrets = Object.values(program.keys ?? {});
+    this.options = { label: this.label, program, redact: (text) => redactAll(text, secrets) };
+  }
+
+  /** Starts the program. Throws if the program cannot run. */
+  static async start(options: SubprocessAgentOptions): Promise<SubprocessAgent> {
+    const agent = new SubprocessAgent(options);
+    await agent.running();
+    return agent;
+  }
+
+  protected async *respond(
+    message: AgentMessage,
+    signal: AbortSignal,
+    options: HandleOptions,
+  ): AsyncGenerator<AgentEvent> {
+    const session = await this.running(signal);
+    if (session && !signal.aborted) yield* session.call(toWire(message, options), signal);
+  }
+
+  protected override async release(): Promise<void> {
+    const session = await this.session?.catch(() => undefined); // a session that could not start needs no stop
+    await session?.stop();
+  }
+
+  /** Returns the running session, or starts one. Returns undefined if the call was aborted. */
+  private async running(signal?: AbortSignal): Promise<ProgramSession | undefined> {
+    if (signal?.aborted) return undefined;
+    this.session ??= this.startSession();
+    const session = await this.session;
+    if (!session.isEnding) return session;
+    await session.ended;
+    return await this.running(signal);
+  }
+
+  private async startSession(): Promise<ProgramSession> {
+    try {
+      const session = await ProgramSession.start(this.options);
+      void session.ended.then(() => (this.session = undefined));
+      return session;
+    } catch (error) {
+      this.session = undefined;
+      throw error;
+    }
   }
 }

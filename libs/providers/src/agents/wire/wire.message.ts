@@ -2,7 +2,7 @@ import type { AgentMessage, CallBudget, CallContext, HandleOptions } from '../ag
 import { type ContentPart, dataOfParts, textOfParts } from '../content.part.js';
 
 /** The run context that agents outside this process receive. It does not contain the names of other agents. */
-export type WireContext = Pick<CallContext, 'rootRunId' | 'runId' | 'depth' | 'deadline'>;
+type WireContext = Pick<CallContext, 'rootRunId' | 'runId' | 'depth' | 'deadline'>;
 
 /** The JSON object that `http` and `subprocess` agents receive. */
 export interface WireMessage {

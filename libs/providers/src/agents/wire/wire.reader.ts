@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
-import { redactDeep } from '../../secret.js';
+import { redactDeep } from '../../secrets/secret.js';
 import type { AgentEvent, AgentOutcome, ArtifactChunk } from '../agent.js';
 import { ArtifactParts } from '../artifact.parts.js';
-import { type ContentPart, textPart } from '../content.part.js';
-import { type Redact, redactParts } from '../redact.parts.js';
+import { type ContentPart, type Redact, redactParts, textPart } from '../content.part.js';
 import {
   ErrorSchema,
   KNOWN_TYPES,
   ResultSchema,
-  WireEventSchema,
   type WireError,
+  WireEventSchema,
   type WireResult,
 } from './wire.schema.js';
 

@@ -1,9 +1,7 @@
 import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from '@ai-sdk/provider';
 import type { AssistantPart } from '../message.js';
-import type { ModelEvent, ModelReply } from '../model.provider.js';
-import type { ModelUsage } from '../usage.js';
-import { identity, isIncomplete, toFinish, toToolCall, toVendorData } from './ai-sdk.mapper.js';
-import { toUsage } from './ai-sdk.usage.js';
+import type { ModelEvent, ModelReply, ModelUsage } from '../model.provider.js';
+import { identity, isIncomplete, toFinish, toToolCall, toUsage, toVendorData } from './ai-sdk.mapper.js';
 
 type Block = Extract<AssistantPart, { text: string }>;
 

@@ -1,6 +1,5 @@
 import type { AssistantPart } from '../message.js';
-import type { FinishReason, ModelRequest } from '../model.provider.js';
-import type { ModelUsage } from '../usage.js';
+import type { FinishReason, ModelRequest, ModelUsage } from '../model.provider.js';
 
 /** What the model does in one call: it answers, fails, or stops in the middle of the answer. */
 export interface Step {

@@ -1,9 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { aborted, ProviderError } from '../../errors.js';
-import { textOf, type AssistantPart } from '../message.js';
-import { codeOfStatus, usageOfStatus } from '../model.errors.js';
-import type { ModelCallOptions, ModelEvent, ModelProvider, ModelReply, ModelRequest } from '../model.provider.js';
-import type { ModelUsage } from '../usage.js';
+import { type AssistantPart, textOf } from '../message.js';
+import type {
+  ModelCallOptions,
+  ModelEvent,
+  ModelProvider,
+  ModelReply,
+  ModelRequest,
+  ModelUsage,
+} from '../model.provider.js';
+import { codeOfStatus, usageOfStatus } from '../model.vendor.js';
 import type { Step } from './script.js';
 
 export interface RecordedCall {

@@ -1,8 +1,68 @@
 import { ProviderError } from '../../errors.js';
-import type { ModelProvider } from '../model.provider.js';
+import type { ModelProvider, ModelRequest } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
-import { DEMO, ECHO, STEPS } from './demo.scripts.js';
+import { after, callTool, say, type Step } from './script.js';
 import { ScriptedModel, type StepFunction } from './scripted.model.js';
+
+const STEP_DELAY_MS = 200;
+const MAX_STEPS = 50;
+const READ_CLOCK = /Read the clock (\d{1,3}) times?/i;
+const ASK_AGENT = /^Ask ([\w.:-]{1,128}): ([^]+)$/;
+/** The tags around the answer of another agent. */
+const TAGS = /^<\/?agent_output[^>]*>$/gm;
+
+/** Repeats the last message of the user. */
+const ECHO: StepFunction = (request) => repeat(lastUserText(request));
+
+/** Reads the clock as often as the first number in the first message of the user says, with a short pause before each reply. */
+const STEPS: StepFunction = ({ messages }) => {
+  const first = messages.find((message) => message.role === 'user');
+  const wanted = Number(/\d+/.exec(JSON.stringify(first?.content))?.[0] ?? 3);
+  return readClock(Math.min(MAX_STEPS, wanted), repliesIn(messages));
+};
+
+/**
+ * The model of an installation that has configured no model. It follows `Read the clock 3 times` and `Ask AGENT: TASK`, and repeats
+ * any other message. It needs no network, and the same conversation always gets the same reply.
+ */
+const DEMO: StepFunction = (request) => {
+  const { messages } = request;
+  const text = lastUserText(request);
+  const times = READ_CLOCK.exec(text)?.[1];
+  const [, agent, task] = ASK_AGENT.exec(text) ?? [];
+  if (agent !== undefined) return askAgent(agent, task, messages);
+  if (times === undefined) return repeat(text);
+  return readClock(Math.min(MAX_STEPS, Number(times)), repliesIn(messages.slice(lastUserIndex(messages))));
+};
+
+function repeat(text: string): Step {
+  return say(`You said: ${text}`);
+}
+
+function readClock(wanted: number, made: number): Step {
+  if (made < wanted) return after(STEP_DELAY_MS, callTool('clock', {}, `clock-${made + 1}`));
+  return after(STEP_DELAY_MS, say(`I have read the clock ${wanted} ${wanted === 1 ? 'time' : 'times'}.`));
+}
+
+function askAgent(agent: string, task: string | undefined, messages: ModelRequest['messages']): Step {
+  const last = messages.at(-1);
+  if (last?.role !== 'tool') return callTool('delegate_to_agent', { agent, task }, `ask-${messages.length}`);
+  const answer = last.content.map(({ output }) => output.replace(TAGS, '').trim()).join('\n');
+  return say(`${agent} answered: ${answer}`);
+}
+
+function repliesIn(messages: ModelRequest['messages']): number {
+  return messages.filter(({ role }) => role === 'assistant').length;
+}
+
+function lastUserIndex(messages: ModelRequest['messages']): number {
+  return messages.findLastIndex(({ role }) => role === 'user');
+}
+
+function lastUserText({ messages }: ModelRequest): string {
+  const last = messages.findLast((message) => message.role === 'user');
+  return last?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
+}
 
 /** Offers scripts as models, for tests of a whole installation and for demos without a key. */
 export class ScriptedVendor implements ModelVendor {

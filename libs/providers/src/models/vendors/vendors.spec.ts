@@ -1,4 +1,4 @@
-import { Secret } from '../../secret.js';
+import { Secret } from '../../secrets/secret.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { describeModelProviderContract, type ModelContractSubject } from '../../testing/model-provider.contract.js';
 import { anthropicWire } from '../../testing/wires/anthropic.wire.js';

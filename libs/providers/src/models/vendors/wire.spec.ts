@@ -1,13 +1,13 @@
 import type { EgressClient } from '../../egress/egress.client.js';
-import { Secret } from '../../secret.js';
+import { costOf } from '../../presets/prices.js';
+import { Secret } from '../../secrets/secret.js';
 import { localEgress } from '../../testing/local-egress.js';
 import { LocalServer } from '../../testing/local-server.js';
 import { anthropicWire } from '../../testing/wires/anthropic.wire.js';
 import { openAiChatWire } from '../../testing/wires/openai-chat.wire.js';
 import { openAiResponsesWire } from '../../testing/wires/openai-responses.wire.js';
 import { VendorServer } from '../../testing/wires/vendor.server.js';
-import { costOf } from '../../presets/prices.js';
-import { userMessage, type ModelMessage } from '../message.js';
+import { type ModelMessage, userMessage } from '../message.js';
 import type { ModelRequest } from '../model.provider.js';
 import type { ModelVendor } from '../model.vendor.js';
 import { AnthropicVendor } from './anthropic.vendor.js';

@@ -1,5 +1,5 @@
-import type { ModelUsage } from '../../models/usage.js';
-import { isAnswered, type Answered, type ScenarioCall, type Wire } from './scenario.js';
+import type { ModelUsage } from '../../models/model.provider.js';
+import { type Answered, isAnswered, type ScenarioCall, type Wire } from './scenario.js';
 
 const FINISH = { say: 'stop', call: 'tool_calls', refuse: 'stop', 'run out of tokens': 'length' } as const;
 

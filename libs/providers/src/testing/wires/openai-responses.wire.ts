@@ -1,5 +1,5 @@
-import type { ModelUsage } from '../../models/usage.js';
-import { isAnswered, type Answered, type ScenarioCall, type Unfinished, type Wire } from './scenario.js';
+import type { ModelUsage } from '../../models/model.provider.js';
+import { type Answered, isAnswered, type ScenarioCall, type Unfinished, type Wire } from './scenario.js';
 
 /** POST /v1/responses, as OpenAI documents it. */
 export const openAiResponsesWire: Wire = {

@@ -1,4 +1,4 @@
-import type { ModelUsage } from '../../models/usage.js';
+import type { ModelUsage } from '../../models/model.provider.js';
 
 export interface ScenarioCall {
   id: string;
