@@ -75,14 +75,14 @@ export class AgentRegistrar {
     });
   }
 
-  private async end(claim: LeaseCredential): Promise<void> {
+  private async end(credential: LeaseCredential): Promise<void> {
     await this.db.transaction(async () => {
       try {
-        await this.agents.deregister(claim, 'shutdown');
+        await this.agents.deregister(credential, 'shutdown');
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }
-      await this.store.remove(claim.agentId, claim.generation); // lock order: the agent first, as in a spawn of this name
+      await this.store.remove(credential.agentId, credential.generation); // lock order: the agent first, as in a spawn of this name
     });
   }
 
