@@ -1,7 +1,7 @@
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
-import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservations.dto.js';
 
 type Rejectable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
 

@@ -5,8 +5,7 @@ import type { CloudEvent } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
-import type { OutcomePage } from '../../apps/api/src/agents/circuit.view.js';
-import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
+import type { RankingView } from '../../apps/api/src/agents/discovery/ranking.view.js';
 import type { BudgetPage, BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import { call } from '../support/call.js';
 import { Given } from '../support/given.js';
@@ -16,6 +15,7 @@ import { newFolder } from '../support/process.js';
 import { Replicas } from '../support/replicas.js';
 import { ResumingConsumer } from '../support/resuming-consumer.js';
 import { createTeams, type ObservedTeam, SHARED_CAPABILITY } from '../support/team.js';
+import type { OutcomePage } from '../../apps/api/src/agents/operation/circuits.controller.js';
 
 const KEY = 'k'.repeat(40);
 const NAMESPACES = ['default', 'team-a', 'team-b'];

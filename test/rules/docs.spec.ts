@@ -4,7 +4,7 @@ import { configurationTable, envExample } from '../../apps/api/src/config/config
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { eventTable } from '../../apps/api/src/events/events.docs.js';
-import { problemTable } from '../../apps/api/src/http/problem.docs.js';
+import { problemTable } from '../../apps/api/src/http/problems/problem.docs.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');

@@ -1,7 +1,7 @@
 import type { AgentCard } from '@a2a-js/sdk';
 import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import type { AgentRecord } from '#rollcall/registry';
-import { descriptionOf } from '../agents/agent.lookup.js';
+import { descriptionOf } from '../agents/discovery/agent.lookup.js';
 import { cardOf, skillsOf } from './agent.card.js';
 
 /** An agent as A2A clients address it: Rollcall itself, or one agent of the namespace. */

@@ -2,7 +2,7 @@ import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, AgentsService } from '#rollcall/registry';
-import { AgentLookup } from '../agents/agent.lookup.js';
+import { AgentLookup } from '../agents/discovery/agent.lookup.js';
 import { VERSION } from '../version.js';
 import { type A2aAgent, definedAgent, registeredAgent } from './a2a.agent.js';
 import { cardOf, skillsOf } from './agent.card.js';

@@ -7,10 +7,9 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import type { FieldError } from '../http/api.error.js';
-import { type Problem, toProblem } from '../http/problem.js';
-import { problemOf } from '../http/problem.reply.js';
-import type { ErrorCode } from '../http/problem.table.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import type { ErrorCode } from '../http/problems/problem.table.js';
+import { type Problem, problemOf, toProblem } from '../http/problems/problem.js';
 
 /** An error for which A2A has no code, such as 403 or 503. It keeps the status and the code of Rollcall. */
 export class EdgeError extends A2AError {

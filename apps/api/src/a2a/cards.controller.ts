@@ -6,11 +6,11 @@ import type { FastifyReply } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit, Public } from '../auth/route.access.js';
 import { etagOf } from '../http/etag.js';
-import { JSON_TYPE } from '../http/json-type.js';
 import { A2aAgents } from './a2a.agents.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
 import { toLegacyCard } from './legacy.card.js';
 import { namedVersion } from './protocol.version.js';
+import { JSON_TYPE } from '../http/body/json-body.parser.js';
 
 /** The card of Rollcall changes only with its version or address. The card of an agent changes with its load. */
 const ROLLCALL_CACHE = 'public, max-age=300';

@@ -7,9 +7,8 @@ import {
   toRestErrorBody,
 } from '@a2a-js/sdk/errors';
 import { A2A_CONTENT_TYPE } from '@a2a-js/sdk';
-import type { ErrorFormat } from '../http/problem.reply.js';
-import type { Problem } from '../http/problem.js';
 import { EdgeError, toA2aError } from './a2a.errors.js';
+import type { ErrorFormat, Problem } from '../http/problems/problem.js';
 
 /** The code of JSON-RPC for errors that the server itself defines. */
 const SERVER_ERROR = -32_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { schemaFailed } from '../http/schema.error.js';
+import { schemaFailed } from '../http/validation/validation.errors.js';
 
 const MAX_ID = 256;
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;

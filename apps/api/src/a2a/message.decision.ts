@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import type { RunDecision } from '#rollcall/agent-runtime';
 import type { ContentPart } from '#rollcall/providers';
-import { validated } from '../http/validation.pipe.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { DecisionBody } from '../runs/run-replies.dto.js';
 
 /** The decision in a data part `{"decision": {…}}`. A text is never a decision. */

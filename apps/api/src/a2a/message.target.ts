@@ -1,7 +1,7 @@
 import { plainToInstance } from 'class-transformer';
 import type { StartRun } from '#rollcall/agent-runtime';
 import type { Principal } from '../auth/principal.js';
-import { validated } from '../http/validation.pipe.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { toStartRun } from '../runs/run.request.js';
 import { StartRunBody } from '../runs/runs.dto.js';
 import type { A2aAgent } from './a2a.agent.js';

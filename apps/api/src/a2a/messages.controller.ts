@@ -5,9 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { permit } from '../auth/auth.guard.js';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { InFlight } from '../http/in-flight.js';
-import { routeConfig } from '../http/route.config.js';
-import { Limits } from '../http/route.limits.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import type { Address } from './a2a.address.js';
 import { A2aCalls } from './a2a.calls.js';
@@ -17,6 +15,7 @@ import { isMessage } from './messages.service.js';
 import { Addressed, REST_PATHS } from './rest.address.js';
 import { eventsToJson, readSendMessage, reply200 } from './rest.codec.js';
 import { SseStreams } from './sse.streams.js';
+import { Limits, routeConfig } from '../http/server/routes.js';
 
 /** The HTTP+JSON binding of A2A: messages and the extended card. The required permission depends on the message. */
 @ApiExcludeController()

@@ -1,6 +1,6 @@
 import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
 import { z } from 'zod';
-import { schemaFailed } from '../http/schema.error.js';
+import { schemaFailed } from '../http/validation/validation.errors.js';
 
 const MAX_ID = 256;
 const MAX_SECRET = 4_096;

@@ -3,13 +3,13 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Res } from '@nes
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../auth/route.access.js';
-import { routeConfig } from '../http/route.config.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import type { Address } from './a2a.address.js';
 import { A2aCalls } from './a2a.calls.js';
 import { restErrors } from './error.format.js';
 import { Addressed, REST_PATHS } from './rest.address.js';
 import { reply200, toNumber } from './rest.codec.js';
+import { routeConfig } from '../http/server/routes.js';
 
 const CONFIGS = 'tasks/:id/pushNotificationConfigs';
 

@@ -6,9 +6,7 @@ import type { FastifyReply } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { permit } from '../auth/auth.guard.js';
-import { InFlight } from '../http/in-flight.js';
-import { routeConfig } from '../http/route.config.js';
-import { Limits } from '../http/route.limits.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { A2aCalls } from './a2a.calls.js';
 import { a2aProblemOf } from './a2a.errors.js';
@@ -17,6 +15,7 @@ import { keepErrors } from './kept.errors.js';
 import { isLegacy } from './protocol.version.js';
 import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
 import { SseStreams } from './sse.streams.js';
+import { Limits, routeConfig } from '../http/server/routes.js';
 
 /** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. Each JSON-RPC method also requires its own permission. */
 @ApiExcludeController()

@@ -3,10 +3,10 @@ import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/comp
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER } from '@a2a-js/sdk';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import { schemaFailed } from '../http/schema.error.js';
 import type { Address } from './a2a.address.js';
 import { checkMessage } from './message.check.js';
 import { permissionToSend } from './message.skill.js';
+import { schemaFailed } from '../http/validation/validation.errors.js';
 
 const MAX_SHOWN = 100;
 

@@ -3,8 +3,6 @@ import { Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/comm
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../auth/route.access.js';
-import { routeConfig } from '../http/route.config.js';
-import { Limits } from '../http/route.limits.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import type { Address } from './a2a.address.js';
@@ -13,6 +11,7 @@ import { restErrorOf, restErrors } from './error.format.js';
 import { Addressed, REST_PATHS } from './rest.address.js';
 import { eventsToJson, pageToJson, readListTasks, reply200, toNumber } from './rest.codec.js';
 import { SseStreams } from './sse.streams.js';
+import { Limits, routeConfig } from '../http/server/routes.js';
 
 /** The pattern keeps the verb after the colon out of the id. */
 const TASK = 'tasks/:id(^[^:/]+)';

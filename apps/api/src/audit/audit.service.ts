@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES, type KeyChanges } from '#rollcall/platform';
 import { callerOf } from '../auth/caller.js';
-import { requestContext } from '../http/request.context.js';
+import { requestContext } from '../http/server/request.context.js';
 import { auditDetails } from './audit.details.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { Authenticator, type RequestCredentials } from './authenticator.js';
 import { NamespaceRateLimiter } from './namespace-rate.limiter.js';
 import type { Permission } from './permissions.js';

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { KeysService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import type { Identity } from './identity.js';
 import { keyIdentity, keyIdOf, keyPrincipalId } from './key.identity.js';
 import { leaseIdentity } from './lease.identity.js';

@@ -6,7 +6,7 @@ import {
   NamespaceCatalog,
   NamespaceNotFoundError,
 } from '#rollcall/platform';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { type Grant, grantIn, type Identity } from './identity.js';
 import type { Principal } from './principal.js';
 import { RateLimiter } from './rate.limiter.js';

@@ -3,7 +3,7 @@ import { createRemoteJWKSet, errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
 import type { Config } from '../config/config.schema.js';
 import { mayFetchKeysFrom } from '../config/oidc.constraints.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import type { Identity } from './identity.js';
 import { nameOf, subjectOf } from './oidc.claims.js';
 import { grantsOf } from './oidc.grants.js';

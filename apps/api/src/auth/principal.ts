@@ -1,5 +1,5 @@
 import { ALL_NAMESPACES, type VisibleNamespaces } from '#rollcall/platform';
-import type { ConcurrentCaller } from '../http/concurrency.limiter.js';
+import type { ConcurrentCaller } from '../http/server/concurrency.limiter.js';
 import type { Identity } from './identity.js';
 import type { Permission, Role } from './permissions.js';
 import type { RateLimitedCaller } from './rate.limiter.js';

@@ -1,4 +1,4 @@
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 
 const WINDOW_MS = 1_000;
 const MAX_CALLERS = 100_000;

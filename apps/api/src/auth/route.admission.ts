@@ -2,16 +2,16 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
-import { ApiError } from '../http/api.error.js';
-import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { replyProblem } from '../http/problem.reply.js';
-import { holdSlot } from '../http/request.slots.js';
-import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/route.limits.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { ConcurrencyLimiter } from '../http/server/concurrency.limiter.js';
+import { holdSlot } from '../http/server/request.slots.js';
 import { AuthGuard } from './auth.guard.js';
 import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
 import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
+import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/server/routes.js';
+import { replyProblem } from '../http/problems/problem.js';
 
 /** The body of a rejected request is read if it is not longer than this, so that the connection can be reused. */
 const DRAINED_BYTES = 1_024 * 1_024;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable } from '@nestjs/common';
-import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { TrustedProxies } from '../http/trusted-proxies.js';
+import { ConcurrencyLimiter } from '../http/server/concurrency.limiter.js';
+import { TrustedProxies } from '../http/server/trusted-proxies.js';
 import type { Principal } from './principal.js';
 import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
-import { ApiError } from '../http/api.error.js';
-import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { holdSlot } from '../http/request.slots.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { ConcurrencyLimiter } from '../http/server/concurrency.limiter.js';
+import { holdSlot } from '../http/server/request.slots.js';
 import { FailureLimiter } from './failure.limiter.js';
 
 /** How many unknown credentials one address may send in a second. */

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Logger } from '@nestjs/common';
-import { toProblem } from '../http/problem.js';
-import { newRequestId } from '../http/request.id.js';
-import { API_HEADERS } from '../http/security.headers.js';
+import { toProblem } from '../http/problems/problem.js';
+import { API_HEADERS } from '../http/server/server.js';
+import { newRequestId } from '../http/server/request.context.js';
 
 const log = new Logger('socket');
 

@@ -13,7 +13,7 @@ import { visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/socket.access.js';
 import { setPrincipal, principalOf } from '../auth/socket.principal.js';
-import { shortened, validationFailed } from '../http/validation.error.js';
+import { shortName, validationFailed } from '../http/validation/validation.errors.js';
 import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { EventStreams } from './event.streams.js';
@@ -112,5 +112,5 @@ function checkQuery(query: URLSearchParams): void {
   const others = [...query.keys()].filter((name) => name !== 'ticket');
   if (others.length === 0) return;
   const message = 'is not a parameter of this WebSocket: send it in the `data` of a `subscribe` frame';
-  throw validationFailed(others.map(shortened).map((field) => ({ field, message: `${field} ${message}` })));
+  throw validationFailed(others.map(shortName).map((field) => ({ field, message: `${field} ${message}` })));
 }

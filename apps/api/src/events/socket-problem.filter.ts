@@ -3,7 +3,7 @@ import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nest
 import type { WebSocket } from 'ws';
 import { isUnusableCursor } from '#rollcall/platform';
 import { sendProblem } from '../auth/socket.problem.js';
-import { toProblem } from '../http/problem.js';
+import { toProblem } from '../http/problems/problem.js';
 import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 
 const MAX_RUN_ID = 128;

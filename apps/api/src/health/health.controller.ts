@@ -5,11 +5,11 @@ import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
-import { Problems } from '../http/problems.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { LivenessView, ReadinessView } from './health.view.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const ALIVE: LivenessView = { status: 'ok' };
 

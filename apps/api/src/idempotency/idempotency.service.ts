@@ -6,7 +6,7 @@ import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { IdempotencyStore, type KeySlot, type StoredResponse } from './idempotency.store.js';
 import { type Seal, seal, unseal } from './sealed-response.js';
 

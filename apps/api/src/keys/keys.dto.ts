@@ -17,10 +17,9 @@ import { type IssuedKey, type KeyRow, NamespaceNotFoundError, type WantedKey } f
 import { keyPrincipalId } from '../auth/key.identity.js';
 import { isRole, ROLES, type Role } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
-import { IsDateTime } from '../http/date-time.js';
-import { Optional } from '../http/optional.js';
 import { PageView } from '../http/page.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { IsDateTime, Optional } from '../http/validation/fields.js';
 
 const MAX_OVERLAP_S = 7 * 24 * 3_600;
 const DEFAULT_OVERLAP_S = 60;

@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { BUDGET_KINDS, BudgetsService } from '#rollcall/registry';
 import { visibleTo } from '../auth/principal.js';
 import { filteredSubjects } from '../budgets/budget.subject.js';
-import { toBudgetView, type ViewRules } from '../budgets/budget.view.js';
-import { VIEW_RULES } from '../budgets/budgets.tokens.js';
 import { PagedList } from '../http/page.js';
 import type { McpCall } from './mcp.call.js';
 import { jsonResult, type McpTool, mcpTool } from './mcp.tool.js';
+import { toBudgetView, VIEW_RULES, type ViewRules } from '../budgets/budget.view.js';
 
 const BUDGETS = new PagedList('budgets');
 const MAX_LIMIT = 100;

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@modelcontextprotocol/server';
 import type { ContentPart } from '#rollcall/providers';
-import { JSON_MEDIA_TYPE } from '../http/json-type.js';
 import type { FileInput } from './run.input.js';
+import { JSON_MEDIA_TYPE } from '../http/body/json-body.parser.js';
 
 const OCTETS = 'application/octet-stream';
 /** The key of the file name in `_meta`, because images, sounds and embedded resources have no field for it. */

@@ -3,7 +3,7 @@ import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } f
 import type { FastifyRequest } from 'fastify';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 
 /**
  * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, an attacker could point the DNS record of a web page to this

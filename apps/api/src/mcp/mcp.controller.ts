@@ -3,9 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
-import { InFlight } from '../http/in-flight.js';
-import { routeConfig } from '../http/route.config.js';
-import { Limits } from '../http/route.limits.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { mcpErrors } from './error.format.js';
 import { HostGuard } from './host.guard.js';
@@ -14,6 +12,7 @@ import { callOf } from './mcp.call.js';
 import { McpExchange } from './mcp.exchange.js';
 import { McpTools } from './mcp.tools.js';
 import { METADATA_PATH } from './protected.resource.js';
+import { Limits, routeConfig } from '../http/server/routes.js';
 
 /** MCP for Rollcall itself, and for each agent as one tool. Each tool declares its own permission. */
 @ApiExcludeController()

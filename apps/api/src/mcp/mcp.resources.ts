@@ -13,14 +13,14 @@ import { visibleTo } from '../auth/principal.js';
 import type { Permission } from '../auth/permissions.js';
 import { EventsQuery } from '../events/events.dto.js';
 import { EventsService } from '../events/events.service.js';
-import { JSON_MEDIA_TYPE } from '../http/json-type.js';
-import { toProblem } from '../http/problem.js';
-import { validated } from '../http/validation.pipe.js';
+import { toProblem } from '../http/problems/problem.js';
+import { validated } from '../http/validation/validation.pipe.js';
 import { toRunView } from '../runs/run.view.js';
 import { McpAgents } from './mcp.agents.js';
 import { keyOf, type McpCall } from './mcp.call.js';
 import { toProtocolError } from './protocol.errors.js';
 import { AGENT, AGENTS, agentUri, EVENTS_SINCE, RUN } from './resource.uris.js';
+import { JSON_MEDIA_TYPE } from '../http/body/json-body.parser.js';
 
 const MAX_LISTED = 100;
 const NOT_FOUND = 404;

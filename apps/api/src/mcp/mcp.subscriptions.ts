@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EventFeed, EventLog } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { TASKS } from './client.capabilities.js';
 import { FeedBus } from './feed.bus.js';
 import type { McpCall } from './mcp.call.js';

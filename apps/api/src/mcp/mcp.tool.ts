@@ -1,10 +1,10 @@
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Permission } from '../auth/permissions.js';
-import { problemOf } from '../http/problem.reply.js';
-import { schemaFailed } from '../http/schema.error.js';
 import { errorFacts, explanationOf } from './error.format.js';
 import type { McpCall } from './mcp.call.js';
+import { schemaFailed } from '../http/validation/validation.errors.js';
+import { problemOf } from '../http/problems/problem.js';
 
 /** The facts about a tool in the list of tools. Models read the description. */
 export interface ToolFacts {

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
-import { problemOf } from '../http/problem.reply.js';
 import { errorFacts, explanationOf } from './error.format.js';
+import { problemOf } from '../http/problems/problem.js';
 
 /** Converts an error to a JSON-RPC error, whose data contains the error code of Rollcall. */
 export function toProtocolError(error: unknown, requestId: string): ProtocolError {

@@ -4,11 +4,11 @@ import { RunReader } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { NoInput } from '../http/no-input.guard.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
 import { RunExportView, RunTreeView, toExportView, toTreeView } from './run-history.view.js';
 import { RUN_ID } from './runs.examples.js';
+import { Limits } from '../http/server/routes.js';
+import { NoInput } from '../http/validation/fields.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** Reads whole trees of runs. */
 @ApiTags('runs')

@@ -3,9 +3,6 @@ import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@
 import type { FastifyReply } from 'fastify';
 import { message } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
-import { NoInput } from '../http/no-input.guard.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
 import { IdempotencyHeader } from '../mutation/mutation.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { DecisionBody } from './run-replies.dto.js';
@@ -14,6 +11,9 @@ import { RunView } from './run.view.js';
 import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { MessageBody, RunQuery } from './runs.dto.js';
 import { DECISION_EXAMPLES, RUN_ID } from './runs.examples.js';
+import { Limits } from '../http/server/routes.js';
+import { NoInput } from '../http/validation/fields.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 /** Continues runs that wait, and repeats runs that are finished. */
 @ApiTags('runs')

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsBoolean, IsString, Length, MaxLength } from 'class-validator';
-import { Optional } from '../http/optional.js';
+import { Optional } from '../http/validation/fields.js';
 
 const MAX_CALL_ID = 512;
 const MAX_HASH = 128;

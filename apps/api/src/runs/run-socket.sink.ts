@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { RunStreamEvent } from '#rollcall/agent-runtime';
 import type { SocketConnection } from '../events/socket.connection.js';
 import type { StreamEnd } from '../events/stream.end.js';
-import { toProblem } from '../http/problem.js';
+import { toProblem } from '../http/problems/problem.js';
 import { toMessage } from './run.message.js';
 import type { RunSink } from './run.stream.js';
 

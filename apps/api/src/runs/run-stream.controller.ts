@@ -5,14 +5,14 @@ import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { LAST, RunSseConnection } from './run-sse.connection.js';
 import { RunStreamQuery } from './run-stream.dto.js';
 import { RunStreams } from './run.streams.js';
 import { RunStepView } from './run.view.js';
 import { RUN_ID } from './runs.examples.js';
+import { Limits } from '../http/server/routes.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const EVENT_ID = new RegExp(`^\\d{1,9}(${LAST})?$`);
 

@@ -1,7 +1,6 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Length, Max, Min } from 'class-validator';
-import { Optional } from '../http/optional.js';
-import { QueryNumber } from '../http/query-number.js';
+import { Optional, QueryNumber } from '../http/validation/fields.js';
 
 const MAX_STEP = 2 ** 31 - 1;
 const MAX_ID = 128;

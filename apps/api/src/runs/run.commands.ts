@@ -4,7 +4,7 @@ import { Database } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
 import type { Principal } from '../auth/principal.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { actorOf } from './run.request.js';
 import { type RunView, toRunView } from './run.view.js';

@@ -1,7 +1,7 @@
 import type { RunActor, StartRun } from '#rollcall/agent-runtime';
 import { message } from '#rollcall/providers';
 import type { Principal } from '../auth/principal.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import type { StartRunBody } from './runs.dto.js';
 
 /** Rejects a body that names more than one target, or `prefer` without `capabilities`. */

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { isFinal, RunFeed, type RunKey, RunReader } from '#rollcall/agent-runtime';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { type RunSink, RunStream } from './run.stream.js';
 
 /** Opens streams of runs for SSE and WebSocket connections. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { checkScope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import type { SocketConnection } from '../events/socket.connection.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { RunSocketSink } from './run-socket.sink.js';
 import type { RunSubscriptionBody, SubscribeRunBody } from './run-stream.dto.js';
 import { RunStreams } from './run.streams.js';

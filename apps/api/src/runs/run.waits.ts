@@ -4,13 +4,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Run, type RunKey, RunReader } from '#rollcall/agent-runtime';
 import { callerOf } from '../auth/caller.js';
 import { closeSignal } from '../http/close.signal.js';
-import { InFlight } from '../http/in-flight.js';
-import { MAX_WAIT_MS } from '../http/long-poll.js';
-import type { RequestKind } from '../http/route.limits.js';
 import { keyedHttpRequest } from '../idempotency/idempotency.service.js';
 import type { CommandResult, RunCommand } from './run.commands.js';
 import { type RunView, toRunView } from './run.view.js';
 import type { RunQuery } from './runs.dto.js';
+import { InFlight, MAX_WAIT_MS } from '../http/server/in-flight.js';
+import type { RequestKind } from '../http/server/routes.js';
 
 /** RFC 7240: `Prefer: respond-async, wait=10`. Names are case-insensitive, and a value may be quoted. */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;

@@ -6,9 +6,6 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { NoInput } from '../http/no-input.guard.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
 import { IdempotencyHeader } from '../mutation/mutation.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { RunCommands } from './run.commands.js';
@@ -17,6 +14,9 @@ import { RunPage, RunStepPage, RunView, toRunView, toStepView } from './run.view
 import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
 import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
+import { Limits } from '../http/server/routes.js';
+import { NoInput } from '../http/validation/fields.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const RUNS = new PagedList('runs');
 const STEPS = new PagedList('run-steps', /^\d{1,9}$/);

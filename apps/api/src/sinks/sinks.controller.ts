@@ -5,9 +5,9 @@ import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 @ApiTags('webhooks')
 @Controller('sinks')

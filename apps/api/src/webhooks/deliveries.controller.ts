@@ -6,13 +6,14 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { WholeNumberPipe } from '../http/validation/fields.js';
 import { Mutation } from '../mutation/mutation.js';
-import { SequencePipe } from './sequence.pipe.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
 import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
 
 const DELIVERIES = new PagedList('deliveries');
+const SEQUENCE_NUMBER = new WholeNumberPipe({ example: 1_042 });
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
@@ -46,7 +47,7 @@ export class DeliveriesController {
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
   async get(
     @Param('id') id: string,
-    @Param('sequence', SequencePipe) sequence: number,
+    @Param('sequence', SEQUENCE_NUMBER) sequence: number,
     @Caller() caller: Principal,
   ): Promise<DeliveryView> {
     await this.webhooks.get(id, visibleTo(caller));
@@ -66,7 +67,7 @@ export class DeliveriesController {
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery, which is scheduled.' })
   async replay(
     @Param('id') id: string,
-    @Param('sequence', SequencePipe) sequence: number,
+    @Param('sequence', SEQUENCE_NUMBER) sequence: number,
     @Caller() caller: Principal,
   ): Promise<DeliveryView> {
     await this.webhooks.get(id, visibleTo(caller));

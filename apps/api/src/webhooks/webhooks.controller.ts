@@ -16,7 +16,6 @@ import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   ChangeWebhookBody,
@@ -31,6 +30,7 @@ import {
   WebhookView,
 } from './webhooks.dto.js';
 import { REPLAY_EXAMPLES, WEBHOOK_ID } from './webhooks.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const WEBHOOKS = new PagedList('webhooks');
 

@@ -8,9 +8,9 @@ import {
   type WebhookFields,
 } from '#rollcall/platform';
 import { EventFilterQuery, IsCursor, IsStart } from '../events/events.dto.js';
-import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
+import { Optional } from '../http/validation/fields.js';
 
 const DEFAULT_OVERLAP_S = 24 * 3_600;
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
