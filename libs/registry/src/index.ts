@@ -1,7 +1,7 @@
 export { RegistryError, type RegistryErrorCode } from './errors.js';
 export { REGISTRY_EVENTS } from './event.types.js';
 export { RegistryModule } from './registry.module.js';
-export type { BudgetRules, RegistryOptions } from './registry.options.js';
+export type { RegistryOptions } from './registry.options.js';
 export { REGISTRY_SCHEMA } from './schema.js';
 export type { AgentCredential, LeaseCredential } from './agents/agent.credential.js';
 export {
@@ -126,7 +126,7 @@ export {
 export { type SearchableWords, searchableWords, TextQuery } from './discovery/capabilities/text.relevance.js';
 export type { DirectoryEntry } from './discovery/directory/directory.entry.js';
 export { DEFAULT_FOLLOWER_OPTIONS, DirectoryFollower } from './discovery/directory/directory.follower.js';
-export { Directory, type DirectoryOptions, type LabelledAgent } from './discovery/directory/directory.js';
+export { Directory, type LabelledAgent } from './discovery/directory/directory.js';
 export { RegistryClock } from './discovery/directory/registry.clock.js';
 export { StrongReader } from './discovery/directory/strong.reader.js';
 export { type AgentQuery, CONTRACT_NET, MAX_CAPABILITIES, MAX_LIMIT } from './discovery/ranking/agent.query.js';
@@ -135,14 +135,10 @@ export type { QueryPlan } from './discovery/ranking/query.plan.js';
 export { Ranker } from './discovery/ranking/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking/ranking.js';
 export { type Exclusion, type ExclusionCode, routability } from './discovery/ranking/routability.js';
-export { DEFAULT_FLAP_POLICY, type FlapPolicy, flapPolicyFaults, NEVER_FLAPPED } from './leases/flap.damping.js';
+export { DEFAULT_FLAP_POLICY, NEVER_FLAPPED } from './leases/flap.damping.js';
 export { type BeatResult, HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 export { DEFAULT_LEASE_POLICY, type LeasePolicy, leaseTtlMs, nextIntervalMs } from './leases/lease.policy.js';
 export type { Heartbeat } from './leases/lease.store.js';
-export {
-  DEFAULT_PROTECTION_POLICY,
-  type ProtectionOverride,
-  type ProtectionPolicy,
-} from './leases/protection.state.js';
+export { DEFAULT_PROTECTION_POLICY, type ProtectionOverride } from './leases/protection.state.js';
 export { type Protection, ProtectionStore } from './leases/protection.store.js';
 export type { ProtectionExplanation } from './leases/self-preservation.js';

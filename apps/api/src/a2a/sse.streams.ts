@@ -6,7 +6,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { beginSse } from '../events/sse.response.js';
 import { StreamConnections } from '../events/stream.connections.js';
-import { becomeStream } from '../http/server/request.slots.js';
+import { becomeStream } from '../limits/concurrency.limiter.js';
 import { a2aProblemOf, toA2aError } from './a2a.errors.js';
 import { SseConnection } from './sse.connection.js';
 

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { CONFIG } from '../config/config.token.js';
-import { leasePolicy } from '../config/registry.policies.js';
+import { leasePolicy } from '../config/library.options.js';
 import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
 import { AgentLookup } from './discovery/agent.lookup.js';
 import { AgentQueries } from './discovery/agent.queries.js';

@@ -1,7 +1,7 @@
 import { ALL_NAMESPACES } from '#rollcall/platform';
 import { ApiError } from '../http/problems/api.error.js';
-import type { Principal } from './principal.js';
 import { routeConfig } from '../http/server/routes.js';
+import type { Principal } from './principal.js';
 
 /**
  * What a route concerns. `one`: the namespace of the request. `any`: the same, or all namespaces with `Rollcall-Namespace: *`.

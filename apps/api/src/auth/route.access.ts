@@ -1,8 +1,8 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiBearerAuth } from '@nestjs/swagger';
-import type { Permission } from './permissions.js';
-import { routeConfig } from '../http/server/routes.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { routeConfig } from '../http/server/routes.js';
+import type { Permission } from './permissions.js';
 
 export const ROUTE_ACCESS = 'rollcall:access';
 export type RouteAccess = Permission | 'public';

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { budgetRules } from '../config/registry.policies.js';
 import { BudgetMetrics } from './budget.metrics.js';
 import { VIEW_RULES, type ViewRules } from './budget.view.js';
 import { BudgetsController } from './budgets.controller.js';
@@ -17,6 +16,6 @@ const STALE_AFTER_REFRESHES = 3;
 })
 export class BudgetsModule {}
 
-function viewRules(config: Config): ViewRules {
-  return { low: budgetRules(config).low, staleAfterMs: config.langfuse.refreshEvery * STALE_AFTER_REFRESHES };
+function viewRules({ budgets, langfuse }: Config): ViewRules {
+  return { low: budgets.low, staleAfterMs: langfuse.refreshEvery * STALE_AFTER_REFRESHES };
 }

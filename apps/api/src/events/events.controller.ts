@@ -7,7 +7,9 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { closeSignal } from '../http/close.signal.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { InFlight } from '../http/server/in-flight.js';
+import { Limits } from '../http/server/routes.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import { Mutation } from '../mutation/mutation.js';
 import { EventStreams } from './event.streams.js';
@@ -17,8 +19,6 @@ import { SseConnection } from './sse.connection.js';
 import { beginSse } from './sse.response.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
-import { Limits } from '../http/server/routes.js';
-import { Problems } from '../http/problems/problem.docs.js';
 
 /** Errors for cursors from which a consumer cannot continue. */
 const CURSOR_PROBLEMS = [

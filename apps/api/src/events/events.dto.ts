@@ -14,9 +14,9 @@ import {
   ValidateBy,
 } from 'class-validator';
 import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
-import { EVENTS } from './event.catalog.js';
 import { MAX_WAIT_MS } from '../http/server/in-flight.js';
 import { Optional, QueryNumber } from '../http/validation/fields.js';
+import { EVENTS } from './event.catalog.js';
 
 const MAX_PAGE_SIZE = 1_000;
 const DEFAULT_PAGE_SIZE = 100;

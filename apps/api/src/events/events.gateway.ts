@@ -9,18 +9,17 @@ import {
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
 import { formatCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
-import { visibleTo } from '../auth/principal.js';
+import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { SocketAccess } from '../auth/socket.access.js';
-import { setPrincipal, principalOf } from '../auth/socket.principal.js';
+import { SocketAccess } from '../auth/sockets/socket.access.js';
 import { shortName, validationFailed } from '../http/validation/validation.errors.js';
 import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { EventStreams } from './event.streams.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
 import { FrameSocket } from './frame.socket.js';
-import { SocketConnection } from './socket.connection.js';
 import { SocketProblemFilter } from './socket-problem.filter.js';
+import { SocketConnection } from './socket.connection.js';
 import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type ArgumentsHost, Catch, Logger, type WsExceptionFilter } from '@nestjs/common';
 import type { WebSocket } from 'ws';
 import { isUnusableCursor } from '#rollcall/platform';
-import { sendProblem } from '../auth/socket.problem.js';
+import { sendProblem } from '../auth/sockets/socket.adapter.js';
 import { toProblem } from '../http/problems/problem.js';
 import { CLOSE_CODES, TRY_AGAIN_LATER } from './stream.end.js';
 

@@ -72,7 +72,7 @@ export class HealthController {
 
 function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
   const message =
-    `Recent round trips to the database took longer than ${limitMs} ms (database.slowRoundTrip). The last one took ${roundTripMs} ms. ` +
+    `Recent round trips to the database took longer than ${limitMs} ms. The last one took ${roundTripMs} ms. ` +
     'This replica is ready again after three consecutive round trips within the limit.';
   return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

@@ -13,6 +13,7 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   checkOwnOverlap,
@@ -25,7 +26,6 @@ import {
   toKeyView,
   toWantedKey,
 } from './keys.dto.js';
-import { Problems } from '../http/problems/problem.docs.js';
 
 const KEY_ID: ApiParamOptions = { name: 'id', description: 'The id of the key.', example: '4fT9sKq2Lm' };
 

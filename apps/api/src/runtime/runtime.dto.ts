@@ -53,8 +53,7 @@ const TIMEOUT = {
   minimum: 0,
   maximum: MAX_TIMEOUT_MS,
   example: 5_000,
-  description:
-    'How long the shutdown may take, in milliseconds. Absent: the setting `runtime.lifecycle.shutdownTimeout`.',
+  description: 'How long the shutdown may take, in milliseconds. Absent: 10 seconds.',
 } as const;
 
 export class ShutdownQuery {

@@ -11,10 +11,9 @@ import {
   nextIntervalMs,
 } from '#rollcall/registry';
 import { AuthGuard } from '../../auth/auth.guard.js';
-import type { Principal } from '../../auth/principal.js';
+import { type Principal, principalOf } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
-import { SocketAccess } from '../../auth/socket.access.js';
-import { principalOf } from '../../auth/socket.principal.js';
+import { SocketAccess } from '../../auth/sockets/socket.access.js';
 import { FrameSocket } from '../../events/frame.socket.js';
 import { ApiError } from '../../http/problems/api.error.js';
 import { requiredOwner } from '../agent.claim.js';

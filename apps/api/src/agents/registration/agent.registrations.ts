@@ -11,7 +11,7 @@ import {
   normaliseCapability,
   type Registration,
 } from '#rollcall/registry';
-import { Authenticator } from '../../auth/authenticator.js';
+import { Authenticator } from '../../auth/credentials/authenticator.js';
 import type { Principal } from '../../auth/principal.js';
 import { schemaFailed, validationFailed } from '../../http/validation/validation.errors.js';
 import { validated } from '../../http/validation/validation.pipe.js';

@@ -3,7 +3,7 @@ import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { plainToInstance } from 'class-transformer';
 import { EndpointCheck } from '#rollcall/providers';
 import { AgentsService, type JoinResult, type LeasePolicy } from '#rollcall/registry';
-import { Authenticator } from '../../auth/authenticator.js';
+import { Authenticator } from '../../auth/credentials/authenticator.js';
 import type { Principal } from '../../auth/principal.js';
 import { ProblemView } from '../../http/problems/problem.docs.js';
 import { problemOf } from '../../http/problems/problem.js';

@@ -4,6 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify';
 import type { Config } from '../../config/config.schema.js';
 import type { Lifecycle } from '../../health/lifecycle.js';
+import { releaseOnAnswer } from '../../limits/concurrency.limiter.js';
 import type { HttpMetrics } from '../../telemetry/http.metrics.js';
 import { useArchiveBodies } from '../body/archive-body.parser.js';
 import { useJsonBodies } from '../body/json-body.parser.js';
@@ -12,7 +13,6 @@ import { type ErrorFormat, PROBLEM_CONTENT_TYPE, replyProblem, toProblem } from 
 import type { InFlight } from './in-flight.js';
 import { newRequestId, requestContext, requestIdOf } from './request.context.js';
 import type { AnsweredRequest, RequestLog } from './request.log.js';
-import { releaseOnAnswer } from './request.slots.js';
 import type { RouteTable } from './routes.js';
 import { TrustedProxies } from './trusted-proxies.js';
 

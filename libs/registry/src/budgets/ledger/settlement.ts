@@ -52,8 +52,8 @@ export function cappedUsage(usage: Usage, most: Amount): Usage {
 /** The note of a charge that is lower than the reported usage. */
 export function cappedNote({ tokens, microUsd }: Usage): string {
   return (
-    `Reported: ${tokens ?? 'unknown'} tokens, ${microUsd ?? 'unknown'} microUsd. The charge is limited by the reservation ` +
-    '(ROLLCALL_BUDGET_SETTLE_MULTIPLE); charge the rest with an adjustment, which needs budgets:write.'
+    `Reported: ${tokens ?? 'unknown'} tokens, ${microUsd ?? 'unknown'} microUsd. The charge is limited to a multiple of the ` +
+    'reservation; charge the rest with an adjustment, which needs budgets:write.'
   );
 }
 
