@@ -1,18 +1,14 @@
 import type { Schema } from '#rollcall/platform';
-import { AgentEntity } from './agents/agent.entity.js';
-import { ForgottenEntity } from './agents/forgotten.entity.js';
-import { IntentEntity } from './agents/intent.entity.js';
-import { BudgetEntity } from './budgets/budget.entity.js';
-import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
-import { ReservationEntity } from './budgets/reservation.entity.js';
-import { CircuitEntity } from './circuit/circuit.entity.js';
-import { OutcomeEntity } from './circuit/outcome.entity.js';
-import { ContractBidEntity } from './contracts/contract-bid.entity.js';
-import { ContractEntryEntity } from './contracts/contract-entry.entity.js';
-import { ContractNoticeEntity } from './contracts/contract-notice.entity.js';
-import { ContractEntity } from './contracts/contract.entity.js';
-import { LeaseEntity } from './leases/lease.entity.js';
-import { ProtectionEntity } from './leases/protection.entity.js';
+import { AgentEntity, ForgottenEntity, IntentEntity } from './agents/agent.entities.js';
+import { BudgetEntity, LedgerEntryEntity, ReservationEntity } from './budgets/store/budget.entities.js';
+import { CircuitEntity, OutcomeEntity } from './circuit/circuit.entities.js';
+import {
+  ContractBidEntity,
+  ContractEntity,
+  ContractEntryEntity,
+  ContractNoticeEntity,
+} from './contracts/store/contract.entities.js';
+import { LeaseEntity, ProtectionEntity } from './leases/lease.entities.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
 import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
 import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';

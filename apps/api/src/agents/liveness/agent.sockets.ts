@@ -14,7 +14,7 @@ import {
   ContractInviters,
   type ContractNotice,
   type Inviter,
-  type LeaseClaim,
+  type LeaseCredential,
   type LeasePolicy,
   type NoticeView,
   RegisterAgainError,
@@ -57,7 +57,7 @@ export class AgentSocket implements StreamConnection {
 
   constructor(
     private readonly socket: FrameSocket,
-    readonly claim: LeaseClaim,
+    readonly claim: LeaseCredential,
   ) {}
 
   get open(): boolean {

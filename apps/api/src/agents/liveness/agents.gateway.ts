@@ -3,7 +3,13 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
 import { qualifiedId } from '#rollcall/platform';
-import { AgentsService, HeartbeatBatcher, type LeaseClaim, type LeasePolicy, nextIntervalMs } from '#rollcall/registry';
+import {
+  AgentsService,
+  HeartbeatBatcher,
+  type LeaseCredential,
+  type LeasePolicy,
+  nextIntervalMs,
+} from '#rollcall/registry';
 import { AuthGuard } from '../../auth/auth.guard.js';
 import { type Principal, principalOf } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
@@ -84,7 +90,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-function socketClaim(request: URLSearchParams, principal: Principal): LeaseClaim {
+function socketClaim(request: URLSearchParams, principal: Principal): LeaseCredential {
   const claim = readClaim(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
   const agentId = qualifiedId(principal.namespace, claim.agentId);
   return { ...claim, agentId, owner: requiredOwner(principal) };

@@ -1,5 +1,5 @@
 import { qualifiedId } from '#rollcall/platform';
-import { hashOfToken, type Heartbeat, type LeaseClaim } from '#rollcall/registry';
+import { hashOfToken, type Heartbeat, type LeaseCredential } from '#rollcall/registry';
 import type { FieldError } from '../../http/problems/api.error.js';
 import { shortName, unknownField, validationFailed } from '../../http/validation/validation.errors.js';
 
@@ -58,7 +58,11 @@ export function readBeat(agentId: string, body: unknown, tokenHash: string | nul
 }
 
 /** Reads the claim of an agent from the URL of its socket. */
-export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
+export function readClaim(
+  agentId: string | null,
+  generation: string | null,
+  tokenHash: string | null,
+): LeaseCredential {
   const claim = { agentId, generation: generation === null ? null : Number(generation) };
   const errors = errorsOf(claim, CLAIM_RULES, '');
   if (errors.length > 0) throw validationFailed(errors);

@@ -7,7 +7,7 @@ import {
   CircuitService,
   type CircuitView,
   KEPT_OUTCOMES,
-  type ProbeClaim,
+  type ProbePermit,
   type ReportedOutcome,
   type Reporter,
 } from '#rollcall/registry';
@@ -72,7 +72,7 @@ class AgentCircuitView implements CircuitView {
   retryAfterMs: number | null;
 }
 
-class ProbeView implements ProbeClaim {
+class ProbeView implements ProbePermit {
   @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
   @ApiProperty({ type: AgentCircuitView, description: 'The circuit of the agent.' }) circuit: AgentCircuitView;
   @ApiProperty({
@@ -185,7 +185,7 @@ export class CircuitsController {
     @Body() { probeId }: ProbeBody,
     @Caller() { namespace }: Principal,
   ): Promise<ProbeView> {
-    return await this.circuits.claimProbe(qualifiedId(namespace, id), probeId);
+    return await this.circuits.acquireProbe(qualifiedId(namespace, id), probeId);
   }
 }
 

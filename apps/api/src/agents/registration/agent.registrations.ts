@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EndpointCheck } from '#rollcall/providers';
 import {
   AgentsService,
-  claimFault,
+  capabilityFault,
   type Joined,
   type JoinRequest,
   type LeasePolicy,
@@ -162,7 +162,7 @@ function capabilitiesOf(skills: readonly z.infer<typeof Skill>[]): string[] {
   const claims = new Map<string, string>();
   for (const claim of skills.flatMap(({ id, tags }) => [id, ...tags])) {
     const key = normaliseCapability(claim);
-    if (claimFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
+    if (capabilityFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
   }
   if (claims.size > 0) return [...claims.values()].slice(0, MAX_CAPABILITIES);
   const message = 'agentCard.skills: no skill has an id or a tag that is a valid capability. Send capabilities';
