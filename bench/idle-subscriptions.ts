@@ -33,7 +33,6 @@ const replicas = await StormReplicas.start(
     ROLLCALL_CONCURRENT_REQUESTS: '0',
     ROLLCALL_CONCURRENT_STREAMS: '0',
     ROLLCALL_DATABASE_TIMEOUT: '10s',
-    ROLLCALL_RUNS_LEASE: '30s',
   },
   1,
 );

@@ -49,8 +49,6 @@ const replicas = await StormReplicas.start({
   ROLLCALL_CONCURRENT_STREAMS: '0',
   ROLLCALL_RUNS_MAX: String(wanted),
   ROLLCALL_RUNS_MAX_PER_AGENT: String(wanted),
-  ROLLCALL_RUNS_LEASE: '10s', // a living replica on a busy machine must not lose its leases
-  ROLLCALL_RUNS_MAX_CRASHES: '10', // the replicas crash without a fault of the runs
   ROLLCALL_DATABASE_TIMEOUT: '10s',
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
   ROLLCALL_SEALING_KEY: KEY,

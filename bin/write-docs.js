@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { configurationTable, envExample } from '../dist/apps/api/src/config/config.docs.js';
 import { eventTable } from '../dist/apps/api/src/events/events.docs.js';
-import { problemTable } from '../dist/apps/api/src/http/problem.docs.js';
+import { problemTable } from '../dist/apps/api/src/http/problems/problem.docs.js';
 
 function fill(page, mark, table) {
   const file = new URL(`../docs/${page}`, import.meta.url);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { DEFAULT_RESERVED_POOL_SIZE } from '#rollcall/platform';
 
 export interface Server {
   pid: number;
@@ -17,7 +18,6 @@ export interface Server {
 export const V8_FLAGS = ['--max-semi-space-size=64'];
 /** Connections to Postgres, for Rollcall (in two pools) and for its peers (in one). */
 const POOL_SIZE = 20;
-const RESERVED_POOL_SIZE = 3;
 /** For comparisons: no lease ends during a run, and on a busy machine a response is late instead of 503. */
 export const LONG_TIMEOUTS = { ROLLCALL_HEARTBEAT_EVERY: '1h', ROLLCALL_DATABASE_TIMEOUT: '10s' };
 
@@ -38,7 +38,7 @@ export async function startSqlQuery(databaseUrl: string): Promise<Server> {
 }
 
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
-  const peerEnvironment = { PEER_POOL_SIZE: String(POOL_SIZE + RESERVED_POOL_SIZE), ...environment };
+  const peerEnvironment = { PEER_POOL_SIZE: String(POOL_SIZE + DEFAULT_RESERVED_POOL_SIZE), ...environment };
   const child = spawnNode(join(DIST, `bench/support/${name}.js`), peerEnvironment);
   const { url } = await startedLine(child);
   return { pid: child.pid ?? 0, url, headers: {}, stop: async () => await end(child) };
@@ -55,7 +55,6 @@ export async function startRollcall(environment: Record<string, string> = {}, di
     ROLLCALL_CONCURRENT_STREAMS: '100000',
     ROLLCALL_QUOTA_AGENTS: '1000000',
     ROLLCALL_DATABASE_POOL_SIZE: String(POOL_SIZE),
-    ROLLCALL_DATABASE_RESERVED_POOL_SIZE: String(RESERVED_POOL_SIZE),
     LOG_FORMAT: 'json',
     ...environment,
   });

@@ -22,12 +22,10 @@ let receiver: WebhookReceiver;
 let key: string;
 let stranger: string;
 beforeAll(async () => {
-  api = await startApi({
-    ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
-    ROLLCALL_SEALING_KEY: 'k'.repeat(32),
-    ROLLCALL_WEBHOOK_TRIES: '3',
-    ROLLCALL_WEBHOOK_RETRY_FIRST: '20ms',
-  });
+  api = await startApi(
+    { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 'k'.repeat(32) },
+    { constants: { webhooks: { tries: 3, retryFirst: 20 } } },
+  );
   other = await api.replica();
   agents = new TestAgents();
   for (const replica of [api, other]) agents.install(replica);

@@ -16,7 +16,7 @@ beforeEach(async () => {
   const direct = await startApi({ ...SHORT_DATABASE_TIMEOUT, ROLLCALL_HEARTBEAT_EVERY: '2s' });
   const proxied = await proxyPostgres(direct.database.url);
   database = proxied.proxy;
-  const replica = await direct.replica({}, proxied.url);
+  const replica = await direct.replica({}, { databaseUrl: proxied.url });
   proxy = await CuttableProxy.start({ host: '127.0.0.1', port: Number(new URL(replica.url).port) });
   const stop = async (): Promise<void> => {
     await replica.stop();

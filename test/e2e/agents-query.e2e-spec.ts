@@ -32,7 +32,10 @@ const FLEET = {
 
 let api: TestApi;
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_CAPABILITY_ALIASES: '{"coding":"code"}', ROLLCALL_BUDGET_LOW_PERCENT: '50' });
+  api = await startApi(
+    { ROLLCALL_CAPABILITY_ALIASES: '{"coding":"code"}' },
+    { constants: { budgets: { low: { fraction: 0.5 } } } },
+  );
   for (const [agentId, spec] of Object.entries(FLEET)) await api.given.agent({ agentId, ...spec });
   await until('all agents are found', async () => (await found({})).length === 3);
 });

@@ -94,6 +94,13 @@ describe('the WebSocket of an agent', () => {
     await agent.received('beaten');
   });
 
+  it('answers a heartbeat whose data is not an object with an error', async () => {
+    const agent = await AgentClient.connect(api.url, await register());
+    for (const data of [[], [{ inFlight: 3 }], 'idle', 3]) agent.send('beat', data);
+    await agent.received('error', 4);
+    expect(new Set(agent.of('error').map(({ code }) => code))).toEqual(new Set(['MALFORMED_REQUEST']));
+  });
+
   it('B4 the socket of an agent receives the actions of operators from any replica', async () => {
     const other = await api.replica();
     const registration = await register();

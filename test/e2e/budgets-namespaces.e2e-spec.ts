@@ -1,10 +1,10 @@
 import { until } from '#rollcall/test-support';
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import type { LedgerEntryView } from '../../apps/api/src/budgets/ledger.view.js';
-import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer, CallOptions } from '../support/call.js';
 import { registrationBody } from '../support/given.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservations.dto.js';
 
 type Page<Item> = { items: Item[]; nextCursor: string | null };
 

@@ -2,9 +2,9 @@ import { until } from '#rollcall/test-support';
 import { LangfuseServer } from '#rollcall/providers/testing';
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import type { ForecastView, LedgerEntryView } from '../../apps/api/src/budgets/ledger.view.js';
-import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservations.dto.js';
 
 let langfuse: LangfuseServer;
 let api: TestApi;

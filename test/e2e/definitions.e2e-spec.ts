@@ -252,6 +252,15 @@ describe('/v1/definition-imports', () => {
     expect(twice.body).toMatchObject({ errors: [{ field: 'files.1.path' }] });
   });
 
+  it('an import rejects a file that is not an object, and names its path', async () => {
+    for (const file of [null, [], [{ path: 'a.md', content: spec('imported-list') }], 'a.md']) {
+      expect(await api.call('POST', IMPORTS, { body: { files: [file] } })).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_FAILED', errors: [{ field: 'files.0', message: 'files.0 must be an object' }] },
+      });
+    }
+  });
+
   it('S4.3 a dry run changes nothing, and strict=true rejects files with warnings', async () => {
     const files = { 'a.md': spec('imported-dry', 'tools: Read\n') };
     expect((await importFiles(files, '?dryRun=true')).body).toMatchObject({

@@ -10,7 +10,7 @@ let api: TestApi;
 let other: TestApi;
 let release: (() => void) | undefined;
 beforeEach(async () => {
-  api = await startApi({ ROLLCALL_DIRECTORY_STALE_AFTER: '2s' });
+  api = await startApi({}, { constants: { discovery: { staleAfter: 2_000 } } });
   other = await api.replica();
 });
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
+import { PROBLEMS } from '../../apps/api/src/http/problems/problem.table.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
 import { DocsPage, type SentRequest } from '../support/docs-page.js';

@@ -126,7 +126,7 @@ describe('concurrent requests', () => {
   });
 
   it('A8 limits requests without a verified credential by address', async () => {
-    api = await startApi({ ROLLCALL_CONCURRENT_UNAUTHENTICATED: '4' });
+    api = await startApi({}, { constants: { http: { concurrentUnauthenticated: 4 } } });
     expect((await api.call('GET', '/v1/me')).status).toBe(200);
     const unlock = await lockKeys();
     const slow = Array.from(

@@ -17,7 +17,7 @@ beforeEach(async () => {
   api = await startApi(SHORT_DATABASE_TIMEOUT);
   const proxied = await proxyPostgres(api.database.url);
   database = proxied.proxy;
-  replica = await api.replica({}, proxied.url);
+  replica = await api.replica({}, { databaseUrl: proxied.url });
   proxy = await CuttableProxy.start({ host: '127.0.0.1', port: Number(new URL(replica.url).port) });
   examples = new ExampleRunner({ ROLLCALL_URL: `http://127.0.0.1:${proxy.port}`, ROLLCALL_KEY: api.adminKey });
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await appendEvents(api, ...many(10));
   await untilLogged(api, 20);
   cursor = (await api.call<Page>('GET', '/v1/events?limit=1000')).body.next;
-  restored = await startApi({}, backup);
+  restored = await startApi({}, { database: backup });
   await appendEvents(restored, ...many(30));
   await untilLogged(restored, 40);
 });

@@ -9,7 +9,7 @@ import { appendEvents, joined, left, many, seqOf, upTo } from '../support/events
 
 let api: TestApi;
 beforeEach(async () => {
-  api = await startApi({ ROLLCALL_EVENTS_BUFFER: '64KB', ROLLCALL_EVENTS_SLOW_AFTER: '2s' });
+  api = await startApi({}, { constants: { events: { buffer: 64 << 10, slowAfter: 2_000 } } });
 });
 afterEach(async () => await api.stop());
 

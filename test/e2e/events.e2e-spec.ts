@@ -13,11 +13,12 @@ interface Page {
 
 /** Shorter than the default, because two tests must wait until it has passed. */
 const HANDLER_TIMEOUT_MS = 3_000;
-const LIMITS = { ROLLCALL_HANDLER_TIMEOUT: `${HANDLER_TIMEOUT_MS}ms`, ROLLCALL_DATABASE_TIMEOUT: '2500ms' };
+const SETTINGS = { ROLLCALL_DATABASE_TIMEOUT: '2500ms' };
+const CONSTANTS = { http: { handlerTimeout: HANDLER_TIMEOUT_MS } };
 
 let api: TestApi;
 beforeEach(async () => {
-  api = await startApi(LIMITS);
+  api = await startApi(SETTINGS, { constants: CONSTANTS });
 });
 afterEach(async () => await api.stop());
 

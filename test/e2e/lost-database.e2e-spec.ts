@@ -15,7 +15,7 @@ beforeEach(async () => {
   healthy = await startApi({ ...SHORT_DATABASE_TIMEOUT, ROLLCALL_HEARTBEAT_EVERY: '2s' });
   const proxied = await proxyPostgres(healthy.database.url);
   ({ proxy } = proxied);
-  replica = await healthy.replica({}, proxied.url);
+  replica = await healthy.replica({}, { databaseUrl: proxied.url });
 });
 afterEach(async () => {
   proxy.heal();

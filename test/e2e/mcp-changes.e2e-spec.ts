@@ -17,7 +17,7 @@ let other: TestApi;
 let agents: TestAgents;
 let key: string;
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_MCP_SUBSCRIPTIONS: '3' });
+  api = await startApi({}, { constants: { mcp: { subscriptions: 3 } } });
   other = await api.replica({ ROLLCALL_RUNS_MAX: '0' });
   agents = new TestAgents();
   for (const replica of [api, other]) agents.install(replica);
@@ -147,7 +147,7 @@ describe('changes', () => {
   });
 
   it('S3.12 requests that arrive together get at most the allowed number of subscriptions', async () => {
-    const replica = await api.replica({ ROLLCALL_MCP_SUBSCRIPTIONS: '2' });
+    const replica = await api.replica({}, { constants: { mcp: { subscriptions: 2 } } });
     const filter = { resourcesListChanged: true };
     const { body, headers } = rawRequest('subscriptions/listen', { notifications: filter });
     const socket = createConnection(Number(new URL(replica.url).port), '127.0.0.1');

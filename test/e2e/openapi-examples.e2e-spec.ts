@@ -172,12 +172,12 @@ function firstSequence(): string {
 }
 
 beforeAll(async () => {
-  api = await startApi({
+  const settings = {
     ROLLCALL_SEALING_KEY: 'k'.repeat(32),
-    ROLLCALL_WEBHOOK_TRIES: '1',
     ROLLCALL_SKILLS_DIR: 'examples/skills',
     ROLLCALL_RUNS_MAX: '0', // runs stay in the queue, so that they can be cancelled
-  });
+  };
+  api = await startApi(settings, { constants: { webhooks: { tries: 1 } } });
   document = await documentOf(api);
   check = new ResponseCheck(document);
 });

@@ -24,8 +24,8 @@ let edges: RunEdge[];
 beforeAll(async () => {
   fleet = await MixedFleet.start();
   // the agents send no heartbeats, and on a busy machine a circuit must stay open
-  const patience = { ROLLCALL_HEARTBEAT_EVERY: '10m', ROLLCALL_CIRCUIT_COOL_DOWN: '5m' };
-  api = await startApi({ ...fleet.environment, ...patience });
+  const settings = { ...fleet.environment, ROLLCALL_HEARTBEAT_EVERY: '10m' };
+  api = await startApi(settings, { constants: { circuit: { coolDownMs: 300_000 } } });
   await fleet.install(api);
   const key = await api.given.key('caller');
   edges = [...[restEdge, rpcEdge, httpJsonEdge].map((edge) => edge(api.url, key)), await mcpEdge(api.url, key)];

@@ -40,7 +40,7 @@ let flows: RunFlows;
 beforeAll(async () => {
   const database = await testDatabase();
   proxy = await CountingProxy.start(database.url, RESPONSE_DELAY_MS);
-  api = await startApi(RunFlows.SETTINGS, { ...database, url: proxy.url });
+  api = await startApi(RunFlows.SETTINGS, { database: { ...database, url: proxy.url } });
   flows = await RunFlows.prepare(api);
   const scheduler = api.app.nest.get(SchedulerRegistry, { strict: false });
   for (const name of scheduler.getIntervals()) scheduler.deleteInterval(name);

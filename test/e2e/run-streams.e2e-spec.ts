@@ -13,8 +13,8 @@ let api: TestApi;
 let other: TestApi;
 let agents: TestAgents;
 beforeAll(async () => {
-  const limits = { ROLLCALL_EVENTS_BUFFER: '64KB', ROLLCALL_EVENTS_SLOW_AFTER: '1s' };
-  api = await startApi(limits);
+  const constants = { events: { buffer: 64 << 10, slowAfter: 1_000 } };
+  api = await startApi({}, { constants });
   other = await api.replica({ ROLLCALL_RUNS_MAX: '0' });
   agents = new TestAgents();
   for (const replica of [api, other]) agents.install(replica);

@@ -238,8 +238,10 @@ describe('the limit of waits', () => {
   });
 
   it('R-6 rejects a wait above the limit with 429, without an effect; other requests have their own limits', async () => {
-    const limits = { ROLLCALL_CONCURRENT_WAITS: '1', ROLLCALL_CONCURRENT_STREAMS: '1' };
-    const limited = await api.replica({ ...limits, ROLLCALL_CONCURRENT_REQUESTS: '5' });
+    const limited = await api.replica(
+      { ROLLCALL_CONCURRENT_STREAMS: '1', ROLLCALL_CONCURRENT_REQUESTS: '5' },
+      { constants: { http: { concurrentWaits: 1 } } },
+    );
     prepare(limited);
     const { body: run } = await start('talker', '', { on: limited });
     const waiting = get(`${run.id}?${LONG}`, limited);
@@ -267,7 +269,10 @@ describe('the limit of waits', () => {
   });
 
   it('R-6 a message over JSON-RPC whose response is a stream counts as a stream', async () => {
-    const limited = await api.replica({ ROLLCALL_CONCURRENT_WAITS: '1', ROLLCALL_CONCURRENT_STREAMS: '1' });
+    const limited = await api.replica(
+      { ROLLCALL_CONCURRENT_STREAMS: '1' },
+      { constants: { http: { concurrentWaits: 1 } } },
+    );
     prepare(limited);
     const send = async (method: string, agent: string): Promise<Response> => {
       const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] };

@@ -16,8 +16,8 @@ let url: string;
 beforeAll(async () => {
   database = await testDatabase();
   proxy = await SlowProxy.start(database.url, 0);
-  const settings = { ROLLCALL_RATE_LIMIT: '0', ROLLCALL_DATABASE_SLOW_ROUND_TRIP: '200ms' };
-  const config = loadConfig({ ...SHORT_DATABASE_TIMEOUT, ...settings }, '/nowhere');
+  const settings = { ...SHORT_DATABASE_TIMEOUT, ROLLCALL_RATE_LIMIT: '0' };
+  const config = loadConfig(settings, '/nowhere', { database: { slowRoundTrip: 200 } });
   db = new Database({ url: proxy.url, poolSize: 5, operationTimeoutMs: config.database.operationTimeout });
   app = await createApp({ config, database: db, pino: pino({ level: 'silent' }) });
   await app.nest.listen(0, '127.0.0.1');

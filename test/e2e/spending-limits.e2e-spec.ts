@@ -1,7 +1,7 @@
 import type { BudgetView } from '../../apps/api/src/budgets/budget.view.js';
-import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservations.dto.js';
 
 type Rejectable<Body> = Answer<Body & { code?: string; limit?: number; detail?: string }>;
 
@@ -10,12 +10,8 @@ let callerKey: string;
 let operatorKey: string;
 
 beforeAll(async () => {
-  api = await startApi({
-    ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS: '1000000',
-    ROLLCALL_BUDGET_LARGEST_RESERVATION_MICRO_USD: '5000000',
-    ROLLCALL_BUDGET_LONGEST_RESERVATION: '1h',
-    ROLLCALL_BUDGET_RUN_DEPTH: '4',
-  });
+  const limits = { largest: { tokens: 1_000_000, microUsd: 5_000_000 }, longestMs: 3_600_000 };
+  api = await startApi({}, { constants: { budgets: { limits, runDepth: 4 } } });
   callerKey = await api.given.key('caller');
   operatorKey = await api.given.key('operator');
 });
@@ -102,7 +98,7 @@ describe('spending with a caller key', () => {
       status: 403,
       body: { code: 'RESERVATION_TOO_LARGE', field: 'tokens', limit: 1_000_000 },
     });
-    expect(tooMany.body.detail).toContain('ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS');
+    expect(tooMany.body.detail).toContain('Reserve less, or use a credential that has budgets:write.');
     const tooDear = await reserve({ key: 'money-2', tokens: 1, microUsd: 5_000_001 });
     expect(tooDear).toMatchObject({ status: 403, body: { field: 'microUsd', limit: 5_000_000 } });
     const tooLong = await reserve({ key: 'long', tokens: 1, ttlSeconds: 3_601 });
@@ -122,7 +118,7 @@ describe('a tree of runs', () => {
       expect((await openRun(`run-${level}`, level > 1 ? `run-${level - 1}` : undefined)).status).toBe(201);
     const refused = await openRun('run-5', 'run-4');
     expect(refused).toMatchObject({ status: 400, body: { code: 'RUN_TREE_TOO_DEEP', limit: 4 } });
-    expect(refused.body.detail).toContain('ROLLCALL_BUDGET_RUN_DEPTH');
+    expect(refused.body.detail).toContain('the limit is 4. Delegate from a run nearer to the root.');
     const byOperator = { kind: 'run', subject: 'run-5', limit: {}, parentRunId: 'run-4' };
     expect(await post('', byOperator, operatorKey)).toMatchObject({ status: 400, body: { code: 'RUN_TREE_TOO_DEEP' } });
     expect((await openRun('run-2b', 'run-3')).status).toBe(201);

@@ -15,7 +15,7 @@ let folder: string;
 let receiver: ChildProcess | undefined;
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32), ROLLCALL_WEBHOOK_RETRY_FIRST: '50ms' });
+  api = await startApi({ ROLLCALL_SEALING_KEY: 'k'.repeat(32) }, { constants: { webhooks: { retryFirst: 50 } } });
   folder = mkdtempSync(join(tmpdir(), 'rollcall-docs-'));
 });
 afterAll(async () => {

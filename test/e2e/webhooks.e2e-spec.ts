@@ -6,19 +6,14 @@ import type { Answer } from '../support/call.js';
 import { appendEvents, joined, left, seqOf } from '../support/events.js';
 import { type Received, WebhookReceiver } from '../support/webhook-receiver.js';
 
-const SETTINGS = {
-  ROLLCALL_SEALING_KEY: 'k'.repeat(32),
-  ROLLCALL_WEBHOOK_RETRY_FIRST: '10ms',
-  ROLLCALL_WEBHOOK_RETRY_LONGEST: '50ms',
-  ROLLCALL_WEBHOOK_TRIES: '3',
-  ROLLCALL_WEBHOOK_TIMEOUT: '3s',
-};
+const SETTINGS = { ROLLCALL_SEALING_KEY: 'k'.repeat(32) };
+const CONSTANTS = { webhooks: { tries: 3, retryFirst: 10, retryLongest: 50, timeout: 3_000 } };
 
 let api: TestApi;
 let receiver: WebhookReceiver;
 
 beforeEach(async () => {
-  api = await startApi(SETTINGS);
+  api = await startApi(SETTINGS, { constants: CONSTANTS });
   receiver = await WebhookReceiver.start();
 });
 afterEach(async () => {
@@ -265,7 +260,7 @@ describe('a webhook', () => {
     const { id } = await subscribe();
     await until('the replica holds the webhook', async () => (await read(id)).status.held);
     const holder = api;
-    api = await startApi(SETTINGS, holder.database);
+    api = await startApi(SETTINGS, { database: holder.database, constants: CONSTANTS });
     await appendEvents(holder, joined('a-1'));
     await until('the first event is received', () => receiver.subjects.join() === 'a-1');
     await holder.app.nest.close();

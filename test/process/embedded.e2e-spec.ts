@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 function start(environment: Record<string, string> = {}, files: Record<string, string> = {}): RollcallProcess {
-  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment }, undefined, files);
+  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment }, { files });
   running.push(started);
   return started;
 }
@@ -212,7 +212,7 @@ describe('the end of the process', () => {
     'the process ends when npm receives %s, and stops the embedded Postgres',
     async (signal) => {
       copyInitialised();
-      const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, ['npm', 'start']);
+      const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, { command: ['npm', 'start'] });
       running.push(throughNpm);
       await throughNpm.ready();
       await throughNpm.end(signal);

@@ -5,8 +5,7 @@ import type { CloudEvent } from '#rollcall/platform';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
-import type { OutcomePage } from '../../apps/api/src/agents/circuit.view.js';
-import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
+import type { RankingView } from '../../apps/api/src/agents/discovery/ranking.view.js';
 import type { BudgetPage, BudgetView } from '../../apps/api/src/budgets/budget.view.js';
 import { call } from '../support/call.js';
 import { Given } from '../support/given.js';
@@ -16,6 +15,7 @@ import { newFolder } from '../support/process.js';
 import { Replicas } from '../support/replicas.js';
 import { ResumingConsumer } from '../support/resuming-consumer.js';
 import { createTeams, type ObservedTeam, SHARED_CAPABILITY } from '../support/team.js';
+import type { OutcomePage } from '../../apps/api/src/agents/operation/circuits.controller.js';
 
 const KEY = 'k'.repeat(40);
 const NAMESPACES = ['default', 'team-a', 'team-b'];
@@ -39,17 +39,19 @@ beforeAll(async () => {
   url = await emptyDatabase();
   db = new Client({ connectionString: url });
   await db.connect();
-  replicas = await Replicas.start(2, {
+  const environment = {
     DATABASE_URL: url,
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_ADMIN_KEY: KEY,
     ROLLCALL_HEARTBEAT_EVERY: '8s', // a busy machine must not delay a heartbeat beyond the lease
     ROLLCALL_RATE_LIMIT: '0',
     ROLLCALL_CONCURRENT_REQUESTS: '0',
-    ROLLCALL_CIRCUIT_FAILURES: '3',
-    ROLLCALL_CIRCUIT_COOL_DOWN: '5m', // longer than the test, so that circuits stay open
-    ROLLCALL_FLAPPING_SUPPRESS_AT: '100', // agents register again often, and must not be suppressed
-  });
+  };
+  const constants = {
+    circuit: { failuresToOpen: 3, coolDownMs: 300_000 }, // longer than the test, so that circuits stay open
+    flapping: { suppressAt: 100_000 }, // agents register again often, and must not be suppressed
+  };
+  replicas = await Replicas.start(2, environment, constants);
   teams = await createTeams(Given.at(replicas.nextUrl(), KEY), NAMESPACES, (namespace) => ({
     fails: (index) => namespace === FAILING && index % 2 === 0,
     isSilent: (index) => namespace === SILENT && index === AGENTS - 1,

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
+import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { WebhookReceiver } from '../support/webhook-receiver.js';
@@ -24,22 +25,22 @@ afterEach(async () => {
   await dropDatabase(url);
 });
 
-async function start(environment: Record<string, string> = {}): Promise<RollcallProcess> {
-  const started = new RollcallProcess({
+async function start(constants?: ConstantChanges): Promise<RollcallProcess> {
+  const environment = {
     DATABASE_URL: url,
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_ADMIN_KEY: KEY,
     ROLLCALL_SEALING_KEY: 'k'.repeat(32),
     ROLLCALL_EGRESS_ALLOW: '127.0.0.0/8',
-    ...environment,
-  });
+  };
+  const started = new RollcallProcess(environment, { constants });
   running.push(started);
   return await started.ready();
 }
 
 describe('a push notification of two processes', () => {
   it('S3.12 a push notification arrives when the delivering process is killed during the delivery', async () => {
-    const first = await start({ ROLLCALL_WEBHOOK_TIMEOUT: '5m' }); // one attempt, which does not end
+    const first = await start({ webhooks: { timeout: 300_000 } }); // one attempt, which does not end
     const content = { description: 'Echoes.', instructions: 'Echo.' };
     await call(first.url, 'POST', '/v1/definitions', { key: KEY, body: { name: 'echo', content } });
     let unanswered = 0;

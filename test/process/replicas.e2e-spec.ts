@@ -6,7 +6,7 @@ import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { Given } from '../support/given.js';
-import { newFolder, RollcallProcess } from '../support/process.js';
+import { newFolder, type ProcessOptions, RollcallProcess } from '../support/process.js';
 
 let folder: string;
 let url: string;
@@ -22,8 +22,8 @@ afterEach(async () => {
   await dropDatabase(url);
 });
 
-function start(environment: Record<string, string> = {}): RollcallProcess {
-  const started = new RollcallProcess({ DATABASE_URL: url, ROLLCALL_DATA_DIR: folder, ...environment });
+function start(environment: Record<string, string> = {}, options?: ProcessOptions): RollcallProcess {
+  const started = new RollcallProcess({ DATABASE_URL: url, ROLLCALL_DATA_DIR: folder, ...environment }, options);
   running.push(started);
   return started;
 }
@@ -123,11 +123,19 @@ describe('an unusable DATABASE_URL', () => {
     ['invalid', 'localhost:5432', 'database.url (DATABASE_URL): expected a URL such as'],
     ['unreachable', unreachable, 'Cannot use Postgres at postgresql://someone@127.0.0.1:1/rollcall'],
   ])('reports an %s DATABASE_URL in one sentence', async (_what, wrong, message) => {
-    const failed = start({ DATABASE_URL: wrong, ROLLCALL_DATABASE_CONNECT_WAIT: '0s' });
+    const failed = start({ DATABASE_URL: wrong }, { constants: { database: { connectWait: 0 } } });
     expect(await failed.exit()).toBe(1);
     expect(failed.output).toContain(message);
     expect(failed.output).not.toContain('hunter2');
     expect(failed.output).not.toMatch(/\n\s+at /);
+  });
+
+  it('warns about variables that are no settings before it connects, and suggests the setting that was meant', async () => {
+    const unknown = { ROLLCALL_DATABSE_TIMEOUT: '1s', ROLLCALL_HANDLER_TIMEOUT: '1s' };
+    const failed = start({ DATABASE_URL: unreachable, ...unknown }, { constants: { database: { connectWait: 0 } } });
+    expect(await failed.exit()).toBe(1);
+    expect(failed.output).toContain('did you mean ROLLCALL_DATABASE_TIMEOUT?');
+    expect(failed.output).toContain('ROLLCALL_HANDLER_TIMEOUT is no longer a setting');
   });
 
   it('retries an unreachable database, and stops on a signal while it retries', async () => {

@@ -45,15 +45,15 @@ afterEach(async () => {
 });
 
 function start(): RollcallProcess {
-  return new RollcallProcess({
+  const environment = {
     DATABASE_URL: url,
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_ADMIN_KEY: KEY,
     ROLLCALL_MODELS: MODELS,
-    ROLLCALL_RUNS_LEASE: `${LEASE_MS}ms`,
     ROLLCALL_RUNS_MAX_PER_AGENT: '64',
-    ROLLCALL_RUNS_MAX_CRASHES: '10', // the replicas crash without a fault of the runs
-  });
+  };
+  const runs = { leaseMs: LEASE_MS, maxCrashesInStep: 10 }; // the replicas crash without a fault of the runs
+  return new RollcallProcess(environment, { constants: { runtime: { runs } } });
 }
 
 async function count(from: string): Promise<number> {

@@ -25,8 +25,9 @@ afterEach(async () => {
 
 async function start(): Promise<void> {
   const { port } = new URL(url);
-  const settings = { ROLLCALL_RUNS_LEASE: '3s', ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
-  server = new RollcallProcess({ PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings });
+  const settings = { ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
+  const environment = { PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings };
+  server = new RollcallProcess(environment, { constants: { runtime: { runs: { leaseMs: 3_000 } } } });
   await server.ready();
 }
 

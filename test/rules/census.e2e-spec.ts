@@ -1,7 +1,7 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
-import { SocketAccess } from '../../apps/api/src/auth/socket.access.js';
+import { SocketAccess } from '../../apps/api/src/auth/sockets/socket.access.js';
 import { pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { refusal } from '../support/socket-client.js';

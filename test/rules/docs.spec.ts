@@ -4,7 +4,7 @@ import { configurationTable, envExample } from '../../apps/api/src/config/config
 import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { eventTable } from '../../apps/api/src/events/events.docs.js';
-import { problemTable } from '../../apps/api/src/http/problem.docs.js';
+import { problemTable } from '../../apps/api/src/http/problems/problem.docs.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
@@ -95,6 +95,7 @@ describe('the documentation of the configuration', () => {
       read('docs/configuration.md').split('<!-- settings:begin -->')[1]?.split('<!-- settings:end -->')[0] ?? '';
     const documented = [...table.matchAll(/^\| `[\w.]+` +\| `(\w+)`/gm)].map(([, name]) => name);
     expect(new Set(documented)).toEqual(known);
+    expect(documented).toHaveLength(known.size); // each setting is in one section
   });
 
   it('.env.example has every setting as the schema defines it', () => {
@@ -104,7 +105,7 @@ describe('the documentation of the configuration', () => {
   it('every value in .env.example is valid when it is uncommented (N7)', () => {
     const lines = read('.env.example').matchAll(/^#([A-Z_]+)=(.+)$/gm);
     const environment = Object.fromEntries([...lines].map(([, name = '', value]) => [name, value]));
-    expect(Object.keys(environment).length).toBeGreaterThan(50);
+    expect(Object.keys(environment).length).toBeGreaterThan(40);
     expect(() => loadConfig({ ...environment, ROLLCALL_CONFIG: '/dev/null' }, '/nowhere')).not.toThrow();
   });
 

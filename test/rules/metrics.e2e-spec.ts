@@ -4,7 +4,7 @@ import { RUN_STATES } from '#rollcall/agent-runtime';
 import { until } from '#rollcall/test-support';
 import { parse } from 'yaml';
 import { HttpMetrics } from '../../apps/api/src/telemetry/http.metrics.js';
-import { PROBLEMS } from '../../apps/api/src/http/problem.table.js';
+import { PROBLEMS } from '../../apps/api/src/http/problems/problem.table.js';
 import { startApi, type TestApi } from '../support/api.js';
 import {
   resultLabelsOf,

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
+import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
 import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ALL_NAMESPACES, DEFAULT_NAMESPACE, KeysService } from '#rollcall/platform';
 import { type Answer, call, type CallOptions } from './call.js';
@@ -18,12 +19,16 @@ export interface TestApi {
   issueKeyIn(namespace: string, ...roles: Role[]): Promise<string>;
   /** Sends a request with the admin key by default; `key: null` sends no key. */
   call<Body = Record<string, unknown>>(method: string, path: string, options?: CallOptions): Promise<Answer<Body>>;
-  /**
-   * Starts another replica on the same database. It can have other settings, and another URL of the database, such as one
-   * through a proxy.
-   */
-  replica(changes?: Record<string, string>, databaseUrl?: string): Promise<TestApi>;
+  /** Starts another replica on the same database. It can have other settings and options. */
+  replica(changes?: Record<string, string>, options?: ReplicaOptions): Promise<TestApi>;
   stop(): Promise<void>;
+}
+
+export interface ReplicaOptions {
+  /** Constants of the application that the suite needs smaller or larger. */
+  constants?: ConstantChanges;
+  /** Another URL of the database, such as one through a proxy. */
+  databaseUrl?: string;
 }
 
 /** The settings that differ from the defaults of Rollcall. A suite can override each of them. */
@@ -32,18 +37,22 @@ const TEST_SETTINGS = {
   ROLLCALL_RATE_LIMIT: '0',
   ROLLCALL_CONCURRENT_REQUESTS: '0',
   ROLLCALL_CONCURRENT_STREAMS: '0',
-  ROLLCALL_CONCURRENT_UNAUTHENTICATED: '0',
   // a busy machine must not make a statement fail
   ROLLCALL_DATABASE_TIMEOUT: '5s',
 };
+
+const TEST_CONSTANTS = { http: { concurrentUnauthenticated: 0 } };
 
 /** For suites in which the database is unavailable, slow or frozen. */
 export const SHORT_DATABASE_TIMEOUT = { ROLLCALL_DATABASE_TIMEOUT: '1500ms' };
 
 /** Starts a replica on a new database by default. `stop` drops the database. */
-export async function startApi(environment: Record<string, string> = {}, existing?: TestDatabase): Promise<TestApi> {
+export async function startApi(
+  environment: Record<string, string> = {},
+  { database: existing, ...options }: ReplicaOptions & { database?: TestDatabase } = {},
+): Promise<TestApi> {
   const database = existing ?? (await testDatabase());
-  const api = await serve(database, environment);
+  const api = await serve(database, environment, options);
   const stop = async (): Promise<void> => {
     await api.stop();
     await database.drop();
@@ -54,9 +63,12 @@ export async function startApi(environment: Record<string, string> = {}, existin
 async function serve(
   database: TestDatabase,
   environment: Record<string, string>,
-  databaseUrl: string = database.url,
+  { constants = {}, databaseUrl = database.url }: ReplicaOptions,
 ): Promise<TestApi> {
-  const config = loadConfig({ ...TEST_SETTINGS, ...environment }, '/nowhere');
+  const config = loadConfig({ ...TEST_SETTINGS, ...environment }, '/nowhere', {
+    ...constants,
+    http: { ...TEST_CONSTANTS.http, ...constants.http },
+  });
   const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: config.database.operationTimeout });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
@@ -78,7 +90,12 @@ async function serve(
     given: new Given(callAsAdmin, issueKey),
     call: callAsAdmin,
     issueKeyIn,
-    replica: async (changes = {}, otherUrl) => await serve(database, { ...environment, ...changes }, otherUrl),
+    replica: async (changes = {}, other = {}) =>
+      await serve(
+        database,
+        { ...environment, ...changes },
+        { ...other, constants: { ...constants, ...other.constants } },
+      ),
     stop: async () => await app.nest.close(),
   };
 }

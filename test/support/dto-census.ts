@@ -52,11 +52,22 @@ export function propertiesOf(dto: DtoClass): string[] {
   return [...new Set(rules.map(({ propertyName }) => propertyName))];
 }
 
-/** Returns the properties whose type is a class of ours. */
-export function nestedPropertiesOf(dto: DtoClass): string[] {
-  return propertiesOf(dto).filter((property) => {
-    const type = Reflect.getMetadata('design:type', dto.prototype as object, property) as unknown;
-    return typeof type === 'function' && !PLAIN.has(type);
+/** A property that holds one object of a class of ours, or a list of them. */
+export interface NestedProperty {
+  readonly dto: DtoClass;
+  readonly property: string;
+  readonly isList: boolean;
+}
+
+/**
+ * Returns the properties of a DTO whose type is a class of ours. TypeScript records the type of `Body | null` as `Object`, so the type
+ * that class-transformer knows counts, too.
+ */
+export function nestedPropertiesOf(dto: DtoClass): NestedProperty[] {
+  return propertiesOf(dto).flatMap((property) => {
+    const declared = Reflect.getMetadata('design:type', dto.prototype as object, property) as unknown;
+    const isNested = isOurs(declared) || nestedDtoOf(dto, property) !== undefined;
+    return isNested ? [{ dto, property, isList: declared === Array }] : [];
   });
 }
 
@@ -68,7 +79,15 @@ export function withNestedDtos(roots: readonly DtoClass[]): DtoClass[] {
 }
 
 function nestedDtosOf(dto: DtoClass): DtoClass[] {
-  return propertiesOf(dto)
-    .map((property) => defaultMetadataStorage.findTypeMetadata(dto, property)?.typeFunction() as unknown)
-    .filter((type): type is DtoClass => typeof type === 'function' && !PLAIN.has(type));
+  return propertiesOf(dto).flatMap((property) => nestedDtoOf(dto, property) ?? []);
+}
+
+/** Returns the class to which class-transformer converts the property. */
+function nestedDtoOf(dto: DtoClass, property: string): DtoClass | undefined {
+  const type = defaultMetadataStorage.findTypeMetadata(dto, property)?.typeFunction() as unknown;
+  return isOurs(type) ? type : undefined;
+}
+
+function isOurs(type: unknown): type is DtoClass {
+  return typeof type === 'function' && !PLAIN.has(type);
 }

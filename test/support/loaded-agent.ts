@@ -1,10 +1,10 @@
 import type { AgentView } from '../../apps/api/src/agents/agent.view.js';
-import type { RankingView } from '../../apps/api/src/agents/ranking.view.js';
-import type { ReservationView } from '../../apps/api/src/budgets/reservation.view.js';
+import type { RankingView } from '../../apps/api/src/agents/discovery/ranking.view.js';
 import type { Registration } from './agent-client.js';
 import type { Answer, CallOptions } from './call.js';
 import type { Replicas } from './replicas.js';
 import { SHARED_CAPABILITY, type Team } from './team.js';
+import type { ReservationView } from '../../apps/api/src/budgets/reservations.dto.js';
 
 /** The values of an agent that differ between the namespaces. */
 export function factsOf(agent: Omit<AgentView, 'agentCard'>): object {

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { until } from '#rollcall/test-support';
+import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
 import { ConfigSchema } from '../../apps/api/src/config/config.schema.js';
 import { listSettings } from '../../apps/api/src/config/setting.js';
 
@@ -12,18 +13,24 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** An empty variable counts as not set, and overrides the value in the `.env` file of a developer. */
 const NOT_SET = Object.fromEntries(listSettings(ConfigSchema).map(({ env }) => [env, '']));
 
+export interface ProcessOptions {
+  /** Such as `npm start`, in the root folder of the repository. Without it, the process runs in a new folder. */
+  command?: string[];
+  /** The contents of the new folder, by path. The settings of a developer have no effect in either folder. */
+  files?: Record<string, string>;
+  /** Constants of the application that the suite needs smaller or larger. */
+  constants?: ConstantChanges;
+}
+
 /** Rollcall as a separate process, started as `npm start` starts it. */
 export class RollcallProcess {
   output = '';
   private readonly child: ChildProcess;
 
-  /**
-   * Runs in a new folder that contains only `files`. With a `command` such as npm, runs in the root folder of the repository. The
-   * settings of a developer have no effect in either folder.
-   */
-  constructor(environment: Record<string, string>, command?: string[], files: Record<string, string> = {}) {
+  constructor(environment: Record<string, string>, { command, files = {}, constants }: ProcessOptions = {}) {
     const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
-    const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, 'bin/rollcall.js')];
+    const start = constants ? ['test/support/replica.js', JSON.stringify(constants)] : ['bin/rollcall.js'];
+    const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, start[0] ?? ''), ...start.slice(1)];
     const empty = newFolder();
     for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(empty, path)), { recursive: true });

@@ -1,4 +1,5 @@
 import { until } from '#rollcall/test-support';
+import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
 import { type Answer, call, type CallOptions } from './call.js';
 import { RollcallProcess } from './process.js';
 
@@ -12,19 +13,24 @@ export class Replicas {
   private turn = 0;
 
   private constructor(
-    private readonly environment: Record<string, string>,
+    private readonly create: () => RollcallProcess,
     private readonly processes: RollcallProcess[],
   ) {}
 
-  static async start(count: number, environment: Record<string, string>): Promise<Replicas> {
-    const processes = Array.from({ length: count }, () => new RollcallProcess(environment));
+  static async start(
+    count: number,
+    environment: Record<string, string>,
+    constants?: ConstantChanges,
+  ): Promise<Replicas> {
+    const create = (): RollcallProcess => new RollcallProcess(environment, { constants });
+    const processes = Array.from({ length: count }, create);
     await Promise.all(processes.map(async (one) => await one.ready(START_WITHIN_MS)));
-    return new Replicas(environment, processes);
+    return new Replicas(create, processes);
   }
 
   /** Starts one more replica. On a busy machine, replicas that start one after the other are ready in time. */
   async add(): Promise<void> {
-    this.processes.push(await new RollcallProcess(this.environment).ready(START_WITHIN_MS));
+    this.processes.push(await this.create().ready(START_WITHIN_MS));
   }
 
   /** The URLs of the replicas that are ready. */
@@ -42,7 +48,7 @@ export class Replicas {
   /** Kills a replica without a warning (SIGKILL), and starts it again. Other replicas serve requests in the meantime. */
   async killAndStart(index: number): Promise<void> {
     const killed = this.processes[index]?.end('SIGKILL');
-    this.processes[index] = new RollcallProcess(this.environment);
+    this.processes[index] = this.create();
     await Promise.all([killed, this.processes[index].ready(START_WITHIN_MS)]);
   }
 

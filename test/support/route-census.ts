@@ -3,7 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import type { App } from '../../apps/api/src/app.js';
 import { ROUTE_ACCESS, type RouteAccess } from '../../apps/api/src/auth/route.access.js';
-import { MUTATION, type MutationOptions } from '../../apps/api/src/mutation/mutation.options.js';
+import { MUTATION, type MutationOptions } from '../../apps/api/src/mutation/mutation.interceptor.js';
 
 export interface RouteFacts {
   /** `POST /v1/keys/:id/rotate` */

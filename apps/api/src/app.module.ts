@@ -17,7 +17,7 @@ import { DefinitionsModule } from './definitions/definitions.module.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
-import { InFlight } from './http/in-flight.js';
+import { InFlight } from './http/server/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { McpModule } from './mcp/mcp.module.js';

@@ -12,10 +12,9 @@ import {
   toRestErrorBody,
   UnsupportedOperationError,
 } from '@a2a-js/sdk/errors';
-import type { FieldError } from '../http/api.error.js';
-import { type Problem, toProblem } from '../http/problem.js';
-import { type ErrorFormat, problemOf } from '../http/problem.reply.js';
-import type { ErrorCode } from '../http/problem.table.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import { type ErrorFormat, type Problem, problemOf, toProblem } from '../http/problems/problem.js';
+import type { ErrorCode } from '../http/problems/problem.table.js';
 
 /** The code of JSON-RPC for errors that the server itself defines. */
 const SERVER_ERROR = -32_000;

@@ -1,13 +1,13 @@
 import { qualifiedId } from '#rollcall/platform';
-import type { AgentClaim } from '#rollcall/registry';
+import type { AgentCredential } from '#rollcall/registry';
 import type { Principal } from '../auth/principal.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 /**
  * The registration that a caller acts on. A caller with a lease token must send the generation; the owner and operators may leave it
  * out, which means the current generation.
  */
-export function claimOf(id: string, generation: number | null | undefined, caller: Principal): AgentClaim {
+export function agentClaim(id: string, generation: number | null | undefined, caller: Principal): AgentCredential {
   const { leaseHash } = caller;
   const agentId = qualifiedId(caller.namespace, id);
   if (leaseHash === undefined || typeof generation === 'number')

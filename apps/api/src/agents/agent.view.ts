@@ -16,6 +16,7 @@ import {
   type LeaveReason,
 } from '#rollcall/registry';
 import { PageView } from '../http/page.js';
+import { HeartbeatPlanView } from './liveness/heartbeat.js';
 
 export const AGENT_STATUSES: AgentStatus[] = ['active', 'suspect', 'draining', 'quarantined', 'left'];
 export const CIRCUIT_PHASES: CircuitPhase[] = ['closed', 'open', 'half_open'];
@@ -204,17 +205,6 @@ export class CandidateAgentView extends OmitType(AgentView, ['agentCard']) {}
 
 export class AgentPage extends PageView {
   @ApiProperty({ type: [AgentView], description: 'In the order of their agentIds.' }) items: AgentView[];
-}
-
-class HeartbeatPlanView {
-  @ApiProperty({ type: 'integer', example: 10_000, description: 'The time between two heartbeats.' })
-  intervalMs: number;
-  @ApiProperty({
-    type: 'integer',
-    example: 31_000,
-    description: 'The time from the last heartbeat to the end of the lease.',
-  })
-  leaseMs: number;
 }
 
 export class RegistrationView {

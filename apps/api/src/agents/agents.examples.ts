@@ -1,5 +1,5 @@
 import type { ApiParamOptions } from '@nestjs/swagger';
-import type { RegisterBody } from './agents.dto.js';
+import type { RegisterBody } from './registration/registration.dto.js';
 
 /** The path parameter of the routes of one agent. */
 export const AGENT_ID: ApiParamOptions = { name: 'id', description: 'The agentId.', example: 'builder-01' };
@@ -22,7 +22,7 @@ const COMPLETE: RegisterBody = {
 const SHORT: RegisterBody = { name: 'swarm-builder', capabilities: ['build'] };
 
 /** The examples have no `leaseToken`, because only a registered agent has one. */
-export const REGISTER_EXAMPLES = {
+export const REGISTER_AGENT_EXAMPLES = {
   complete: { summary: 'All fields', value: COMPLETE },
   short: { summary: 'Required fields', value: SHORT },
 };

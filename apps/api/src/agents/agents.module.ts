@@ -1,29 +1,25 @@
 import { Module } from '@nestjs/common';
-import { CONFIG } from '../config/config.token.js';
 import { AuthModule } from '../auth/auth.module.js';
-import { AgentLookup } from './agent.lookup.js';
+import { CONFIG } from '../config/config.token.js';
+import { leasePolicy } from '../config/library.options.js';
 import { AgentMetrics, LivenessMetrics } from './agent.metrics.js';
-import { AgentQueries } from './agent.queries.js';
-import { AgentRegistrations } from './agent.registrations.js';
-import { AgentSocketAccess } from './agent-socket.access.js';
-import { AgentSockets } from './agent.sockets.js';
-import { leasePolicy } from '../config/registry.policies.js';
-import { SnapshotController } from './snapshot.controller.js';
-import { AgentsController } from './agents.controller.js';
-import { AgentsGateway } from './agents.gateway.js';
-import { LEASE_POLICY } from './agents.tokens.js';
-import { CircuitsController } from './circuits.controller.js';
-import { ContractQueries } from './contract.queries.js';
-import { DiscoveryController } from './discovery.controller.js';
-import { LivenessController } from './liveness.controller.js';
-import { ProtectionController } from './protection.controller.js';
-import { QueryReader } from './query.reader.js';
-import { RegistrationBatchController } from './registration-batch.controller.js';
-import { RegistrationReader } from './registration.reader.js';
-import { RegistrationBatchReader } from './registration-batch.reader.js';
-import { RegistrationBatchWriter } from './registration-batch.writer.js';
-import { RemoteDocuments } from './remote.documents.js';
-import { OperatorActionsController } from './operator-actions.controller.js';
+import { AgentLookup } from './discovery/agent.lookup.js';
+import { AgentQueries } from './discovery/agent.queries.js';
+import { ContractQueries } from './discovery/contract.queries.js';
+import { DiscoveryController } from './discovery/discovery.controller.js';
+import { SnapshotController } from './discovery/snapshot.controller.js';
+import { AgentSockets } from './liveness/agent.sockets.js';
+import { AgentsGateway, AgentSocketAccess } from './liveness/agents.gateway.js';
+import { LEASE_POLICY } from './liveness/heartbeat.js';
+import { LivenessController } from './liveness/liveness.controller.js';
+import { CircuitsController } from './operation/circuits.controller.js';
+import { OperatorActionsController } from './operation/operator-actions.controller.js';
+import { ProtectionController } from './operation/protection.controller.js';
+import { AgentRegistrations } from './registration/agent.registrations.js';
+import { AgentsController } from './registration/agents.controller.js';
+import { RegistrationBatchController } from './registration/registration-batch.controller.js';
+import { RegistrationBatches } from './registration/registration.batches.js';
+import { RemoteDocuments } from './registration/remote.documents.js';
 
 @Module({
   imports: [AuthModule],
@@ -41,26 +37,16 @@ import { OperatorActionsController } from './operator-actions.controller.js';
     AgentMetrics,
     LivenessMetrics,
     ContractQueries,
-    QueryReader,
     AgentLookup,
     AgentQueries,
     AgentRegistrations,
-    RegistrationBatchReader,
-    RegistrationBatchWriter,
-    RegistrationReader,
+    RegistrationBatches,
     RemoteDocuments,
     AgentSockets,
     AgentSocketAccess,
     AgentsGateway,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
   ],
-  exports: [
-    AgentLookup,
-    AgentQueries,
-    AgentRegistrations,
-    RegistrationBatchReader,
-    RegistrationBatchWriter,
-    RemoteDocuments,
-  ],
+  exports: [AgentLookup, AgentQueries, AgentRegistrations, RegistrationBatches, RemoteDocuments],
 })
 export class AgentsModule {}

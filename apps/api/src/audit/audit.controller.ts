@@ -6,7 +6,7 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import type { AuditEntity } from './audit.entity.js';
 import { AuditService } from './audit.service.js';
 

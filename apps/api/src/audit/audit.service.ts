@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES, type KeyChanges } from '#rollcall/platform';
 import { callerOf } from '../auth/caller.js';
-import { requestContext } from '../http/request.context.js';
-import { auditDetails } from './audit.details.js';
+import { requestContext } from '../http/server/request.context.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
 
@@ -43,4 +42,20 @@ export class AuditService implements KeyChanges {
   async list(limit: number, before: string | undefined, filter: AuditFilter): Promise<AuditEntity[]> {
     return await this.store.page(limit, before, filter);
   }
+}
+
+const URL_START = /^https?:/i;
+
+/** Removes user, password, query and fragment from URLs, because they may contain credentials. */
+function auditDetails(details: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? withoutSecrets(value) : value]),
+  );
+}
+
+function withoutSecrets(text: string): string {
+  if (!URL_START.test(text) || !URL.canParse(text)) return text;
+  const { origin, pathname, search } = new URL(text);
+  const path = pathname === '/' ? '' : pathname;
+  return `${origin}${path}${search ? '?…' : ''}`;
 }

@@ -1,14 +1,12 @@
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/api.error.js';
-import { Authenticator, type RequestCredentials } from './authenticator.js';
-import { NamespaceRateLimiter } from './namespace-rate.limiter.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { CallerLimits } from '../limits/caller.limits.js';
+import { Authenticator, type RequestCredentials } from './credentials/authenticator.js';
 import type { Permission } from './permissions.js';
-import type { Principal } from './principal.js';
-import { RateLimiter } from './rate.limiter.js';
+import { type Principal, principalOf } from './principal.js';
 import { ROUTE_ACCESS, type RouteAccess } from './route.access.js';
-import { principalOf } from './socket.principal.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -27,8 +25,7 @@ export class AuthGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly authenticator: Authenticator,
-    private readonly limiter: RateLimiter,
-    private readonly namespaceLimiter: NamespaceRateLimiter,
+    private readonly limits: CallerLimits,
   ) {}
 
   canActivate(context: ExecutionContext): boolean {
@@ -68,8 +65,7 @@ export class AuthGuard implements CanActivate {
 
   /** Call this once for each request, and once for each message on a socket: it counts against the rate limit. */
   allow(principal: Principal, access: Permission): boolean {
-    this.limiter.count(principal);
-    if (principal.kind !== 'lease') this.namespaceLimiter.count(principal.namespace); // other callers must not be able to block heartbeats
+    this.limits.countRequest(principal);
     return permit(principal, access);
   }
 }

@@ -2,24 +2,20 @@ import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { Database } from '#rollcall/platform';
 import { LeaseTokenStore } from '#rollcall/registry';
-import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
-import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { TrustedProxies } from '../http/trusted-proxies.js';
+import { CONFIG } from '../config/config.token.js';
+import { TrustedProxies } from '../http/server/trusted-proxies.js';
 import { KeysModule } from '../keys/keys.module.js';
+import { CallerLimits } from '../limits/caller.limits.js';
 import { AuthGuard } from './auth.guard.js';
-import { Authenticator } from './authenticator.js';
-import { CredentialWatch } from './credential.watch.js';
-import { LeaseTokenVerifier } from './lease-token.verifier.js';
+import { Authenticator } from './credentials/authenticator.js';
+import { CredentialWatch } from './credentials/credential.watch.js';
+import { LeaseTokenVerifier } from './credentials/lease-token.verifier.js';
+import { NamespaceResolver } from './credentials/namespace.resolver.js';
+import { OidcVerifier } from './credentials/oidc.verifier.js';
 import { MeController } from './me.controller.js';
-import { NamespaceRateLimiter } from './namespace-rate.limiter.js';
-import { NamespaceResolver } from './namespace.resolver.js';
-import { OidcVerifier } from './oidc.verifier.js';
-import { RateLimiter } from './rate.limiter.js';
 import { RouteAdmission } from './route.admission.js';
-import { SocketAccess } from './socket.access.js';
-import { SocketLimits } from './socket.limits.js';
-import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
+import { SocketAccess } from './sockets/socket.access.js';
 
 @Module({
   imports: [KeysModule],
@@ -27,20 +23,13 @@ import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
   providers: [
     Authenticator,
     NamespaceResolver,
-    NamespaceRateLimiter,
     { provide: OidcVerifier, inject: [CONFIG], useFactory: ({ auth }: Config) => new OidcVerifier(auth) },
-    { provide: RateLimiter, inject: [CONFIG], useFactory: ({ http }: Config) => new RateLimiter(http.rateLimit) },
     {
       provide: LeaseTokenVerifier,
       inject: [Database, LeaseTokenStore],
       useFactory: (db: Database, tokens: LeaseTokenStore) => new LeaseTokenVerifier(db, tokens),
     },
-    { provide: ConcurrencyLimiter, inject: [CONFIG], useFactory: limiterOf },
-    {
-      provide: UnauthenticatedLimiter,
-      inject: [CONFIG],
-      useFactory: ({ http }: Config) => new UnauthenticatedLimiter(http.concurrentUnauthenticated),
-    },
+    CallerLimits,
     {
       provide: TrustedProxies,
       inject: [CONFIG],
@@ -50,14 +39,8 @@ import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
     AuthGuard,
     { provide: APP_GUARD, useExisting: AuthGuard },
     CredentialWatch,
-    SocketLimits,
     SocketAccess,
   ],
   exports: [RouteAdmission, AuthGuard, Authenticator, CredentialWatch, SocketAccess],
 })
 export class AuthModule {}
-
-function limiterOf({ http }: Config): ConcurrencyLimiter {
-  const { concurrentRequests: requests, concurrentStreams: streams, concurrentWaits: waits } = http;
-  return new ConcurrencyLimiter({ requests, streams, waits });
-}

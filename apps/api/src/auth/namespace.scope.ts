@@ -1,6 +1,6 @@
 import { ALL_NAMESPACES } from '#rollcall/platform';
-import { ApiError } from '../http/api.error.js';
-import { routeConfig } from '../http/route.config.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { routeConfig } from '../http/server/routes.js';
 import type { Principal } from './principal.js';
 
 /**

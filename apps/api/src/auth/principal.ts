@@ -1,11 +1,11 @@
 import { ALL_NAMESPACES, type VisibleNamespaces } from '#rollcall/platform';
-import type { ConcurrentCaller } from '../http/concurrency.limiter.js';
-import type { Identity } from './identity.js';
+import type { ConcurrentCaller } from '../limits/concurrency.limiter.js';
+import type { RateLimited } from '../limits/rate.limiter.js';
+import type { Identity } from './credentials/identity.js';
 import type { Permission, Role } from './permissions.js';
-import type { RateLimitedCaller } from './rate.limiter.js';
 
 /** Who sends a request, and what the credential permits in the namespace of the request. */
-export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, ConcurrentCaller {
+export interface Principal extends Omit<Identity, 'grants'>, RateLimited, ConcurrentCaller {
   /** The namespace of the request; `*` if the request concerns all of them. */
   namespace: string;
   /** The namespaces that the credential gives access to; `*` for all. */
@@ -24,4 +24,17 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimitedCaller, 
 export function visibleTo({ namespace, hasAllNamespaces }: Principal): VisibleNamespaces {
   if (namespace === ALL_NAMESPACES) return null;
   return hasAllNamespaces ? [namespace, ALL_NAMESPACES] : [namespace];
+}
+
+const principals = new WeakMap<object, Principal>();
+
+/** Sets the principal of an upgrade request, and later of its socket. */
+export function setPrincipal(holder: object, principal: Principal): void {
+  principals.set(holder, principal);
+}
+
+export function principalOf(holder: object): Principal {
+  const principal = principals.get(holder);
+  if (!principal) throw new Error('the socket has no principal');
+  return principal;
 }

@@ -1,7 +1,7 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiBearerAuth } from '@nestjs/swagger';
-import { Problems } from '../http/problems.js';
-import { routeConfig } from '../http/route.config.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { routeConfig } from '../http/server/routes.js';
 import type { Permission } from './permissions.js';
 
 export const ROUTE_ACCESS = 'rollcall:access';

@@ -1,17 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
-import { ApiError } from '../http/api.error.js';
-import { ConcurrencyLimiter } from '../http/concurrency.limiter.js';
-import { replyProblem } from '../http/problem.reply.js';
-import { holdSlot } from '../http/request.slots.js';
-import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/route.limits.js';
+import { CONFIG } from '../config/config.token.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { replyProblem } from '../http/problems/problem.js';
+import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/server/routes.js';
+import { CallerLimits } from '../limits/caller.limits.js';
 import { AuthGuard } from './auth.guard.js';
 import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
-import { UnauthenticatedLimiter } from './unauthenticated.limiter.js';
 
 /** The body of a rejected request is read if it is not longer than this, so that the connection can be reused. */
 const DRAINED_BYTES = 1_024 * 1_024;
@@ -32,8 +30,7 @@ interface RouteLimits {
 export class RouteAdmission {
   constructor(
     private readonly guard: AuthGuard,
-    private readonly limiter: ConcurrencyLimiter,
-    private readonly unauthenticated: UnauthenticatedLimiter,
+    private readonly limits: CallerLimits,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -52,7 +49,7 @@ export class RouteAdmission {
   private publicHook(): onRequestHookHandler {
     return (_request, reply, done) => {
       try {
-        this.unauthenticated.hold(reply);
+        this.limits.holdPublic(reply);
       } catch (error) {
         return reject(reply, error);
       }
@@ -92,7 +89,7 @@ export class RouteAdmission {
     checkScope(scope, principal);
     if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
     else checkLength(request, bodyLimit, false);
-    holdSlot(reply, this.limiter, principal, typeof kind === 'function' ? kind(request) : kind);
+    this.limits.hold(reply, principal, typeof kind === 'function' ? kind(request) : kind);
     request.principal = principal;
   }
 }

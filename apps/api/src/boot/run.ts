@@ -1,8 +1,10 @@
 import type { Logger as Pino } from 'pino';
 import { DeploymentInvalidError, UnknownToolBoxError } from '#rollcall/agent-runtime';
 import { AdminKeyError, DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
-import { ConfigError, environmentSecrets, loadConfig, unknownVariables } from '../config/config.loader.js';
+import type { ConstantChanges } from '../config/config.constants.js';
+import { ConfigError, environmentSecrets, loadConfig, variableNames } from '../config/config.loader.js';
 import type { Config } from '../config/config.schema.js';
+import { unknownVariables } from '../config/unknown.settings.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
@@ -20,13 +22,18 @@ const OPERATOR_ERRORS = [
 ];
 
 /** Runs the process: start, announce the address, and shut down in order on a signal. */
-export async function run(environment: NodeJS.ProcessEnv, folder: string, tracing?: Tracing): Promise<void> {
+export async function run(
+  environment: NodeJS.ProcessEnv,
+  folder: string,
+  tracing?: Tracing,
+  constants?: ConstantChanges,
+): Promise<void> {
   let pino: Pino | undefined;
   try {
-    const config = loadConfig(environment, folder);
+    const config = loadConfig(environment, folder, constants);
     pino = createPino(config.log);
-    for (const name of unknownVariables(environment))
-      pino.warn({ event: 'config.unknown_variable', name }, `${name} is not a setting of Rollcall`);
+    for (const { name, warning } of unknownVariables(variableNames(environment, folder)))
+      pino.warn({ event: 'config.unknown_variable', name }, warning);
     warnOfMissingKey(config, pino);
     const secrets = environmentSecrets(environment, folder);
     const running = await startUnlessStopped(config, pino, { tracing, secrets });

@@ -2,7 +2,7 @@ import { qualifiedId } from '#rollcall/platform';
 import { type BudgetKind, FLEET } from '#rollcall/registry';
 import { checkScope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 /**
  * The subject of a new budget, as the registry stores it. The budget of the fleet concerns all namespaces; any other budget belongs
@@ -33,4 +33,9 @@ function namespaceSubject(subject: string | undefined, { namespace }: Principal)
 
 function invalidSubject(message: string): Error {
   return validationFailed([{ field: 'subject', message }]);
+}
+
+/** Whether the principal may spend on the budgets of agents and runs that it does not own. */
+export function maySpendOnAll({ permissions }: Principal): boolean {
+  return permissions.includes('budgets:spend-any');
 }

@@ -11,10 +11,19 @@ import {
   type LowBudgetPolicy,
   namespaceOfBudget,
 } from '#rollcall/registry';
-import { isoTime } from '../http/iso-time.js';
 import { AgentBudgetView } from '../agents/agent.view.js';
 import { PageView } from '../http/page.js';
-import { AmountView, LimitView } from './amount.view.js';
+import { AmountView, LimitView } from './amount.js';
+
+/** Injection token of the `ViewRules` of budgets. */
+export const VIEW_RULES = Symbol('budget view rules');
+
+/** What a view depends on in addition to the budget. */
+export interface ViewRules {
+  low: LowBudgetPolicy;
+  /** Counts of a polled source are stale after this time. */
+  staleAfterMs: number;
+}
 
 const CONDITIONS: BudgetCondition[] = ['ample', 'low', 'exhausted'];
 
@@ -105,13 +114,6 @@ export class AgentBudgetsView {
   @ApiProperty({ type: [BudgetView], description: 'All budgets of the agent.' }) budgets: BudgetView[];
 }
 
-/** What a view depends on in addition to the budget. */
-export interface ViewRules {
-  low: LowBudgetPolicy;
-  /** Counts of a polled source are stale after this time. */
-  staleAfterMs: number;
-}
-
 const COUNTED_HERE = new Set(['ledger', 'reported']);
 
 export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rules: ViewRules): BudgetView {
@@ -123,8 +125,8 @@ export function toBudgetView({ budget, createdAt, ...fresh }: BudgetReading, rul
     subject: localIdOf(budget.subject),
     window,
     timeZone,
-    windowStart: isoTime(budget.windowStart),
-    windowEnd: windowEnd === null ? null : isoTime(windowEnd),
+    windowStart: new Date(budget.windowStart).toISOString(),
+    windowEnd: windowEnd === null ? null : new Date(windowEnd).toISOString(),
     condition: conditionOf(budget, rules.low),
     limit,
     low,

@@ -1,30 +1,31 @@
 import { Body, Controller, Get, HttpCode, Inject, Param, Post, Query } from '@nestjs/common';
-import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { qualifiedId } from '#rollcall/platform';
-import { BudgetsService, type Limit, ReconciliationStore } from '#rollcall/registry';
+import { AgentsService, BudgetsService, type Limit, ReconciliationStore } from '#rollcall/registry';
+import { AGENT_ID } from '../agents/agents.examples.js';
 import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
-import { validationFailed } from '../http/validation.error.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { Mutation } from '../mutation/mutation.js';
-import { filteredSubjects, newSubject } from './budget.subject.js';
-import { maySpendOnAll } from './budgets.access.js';
-import { BudgetPage, BudgetView, toBudgetView, type ViewRules } from './budget.view.js';
-import type { LimitBody } from './amount.dto.js';
+import type { LimitBody } from './amount.js';
+import { filteredSubjects, maySpendOnAll, newSubject } from './budget.subject.js';
+import { AgentBudgetsView, BudgetPage, BudgetView, toBudgetView, VIEW_RULES, type ViewRules } from './budget.view.js';
 import {
   AdjustBody,
   BudgetParams,
   BudgetsQuery,
   ForecastQuery,
+  OPEN_BUDGET_EXAMPLES,
+  OPEN_RUN_EXAMPLES,
   OpenBudgetBody,
   OpenRunBody,
+  TOP_UP_EXAMPLES,
   TopUpBody,
 } from './budgets.dto.js';
-import { OPEN_BUDGET_EXAMPLES, OPEN_RUN_EXAMPLES, TOP_UP_EXAMPLES } from './budgets.examples.js';
-import { VIEW_RULES } from './budgets.tokens.js';
 import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
 
 const BUDGETS = new PagedList('budgets');
@@ -36,6 +37,7 @@ const HOUR_MS = 3_600_000;
 export class BudgetsController {
   constructor(
     private readonly budgets: BudgetsService,
+    private readonly agents: AgentsService,
     private readonly reconciliation: ReconciliationStore,
     @Inject(VIEW_RULES) private readonly rules: ViewRules,
   ) {}
@@ -224,6 +226,23 @@ export class BudgetsController {
   ): Promise<ForecastView> {
     const id = await this.visibleId(params, caller);
     return toForecastView(await this.budgets.forecast(id, hours * HOUR_MS));
+  }
+
+  @Get('agents/:id/budget')
+  @Permit('budgets:read')
+  @ApiOperation({
+    operationId: 'agents.getBudget',
+    summary: 'Get the budgets of an agent',
+    description: 'Returns all budgets of the agent, and the tightest one.',
+  })
+  @ApiParam(AGENT_ID)
+  @ApiOkResponse({ type: AgentBudgetsView, description: 'The budgets of the agent.' })
+  @Problems('AGENT_NOT_FOUND')
+  async ofAgent(@Param('id') id: string, @Caller() caller: Principal): Promise<AgentBudgetsView> {
+    const qualified = qualifiedId(caller.namespace, id);
+    const { namespace, agentId, budget } = await this.agents.get(qualified);
+    const readings = await this.budgets.of('agent', qualified);
+    return { namespace, agentId, budget, budgets: readings.map((reading) => toBudgetView(reading, this.rules)) };
   }
 
   /** Throws the same error for a budget that the caller may not see as for a budget that does not exist. */

@@ -1,11 +1,9 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsInt, IsNumberString, IsString, Length, Matches, Max, MaxLength, Min } from 'class-validator';
 import { BUDGET_KINDS, BUDGET_WINDOWS, type BudgetKind, type BudgetWindow } from '#rollcall/registry';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
 import { PageQuery } from '../http/page.js';
-import { QueryNumber } from '../http/query-number.js';
-import { AmountBody, LimitBody } from './amount.dto.js';
+import { Nested, Optional, QueryNumber } from '../http/validation/fields.js';
+import { AmountBody, LimitBody } from './amount.js';
 
 export class OpenBudgetBody {
   @ApiProperty({ enum: BUDGET_KINDS, description: 'Whose spending the budget limits.' })
@@ -154,3 +152,38 @@ export class BudgetParams {
   @MaxLength(15)
   id: string;
 }
+
+/** Examples for bodies whose fields exclude each other. Each example works after the examples before it were sent. */
+export const OPEN_BUDGET_EXAMPLES = {
+  agent: {
+    summary: 'An agent, daily',
+    value: {
+      kind: 'agent',
+      subject: 'builder-01',
+      window: 'daily',
+      timeZone: 'Europe/Berlin',
+      limit: { tokens: 500_000, microUsd: 20_000_000 },
+      low: { tokens: 50_000 },
+    } satisfies OpenBudgetBody,
+  },
+  namespace: {
+    summary: 'The namespace, monthly',
+    value: { kind: 'namespace', window: 'monthly', limit: { microUsd: 5_000_000_000 } } satisfies OpenBudgetBody,
+  },
+  fleet: {
+    summary: 'All namespaces, monthly',
+    value: { kind: 'fleet', window: 'monthly', limit: { microUsd: 20_000_000_000 } } satisfies OpenBudgetBody,
+  },
+};
+
+export const OPEN_RUN_EXAMPLES = {
+  root: { summary: 'A root run', value: { runId: 'run-7', limit: { tokens: 200_000 } } satisfies OpenRunBody },
+  child: {
+    summary: 'A run that the root delegates',
+    value: { runId: 'run-8', parentRunId: 'run-7' } satisfies OpenRunBody,
+  },
+};
+
+export const TOP_UP_EXAMPLES = {
+  tokens: { summary: 'Tokens', value: { tokens: 100_000, note: 'for the release' } satisfies TopUpBody },
+};

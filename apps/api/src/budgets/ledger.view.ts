@@ -8,7 +8,7 @@ import {
   type UnitForecast,
 } from '#rollcall/registry';
 import { PageView } from '../http/page.js';
-import { LimitView } from './amount.view.js';
+import { LimitView } from './amount.js';
 
 export class LedgerEntryView {
   @ApiProperty({ example: '1207', description: 'The position in the ledger.' }) seq: string;

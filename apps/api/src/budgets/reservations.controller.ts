@@ -2,17 +2,24 @@ import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, priceUsage } from '#rollcall/providers';
-import { BudgetLedger, type Spender, type Usage, DEFAULT_TTL_MS } from '#rollcall/registry';
+import { BudgetLedger, DEFAULT_TTL_MS, type Spender, type Usage } from '#rollcall/registry';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { ApiError } from '../http/api.error.js';
-import { Problems } from '../http/problems.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
-import { RESERVE_EXAMPLES, SETTLE_EXAMPLES } from './budgets.examples.js';
-import { maySpendOnAll } from './budgets.access.js';
-import { ReservationView, toReservationView } from './reservation.view.js';
-import { RenewBody, ReservationParams, ReserveBody, SettleBody } from './reservations.dto.js';
+import { maySpendOnAll } from './budget.subject.js';
+import {
+  RenewBody,
+  ReservationParams,
+  ReservationView,
+  RESERVE_EXAMPLES,
+  ReserveBody,
+  SETTLE_EXAMPLES,
+  SettleBody,
+  toReservationView,
+} from './reservations.dto.js';
 
 /** Reservations for runtimes outside Rollcall. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')

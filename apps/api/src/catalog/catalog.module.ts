@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { A2aModule } from '../a2a/a2a.module.js';
 import { AgentsModule } from '../agents/agents.module.js';
-import { AgentImportsController } from './agent-imports.controller.js';
-import { ArdController } from './ard.controller.js';
-import { ArdRegistry } from './ard.registry.js';
-import { CatalogAgents } from './catalog.agents.js';
+import { ArdController } from './ard/ard.controller.js';
+import { ArdRegistry } from './ard/ard.registry.js';
 import { DocumentsController } from './documents.controller.js';
-import { ForeignCatalogs } from './foreign.catalogs.js';
-import { PublicAgents } from './public.agents.js';
+import { AgentImportsController } from './imports/agent-imports.controller.js';
+import { CatalogAgents } from './imports/catalog.agents.js';
+import { CatalogReader } from './imports/catalog.reader.js';
 import { PublicCatalog } from './public.catalog.js';
 import { ServersController } from './servers.controller.js';
 
@@ -15,6 +14,6 @@ import { ServersController } from './servers.controller.js';
 @Module({
   imports: [A2aModule, AgentsModule],
   controllers: [DocumentsController, ArdController, ServersController, AgentImportsController],
-  providers: [PublicAgents, PublicCatalog, ArdRegistry, CatalogAgents, ForeignCatalogs],
+  providers: [PublicCatalog, ArdRegistry, CatalogAgents, CatalogReader],
 })
 export class CatalogModule {}

@@ -3,15 +3,18 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
-import { AI_CATALOG, toAiCatalog } from './ai-catalog.views.js';
-import { toArdEntry } from './ard.views.js';
-import type { CatalogEntry } from './catalog.entry.js';
-import { sendDocument } from './document.reply.js';
-import { ARD_BASE, ownFacts } from './own.entries.js';
+import { toArdEntry } from './ard/ard.terms.js';
+import { ARD_BASE, type CatalogEntry, ownFacts } from './catalog.entry.js';
+import { publisherOf } from './catalog.names.js';
+import { sendDocument } from './catalog.replies.js';
 import { PublicCatalog } from './public.catalog.js';
 
 /** These documents have no pages. Entries beyond this number are only in the registry. */
 const MAX_ENTRIES = 1_000;
+
+const AI_CATALOG = 'application/ai-catalog+json';
+const SPEC_VERSION = '1.0';
+const EXTENSION = 'rollcall.live';
 
 /** The catalogs at their well-known paths, and the description of the registry. */
 @ApiExcludeController()
@@ -57,4 +60,26 @@ export class DocumentsController {
   private async first(): Promise<CatalogEntry[]> {
     return [...(await this.catalog.current()).byIdentifier.values()].slice(0, MAX_ENTRIES);
   }
+}
+
+/** A document of AI Catalog 1.0. */
+function toAiCatalog(publisher: string, entries: readonly CatalogEntry[]): object {
+  const host = { displayName: publisher, identifier: publisher };
+  return { specVersion: SPEC_VERSION, host, entries: entries.map(toAiEntry) };
+}
+
+/** The name, description and version of an artifact are in its card, so the entry does not repeat them. */
+function toAiEntry({ identifier, type, url, tags, updatedAt, live, displayName }: CatalogEntry): object {
+  const publisher = publisherOf(identifier);
+  const hasCard = type.includes('-card+json');
+  return {
+    identifier,
+    type,
+    url,
+    ...(!hasCard && { displayName }),
+    tags,
+    ...(updatedAt && { updatedAt }),
+    publisher: { identifier: publisher, displayName: publisher },
+    ...(Object.keys(live).length > 0 && { extensions: { [EXTENSION]: live } }),
+  };
 }

@@ -1,15 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { DefinitionsService } from '#rollcall/agent-runtime';
-import { type AgentRecord, type LabelledAgent, searchableWords } from '#rollcall/registry';
+import {
+  type AgentRecord,
+  Directory,
+  DirectoryFollower,
+  type LabelledAgent,
+  RegistryClock,
+  searchableWords,
+} from '#rollcall/registry';
 import { PublicUrl } from '../a2a/cards/public.url.js';
-import { definitionName, descriptionOf } from '../agents/agent.lookup.js';
+import { definitionName, descriptionOf } from '../agents/discovery/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { agentFacts, type CatalogEntry, type EntryFacts } from './catalog.entry.js';
+import { agentFacts, type CatalogEntry, type EntryFacts, ownFacts } from './catalog.entry.js';
 import { CatalogNames, publisherAt } from './catalog.names.js';
-import { ownFacts } from './own.entries.js';
-import { PublicAgents } from './public.agents.js';
 
 /** A public agent and its entry. */
 export interface PublicAgent {
@@ -41,7 +46,9 @@ export class PublicCatalog {
   private readonly words = new LRUCache<string, CatalogEntry['words']>({ max: MAX_TEXTS });
 
   constructor(
-    private readonly publicAgents: PublicAgents,
+    private readonly directory: Directory,
+    private readonly follower: DirectoryFollower,
+    private readonly clock: RegistryClock,
     private readonly definitions: DefinitionsService,
     private readonly urls: PublicUrl,
     @Inject(CONFIG) private readonly config: Config,
@@ -58,12 +65,21 @@ export class PublicCatalog {
 
   private async project(): Promise<CatalogState> {
     const names = new CatalogNames(this.config.catalog.publisher ?? publisherAt(this.urls.of('/')));
-    const listed = await this.publicAgents.list();
+    const listed = await this.publicAgents();
     const descriptions = await this.descriptionsOf(listed);
     const agents = listed.map((agent) => ({ agent, entry: this.entryOf(agent, names, descriptions) }));
-    const own = this.publicAgents.isOn ? ownFacts(names, this.urls).map((facts) => this.indexed(facts)) : [];
+    const isOn = this.config.catalog.publicLabel !== undefined;
+    const own = isOn ? ownFacts(names, this.urls).map((facts) => this.indexed(facts)) : [];
     const all = [...own, ...agents.map(({ entry }) => entry)];
     return { names, own, agents, byIdentifier: new Map(all.map((entry) => [entry.identifier, entry])) };
+  }
+
+  /** All agents, in any namespace, with the label that the operator chose. Without a label, nothing is public. */
+  private async publicAgents(): Promise<LabelledAgent[]> {
+    const { publicLabel } = this.config.catalog;
+    if (!publicLabel) return [];
+    if (!this.follower.isFresh) await this.follower.refresh();
+    return this.directory.labelled(publicLabel.key, publicLabel.value, this.clock.now());
   }
 
   private entryOf(agent: LabelledAgent, names: CatalogNames, descriptions: Descriptions): CatalogEntry {

@@ -1,11 +1,28 @@
 import { z } from 'zod';
-import { json, setting } from './setting.js';
+import { HTTP_FETCH_MODES, INHERITANCE_MODES } from '#rollcall/agent-runtime';
+import { EnvName, McpServersSchema, type ModelsConfig, ModelsConfigSchema } from '#rollcall/providers';
+import { duration, DURATION_FORMAT, integer, json, list, networks, NETWORKS_FORMAT, setting } from './setting.js';
+
+/** This model needs neither a key nor a network, so Rollcall works without configuration. Its prices make the cost of a run visible. */
+const DEMO = { vendor: 'scripted', model: 'demo', usdPerMillionTokens: { input: 3, output: 15 } };
+const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: DEMO } };
+
+/** Validated but not parsed here: `PresetCatalog` parses the original value. */
+export const models = setting(
+  json()
+    .refine((value) => ModelsConfigSchema.safeParse(value).success)
+    .transform((value) => value as ModelsConfig)
+    .default(DEMO_MODELS),
+  {
+    env: 'ROLLCALL_MODELS',
+    about:
+      'The models that agents can use: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
+    expects: 'presets with a default among them, as described in providers.md',
+    defaultText: 'one preset that needs no key',
+  },
+);
 
 const Fields = z.record(z.string(), z.unknown());
-const onOff = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]).default(false);
-
-/** The folder in which Claude Code keeps agents. It is ignored if it does not exist. */
-export const DEFAULT_AGENTS_FOLDER = '.claude/agents';
 
 /** Validated by the runtime, which knows the tools, skills and models. */
 export const agents = setting(json().pipe(Fields).default({}), {
@@ -26,7 +43,12 @@ export const agent = setting(json().pipe(Fields).optional(), {
   mergedLevels: 1,
 });
 
-export const agentFiles = z.strictObject({
+/** The folder in which Claude Code keeps agents. It is ignored if it does not exist. */
+export const DEFAULT_AGENTS_FOLDER = '.claude/agents';
+
+const onOff = z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]).default(false);
+
+const agentFiles = z.strictObject({
   folder: setting(z.string().min(1).default(DEFAULT_AGENTS_FOLDER), {
     env: 'ROLLCALL_AGENTS_DIR',
     about: 'Folder with spec files of agents (see definitions-files.md), relative to the working directory.',
@@ -43,4 +65,169 @@ export const agentFiles = z.strictObject({
     about: 'Whether a spec file with a warning is rejected.',
     expects: 'true or false',
   }),
+});
+
+/** The folders in which other tools keep skills. A folder that does not exist is ignored. */
+export const DEFAULT_SKILL_FOLDERS = ['.agents/skills', '.claude/skills'];
+
+const skills = setting(list(DEFAULT_SKILL_FOLDERS), {
+  env: 'ROLLCALL_SKILLS_DIR',
+  about:
+    'Folders with skills (see runtime/skills.md), relative to the working directory. If two skills have the same name, the skill of the first folder is used.',
+  expects: 'paths separated by commas',
+  defaultText: '.agents/skills,.claude/skills, if they exist',
+});
+
+const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
+
+const tools = z.strictObject({
+  off: setting(list([]), {
+    env: 'ROLLCALL_TOOLS_OFF',
+    about: 'Toolboxes that no agent may use, such as `memory` (see `GET /v1/tools`).',
+    expects: 'names of toolboxes separated by commas',
+    defaultText: 'none',
+  }),
+  httpFetch: setting(z.enum(HTTP_FETCH_MODES).default('off'), {
+    env: 'ROLLCALL_TOOLS_HTTP_FETCH',
+    about:
+      'Whether agents may use the tool `http_fetch`: `read` allows GET and HEAD, `write` also POST. A model can send anything that it has read to the hosts that it may call.',
+    expects: HTTP_FETCH_MODES.join(', '),
+  }),
+  httpFetchHosts: setting(
+    list([]).refine((hosts) => hosts.every((host) => HOST.test(host))),
+    {
+      env: 'ROLLCALL_TOOLS_HTTP_FETCH_HOSTS',
+      about:
+        'Hosts that `http_fetch` may call. If the list is empty, it may call all public hosts and the networks of `egress.allow`.',
+      expects: 'host names separated by commas, such as api.example.com or *.example.com',
+      defaultText: 'all',
+    },
+  ),
+});
+
+const mcpServers = setting(json().pipe(McpServersSchema).default({}), {
+  env: 'ROLLCALL_MCP_SERVERS',
+  about: 'MCP servers whose tools agents may use, by name (see runtime/mcp.md). In the environment: one line of JSON.',
+  expects: 'servers by name, such as {"files": {"program": "files"}} or {"docs": {"url": "https://docs.example/mcp"}}',
+  defaultText: 'none',
+});
+
+export const egress = z.strictObject({
+  allow: setting(networks(), {
+    env: 'ROLLCALL_EGRESS_ALLOW',
+    about:
+      'Networks that Rollcall may send requests to, in addition to the public Internet. Loopback addresses are also allowed with the embedded Postgres.',
+    expects: NETWORKS_FORMAT,
+  }),
+});
+
+const Origin = z.url({ protocol: /^https?$/ }).refine((text) => new URL(text).origin === text);
+
+const ProgramsSchema = z.record(
+  z.string().regex(/^[\w.-]{1,100}$/),
+  z.strictObject({
+    command: z.string().min(1),
+    args: z.array(z.string()).optional(),
+    cwd: z.string().optional(),
+    env: z.record(z.string(), z.string()).optional(),
+    secretEnv: z.array(EnvName).optional(),
+  }),
+);
+const CredentialsSchema = z.record(EnvName, z.union([Origin.transform((origin) => [origin]), z.array(Origin)]));
+const ClaudeSchema = z.strictObject({
+  tools: z.array(z.string().min(1)).optional(),
+  folder: z.string().optional(),
+  env: z.record(z.string(), z.string()).optional(),
+});
+
+/** What agents may use on this machine. By default they may use nothing. */
+export const providers = z.strictObject({
+  programs: setting(json().pipe(ProgramsSchema).default({}), {
+    env: 'ROLLCALL_PROGRAMS',
+    about:
+      'Programs that `subprocess` agents may run, by name (see providers.md). In the environment: one line of JSON.',
+    expects: 'programs by name, such as {"coder": {"command": "/usr/bin/coder"}}',
+    defaultText: 'none',
+  }),
+  credentials: setting(json().pipe(CredentialsSchema).default({}), {
+    env: 'ROLLCALL_AGENT_CREDENTIALS',
+    about: 'Environment variables whose values may be sent to remote agents, each with its allowed origins.',
+    expects: 'origins by variable, such as {"MY_AGENT_KEY": "https://agents.example"}',
+    defaultText: 'none',
+  }),
+  claude: setting(json().pipe(ClaudeSchema).default({}), {
+    env: 'ROLLCALL_CLAUDE',
+    about:
+      'Tools that `claude-sdk` agents may use, their working folder, and additional variables of their environment.',
+    expects: 'tools, folder and env, such as {"tools": ["Read"], "folder": "/srv/work"}',
+    defaultText: 'no tools',
+  }),
+});
+
+const SECOND = 1_000;
+const MAX_TIMEOUT = 24 * 86_400_000;
+const TIMEOUT_FORMAT = 'a duration from 1s to 24d, such as 10m';
+
+const timeout = (fallback: string) => duration(fallback).refine((ms) => ms >= SECOND && ms <= MAX_TIMEOUT);
+
+const delegation = z.strictObject({
+  inheritTools: setting(z.enum(INHERITANCE_MODES).default('union'), {
+    env: 'ROLLCALL_RUNTIME_INHERIT_TOOLS',
+    about:
+      'Tools of a delegated agent: its own and those of its parent (`union`), only its own (`off`), or only those of its own that its parent may also use (`intersection`). A definition can choose a stricter mode.',
+    expects: INHERITANCE_MODES.join(', '),
+  }),
+});
+
+const runs = z.strictObject({
+  max: setting(integer(0, 10_000, 64), {
+    env: 'ROLLCALL_RUNS_MAX',
+    about: 'How many runs this replica executes at a time. Further runs wait. With 0, it executes none.',
+    expects: 'a number from 0 to 10000',
+  }),
+  maxPerAgent: setting(integer(1, 10_000, 32), {
+    env: 'ROLLCALL_RUNS_MAX_PER_AGENT',
+    about: 'How many runs of one agent this replica executes at a time.',
+    expects: 'a number from 1 to 10000',
+  }),
+  maxQueued: setting(integer(0, 1_000_000, 10_000), {
+    env: 'ROLLCALL_RUNS_MAX_QUEUED',
+    about:
+      'How many runs of one namespace may be queued at a time, on all replicas together. A start above this number is rejected with `RUN_QUEUE_FULL`. `0` disables the limit.',
+    expects: 'a number from 0 to 1000000',
+  }),
+  maxQueuedPerCredential: setting(integer(0, 1_000_000, 2_000), {
+    env: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL',
+    about: 'How many runs of one credential may be queued at a time in each namespace. `0` disables the limit.',
+    expects: 'a number from 0 to 1000000',
+  }),
+  keep: setting(duration('30d'), {
+    env: 'ROLLCALL_RUNS_KEEP',
+    about: 'How long finished runs and their steps are kept.',
+    expects: DURATION_FORMAT,
+    defaultText: '30d',
+  }),
+  redactAfter: setting(z.union([z.literal('off').transform(() => null), duration('')]).default(null), {
+    env: 'ROLLCALL_RUNS_REDACT_AFTER',
+    about:
+      'How long after the end of a run its contents are removed: inputs, answers, texts of models, and arguments and results of tools. The run, its usage and the kinds of its steps stay. The setting also applies to runs that have already finished.',
+    expects: `off, or ${DURATION_FORMAT}`,
+    defaultText: 'off',
+  }),
+});
+
+/** The agents that Rollcall runs itself. */
+export const runtime = z.strictObject({
+  tools: tools.prefault({}),
+  skills,
+  runTimeout: setting(timeout('10m'), {
+    env: 'ROLLCALL_RUNTIME_RUN_TIMEOUT',
+    about: 'Time limit of a run of an agent, including all agents that it delegates to.',
+    expects: TIMEOUT_FORMAT,
+    defaultText: '10m',
+  }),
+  delegation: delegation.prefault({}),
+  agentFiles: agentFiles.prefault({}),
+  runs: runs.prefault({}),
+  mcpServers,
 });

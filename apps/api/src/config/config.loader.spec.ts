@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, loadConfig, unknownVariables } from './config.loader.js';
+import { ConfigError, loadConfig, variableNames } from './config.loader.js';
+import { unknownVariables } from './unknown.settings.js';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'rollcall-config-'))));
@@ -74,7 +75,7 @@ describe('configuration', () => {
         'http.bodyLimit (ROLLCALL_BODY_LIMIT): expected a size such as 256KB or 1MB, got "huge"',
         expect.stringMatching(/^http\.trustedProxies .*, got "10\.0\.0\.0\/99"$/),
         expect.stringMatching(/^http\.prot is not a setting; known here: host, port, /),
-        expect.stringMatching(/^logs is not a setting; known here: http, database, /),
+        expect.stringMatching(/^logs is not a setting; known here: http, log, /),
         expect.stringMatching(/^shutdown: expected a group of settings; known here: drainDelay, timeout$/),
       ]),
     );
@@ -105,13 +106,18 @@ describe('configuration', () => {
   it('reports conflicting settings together with invalid settings', () => {
     const errors = errorsOf({ PORT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' });
     expect(errors[0]).toContain('http.port');
-    expect(errors[1]).toContain('must be shorter than http.handlerTimeout');
-    expect(errorsOf({ ROLLCALL_HANDLER_TIMEOUT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' })).toHaveLength(1);
+    expect(errors[1]).toContain('must be shorter than the time limit of a request');
+    expect(errorsOf({ ROLLCALL_DATABASE_TIMEOUT: 'x', ROLLCALL_SHUTDOWN_TIMEOUT: '0s' })).toHaveLength(2);
+    expect(errorsOf({ ROLLCALL_SHUTDOWN_TIMEOUT: 'x', ROLLCALL_DATABASE_TIMEOUT: '20s' })).toHaveLength(2);
+    expect(errorsOf({ ROLLCALL_DATABASE_TIMEOUT: 'x' })).toHaveLength(1);
   });
 
   it('reports conflicting settings with the reason', () => {
-    expect(errorsOf({ ROLLCALL_DATABASE_TIMEOUT: '20s' })[0]).toContain('must be shorter than http.handlerTimeout');
-    expect(errorsOf({ ROLLCALL_HANDLER_TIMEOUT: '40s' })[0]).toContain('must not be longer than http.requestTimeout');
+    expect(errorsOf({ ROLLCALL_DATABASE_TIMEOUT: '20s' })[0]).toContain(
+      'database.operationTimeout (20000ms) must be shorter than the time limit of a request (15000ms)',
+    );
+    expect(errorsOf({ ROLLCALL_DATABASE_TIMEOUT: '50ms' })[0]).toContain('must be at least 100ms');
+    expect(errorsOf({ ROLLCALL_SHUTDOWN_TIMEOUT: '0s' })[0]).toContain('shutdown.timeout must be longer than 0s');
     expect(errorsOf({ ROLLCALL_OIDC_ISSUER: 'https://id.example' })[0]).toContain('ROLLCALL_OIDC_AUDIENCE');
     expect(errorsOf({ ROLLCALL_OIDC_AUDIENCE: 'rollcall' })[0]).toContain('ROLLCALL_OIDC_ISSUER');
   });
@@ -163,14 +169,40 @@ describe('configuration', () => {
   });
 
   it('reports unknown variables with the prefix ROLLCALL_', () => {
-    expect(
-      unknownVariables({
-        ROLLCALL_PROT: '1',
-        ROLLCALL_RATE_LIMIT: '5',
-        ROLLCALL_CONFIG: 'x',
-        ROLLCALL_URL: 'x',
-        PATH: '/bin',
-      }),
-    ).toEqual(['ROLLCALL_PROT']);
+    write('.env', 'ROLLCALL_PROT=1\nROLLCALL_EMPTY=\nOTHER=1\n');
+    const names = variableNames(
+      { ROLLCALL_RATE_LIMIT: '5', ROLLCALL_CONFIG: 'x', ROLLCALL_URL: 'x', PATH: '/bin' },
+      folder,
+    );
+    expect(unknownVariables(names).map(({ name }) => name)).toEqual(['ROLLCALL_PROT']);
+  });
+
+  it('the warning about an unknown variable suggests the setting with the most similar name', () => {
+    const warningOf = (name: string): string | undefined => unknownVariables([name])[0]?.warning;
+    expect(warningOf('ROLLCALL_DATABSE_TIMEOUT')).toBe(
+      'ROLLCALL_DATABSE_TIMEOUT is not a setting of Rollcall; did you mean ROLLCALL_DATABASE_TIMEOUT?',
+    );
+    expect(warningOf('ROLLCALL_RATELIMIT')).toContain('did you mean ROLLCALL_RATE_LIMIT?');
+    expect(warningOf('ROLLCALL_EGERSS_ALLOW')).toContain('did you mean ROLLCALL_EGRESS_ALLOW?');
+    expect(warningOf('ROLLCALL_PORT')).toContain('did you mean PORT?');
+    expect(warningOf('ROLLCALL_SOMETHING_ELSE')).toBe('ROLLCALL_SOMETHING_ELSE is not a setting of Rollcall');
+  });
+
+  it('a setting that became a constant is reported as removed, in the environment and in rollcall.yaml', () => {
+    const removed = 'is no longer a setting: its value is fixed. Remove it (see CHANGELOG.md)';
+    expect(unknownVariables(['ROLLCALL_HANDLER_TIMEOUT'])).toEqual([
+      { name: 'ROLLCALL_HANDLER_TIMEOUT', warning: `ROLLCALL_HANDLER_TIMEOUT ${removed}` },
+    ]);
+    expect(errorsOf({ ROLLCALL_HANDLER_TIMEOUT: '1s' })).toEqual([]);
+    write('rollcall.yaml', 'http: { handlerTimeout: 1s }\n');
+    expect(errorsOf({})).toEqual([`http.handlerTimeout ${removed}`]);
+    write('rollcall.yaml', 'circuit: { coolDown: 1s }\n');
+    expect(errorsOf({})).toEqual([`circuit ${removed}`]);
+  });
+
+  it('a test can start the application with other constants; settings do not change them', () => {
+    const config = loadConfig({ ROLLCALL_EVENTS_KEEP: '1d' }, folder, { events: { slowAfter: 5 } });
+    expect(config.events).toEqual({ keep: 86_400_000, keepCount: 1_000_000, buffer: 1_048_576, slowAfter: 5 });
+    expect(loadConfig({}, folder).events.slowAfter).toBe(10_000);
   });
 });

@@ -4,9 +4,11 @@ import { parseEnv } from 'node:util';
 import { type Document, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { Secret, type SecretSource } from '#rollcall/providers';
+import { type ConstantChanges, CONSTANTS } from './config.constants.js';
 import { constraintErrors } from './config.constraints.js';
 import { ConfigSchema, type Config } from './config.schema.js';
 import { listSettings, type SettingEntry } from './setting.js';
+import { removalOf } from './unknown.settings.js';
 
 type Tree = Record<string, unknown>;
 type Environment = Record<string, string | undefined>;
@@ -24,8 +26,13 @@ export class ConfigError extends Error {
   }
 }
 
-/** Merges the sources in this order of precedence: defaults < rollcall.yaml < .env < environment. No other code reads them. */
-export function loadConfig(environment: Environment, folder: string): Config {
+/**
+ * Merges the sources of the settings in this order of precedence: defaults < rollcall.yaml < .env < environment. No other code
+ * reads them. The result also contains the constants.
+ */
+export function loadConfig(environment: Environment, folder: string, changes: ConstantChanges = {}): Config {
+  const constants = merged(CONSTANTS, changes, Infinity);
+  const complete = (data: z.infer<typeof ConfigSchema>): Config => merged(constants, data, Infinity) as Config;
   const settings = listSettings(ConfigSchema);
   const file = readEnvFile(folder);
   const env = { ...file, ...environment };
@@ -37,11 +44,13 @@ export function loadConfig(environment: Environment, folder: string): Config {
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
     const errors = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
-    throw new ConfigError([...errors, ...constraintErrorsOfValidSettings(tree, parsed.error.issues)]);
+    const rest = withoutInvalid(tree, parsed.error.issues);
+    throw new ConfigError([...errors, ...(rest.data ? constraintErrors(complete(rest.data), rest.invalid) : [])]);
   }
-  const errors = constraintErrors(parsed.data);
+  const config = complete(parsed.data);
+  const errors = constraintErrors(config);
   if (errors.length > 0) throw new ConfigError(errors);
-  return deepFreeze(parsed.data);
+  return deepFreeze(config);
 }
 
 /** Reads secrets from the environment by name. The Keyring decides which names may be read. */
@@ -50,17 +59,11 @@ export function environmentSecrets(environment: Environment, folder: string): Se
   return (name) => (env[name] ? new Secret(env[name]) : undefined);
 }
 
-/** Variables that clients read. They may be set in the shell that starts the server. */
-const CLIENT_VARIABLES = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
-
-/** Variables that begin with ROLLCALL_ and are not settings, usually because of a typing error. */
-export function unknownVariables(environment: Environment): string[] {
-  const known = new Set([
-    ...listSettings(ConfigSchema).map((entry) => entry.env),
-    'ROLLCALL_CONFIG',
-    ...CLIENT_VARIABLES,
-  ]);
-  return Object.keys(environment).filter((name) => name.startsWith('ROLLCALL_') && !known.has(name));
+/** The variables that the environment or `.env` sets, for warnings about names that are no settings. */
+export function variableNames(environment: Environment, folder: string): string[] {
+  return Object.entries({ ...readEnvFile(folder), ...environment })
+    .filter(([, value]) => value !== '')
+    .map(([name]) => name);
 }
 
 function readEnvFile(folder: string): Environment {
@@ -100,17 +103,17 @@ function toPlain(document: Document.Parsed, file: string): unknown {
   }
 }
 
-/** Checks the constraints between valid settings only. An invalid setting already has an error of its own. */
-function constraintErrorsOfValidSettings(tree: Tree, issues: z.core.$ZodIssue[]): string[] {
+/** The valid settings, for the constraints between them. An invalid setting already has an error of its own. */
+function withoutInvalid(
+  tree: Tree,
+  issues: z.core.$ZodIssue[],
+): { data?: z.infer<typeof ConfigSchema>; invalid: string[] } {
   const invalid = issues.flatMap((issue) => {
     const path = issue.path.map(String);
     return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path.slice(0, 2)];
   });
   for (const path of invalid) remove(tree, path);
-  const rest = ConfigSchema.safeParse(tree);
-  if (!rest.success) return [];
-  const names = invalid.map((path) => path.join('.'));
-  return constraintErrors(rest.data).filter((error) => !names.some((name) => error.includes(name)));
+  return { data: ConfigSchema.safeParse(tree).data, invalid: invalid.map((path) => path.join('.')) };
 }
 
 function remove(tree: Tree, path: string[]): void {
@@ -152,7 +155,10 @@ function merged(earlier: unknown, later: unknown, levels: number): unknown {
 function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree): string[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `${[...path, key].join('.')} is not a setting${knownNames(path, settings)}`);
+    return issue.keys.map((key) => {
+      const name = [...path, key].join('.');
+      return removalOf(name) ?? `${name} is not a setting${knownNames(path, settings)}`;
+    });
   }
   const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
   if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];

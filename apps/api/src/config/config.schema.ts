@@ -1,50 +1,38 @@
 import { z } from 'zod';
-import { providers } from '../providers/providers.config.js';
-import { a2a } from './a2a.settings.js';
-import { agent, agents } from './agents.settings.js';
-import { auth } from './auth.settings.js';
-import { budgets, langfuse } from './budget.settings.js';
-import { catalog } from './catalog.settings.js';
+import { auth, quotas } from './access.settings.js';
+import type { Constants } from './config.constants.js';
 import { data, database } from './database.settings.js';
-import { egress } from './egress.settings.js';
-import { events } from './events.settings.js';
-import { http, idempotency } from './http.settings.js';
-import { mcp } from './mcp.settings.js';
-import { models } from './models.settings.js';
-import { log, shutdown } from './process.settings.js';
-import { quotas } from './quota.settings.js';
-import { circuit, discovery, flapping, protection, registry } from './registry.settings.js';
-import { runtime } from './runtime.settings.js';
-import { natsConfig, webhooksConfig } from './sinks.config.js';
+import { a2a, catalog, langfuse, mcp, nats } from './integration.settings.js';
+import { budgets, discovery, events, protection, registry } from './registry.settings.js';
+import { http, log, shutdown } from './server.settings.js';
+import { agent, agents, egress, models, providers, runtime } from './agents.settings.js';
 
+/** All settings, in the order of the documentation. The keys are those of rollcall.yaml. */
 export const ConfigSchema = z.strictObject({
   http: http.prefault({}),
+  log: log.prefault({}),
+  shutdown: shutdown.prefault({}),
   database: database.prefault({}),
   data: data.prefault({}),
   auth: auth.prefault({}),
-  log: log.prefault({}),
-  shutdown: shutdown.prefault({}),
-  idempotency: idempotency.prefault({}),
+  quotas: quotas.prefault({}),
   models,
-  events: events.prefault({}),
+  agents,
+  agent,
+  runtime: runtime.prefault({}),
+  providers: providers.prefault({}),
+  egress: egress.prefault({}),
   registry: registry.prefault({}),
   discovery: discovery.prefault({}),
-  circuit: circuit.prefault({}),
   protection: protection.prefault({}),
-  flapping: flapping.prefault({}),
+  events: events.prefault({}),
   budgets: budgets.prefault({}),
-  quotas: quotas.prefault({}),
   langfuse: langfuse.prefault({}),
-  egress: egress.prefault({}),
-  providers: providers.prefault({}),
-  runtime: runtime.prefault({}),
   a2a: a2a.prefault({}),
   mcp: mcp.prefault({}),
   catalog: catalog.prefault({}),
-  agents,
-  agent,
-  webhooks: webhooksConfig.prefault({}),
-  nats: natsConfig.prefault({}),
+  nats: nats.prefault({}),
 });
 
-export type Config = z.infer<typeof ConfigSchema>;
+/** What operators decide (`ConfigSchema`), and what we decided (`CONSTANTS`). */
+export type Config = z.infer<typeof ConfigSchema> & Constants;

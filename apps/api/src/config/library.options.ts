@@ -2,12 +2,18 @@ import { existsSync } from 'node:fs';
 import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
-import { type BudgetSource, leaseTtlMs, type RegistryOptions } from '#rollcall/registry';
+import {
+  type BudgetSource,
+  DEFAULT_LEASE_POLICY,
+  DEFAULT_PROTECTION_POLICY,
+  type LeasePolicy,
+  leaseTtlMs,
+  type RegistryOptions,
+} from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
-import { DEFAULT_AGENTS_FOLDER } from './agents.settings.js';
+import { DEFAULT_AGENTS_FOLDER, DEFAULT_SKILL_FOLDERS } from './agents.settings.js';
 import type { Config } from './config.schema.js';
-import { registryPolicies } from './registry.policies.js';
-import { DEFAULT_SKILL_FOLDERS } from './skills.settings.js';
+import { aliasesOf } from './registry.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
@@ -25,18 +31,42 @@ export function platformOptions({ events, webhooks }: Config, database: Platform
 }
 
 export function registryOptions(config: Config): RegistryOptions {
-  const { keepReservations, keepLedger, keepRuns } = config.budgets;
+  const { budgets, quotas, protection, registry } = config;
   return {
-    ...registryPolicies(config),
+    lease: leasePolicy(config),
+    protection: {
+      ...DEFAULT_PROTECTION_POLICY,
+      threshold: protection.percent / 100,
+      fewest: protection.fewest,
+      longestMs: protection.longestMs,
+      evictionsPerMinute: protection.evictionsPerMinute,
+    },
+    circuit: config.circuit,
+    flap: config.flapping,
+    directory: { aliases: aliasesOf(config.discovery) },
+    budgets: {
+      low: budgets.low,
+      limits: budgets.limits,
+      runDepth: budgets.runDepth,
+      heldQuota: { limit: quotas.reservations, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+    },
+    contracts: { quota: { limit: quotas.contracts, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
+    agentQuota: { limit: quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
+    // two clocks, because only Date.now() continues while the machine sleeps
+    follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
     retention: {
-      leftAgentsMs: config.registry.keepLeft,
-      reservationsMs: keepReservations,
-      linesMs: keepLedger,
-      runsMs: keepRuns,
-      contractsMs: config.registry.keepContracts,
+      leftAgentsMs: registry.keepLeft,
+      reservationsMs: budgets.keepReservations,
+      linesMs: budgets.keepLedger,
+      runsMs: budgets.keepRuns,
+      contractsMs: registry.keepContracts,
     },
     usage: { sources: usageSources(config), refreshEveryMs: config.langfuse.refreshEvery },
   };
+}
+
+export function leasePolicy({ registry }: Config): LeasePolicy {
+  return { ...DEFAULT_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
 }
 
 export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
@@ -49,9 +79,9 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 /** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress } = config;
-  const { off, httpFetch: mode, httpFetchHosts: hosts, timeout, maxInput, maxOutput } = runtime.tools;
-  const { lease: leaseMs, max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs } = runtime.runs;
-  const { redactAfter: redactAfterMs, maxQueued, maxQueuedPerCredential, maxCrashes: maxCrashesInStep } = runtime.runs;
+  const { off, httpFetch: mode, httpFetchHosts: hosts, limits } = runtime.tools;
+  const { max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
+  const { leaseMs, maxCrashesInStep, maxQueued, maxQueuedPerCredential } = runtime.runs;
   const queue = {
     perNamespace: { limit: maxQueued, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
     perCredential: { limit: maxQueuedPerCredential, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
@@ -63,7 +93,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
     lifecycle: lifecycleOptions(config),
     tools: {
       off,
-      limits: { defaultTimeoutMs: timeout, maxInputBytes: maxInput, maxOutputChars: maxOutput },
+      limits,
       httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
     ...runLimits(runtime),
@@ -72,13 +102,13 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
 }
 
 function lifecycleOptions(config: Config): AgentRuntimeOptions['lifecycle'] {
-  const { idleAfter, drainTimeout, shutdownTimeout } = config.runtime.lifecycle;
-  const { lease } = registryPolicies(config);
+  const { lifecycle } = config.runtime;
+  const lease = leasePolicy(config);
   const beatEveryMs = lease.intervalMs / 2;
   const hostLostMs = leaseTtlMs(lease) + beatEveryMs; // the registry evicts first, unless self-preservation prevents it
-  const stopMs = Math.min(shutdownTimeout, config.shutdown.timeout / 2); // other parts of the process stop after the agents
-  const shutdownMs = Math.min(shutdownTimeout, config.http.handlerTimeout * ANSWER_SHARE);
-  return { beatEveryMs, hostLostMs, idleMs: idleAfter, drainMs: drainTimeout, shutdownMs, stopMs };
+  const stopMs = Math.min(lifecycle.shutdownMs, config.shutdown.timeout / 2); // other parts of the process stop after the agents
+  const shutdownMs = Math.min(lifecycle.shutdownMs, config.http.handlerTimeout * ANSWER_SHARE);
+  return { ...lifecycle, beatEveryMs, hostLostMs, shutdownMs, stopMs };
 }
 
 function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: Config['runtime']): RunLimits {

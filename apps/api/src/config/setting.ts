@@ -92,15 +92,6 @@ export function integer(min: number, max: number, fallback: number) {
   return z.union([z.number(), digits]).pipe(z.number().int().min(min).max(max)).default(fallback);
 }
 
-export function decimal(min: number, max: number, fallback: number) {
-  const digits = z
-    .string()
-    .trim()
-    .regex(/^\d+(\.\d+)?$/)
-    .transform(Number);
-  return z.union([z.number(), digits]).pipe(z.number().min(min).max(max)).default(fallback);
-}
-
 /** A structured value: YAML in the file, one line of JSON in the environment. */
 export function json() {
   return z.unknown().transform((value, context) => {

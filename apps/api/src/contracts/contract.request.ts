@@ -2,8 +2,8 @@ import { qualifiedId } from '#rollcall/platform';
 import { type Announcement, type BidRequest, type ContractActor, DEFAULT_WEIGHTS } from '#rollcall/registry';
 import { mayActForAll } from '../agents/agent.claim.js';
 import type { Principal } from '../auth/principal.js';
-import { ApiError, type FieldError } from '../http/api.error.js';
-import { validationFailed } from '../http/validation.error.js';
+import { ApiError, type FieldError } from '../http/problems/api.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import type { AnnounceBody, BidBody } from './contracts.dto.js';
 
 /** With `run`, the contract starts a run on behalf of the caller, so the caller must be allowed to start runs. */
@@ -50,7 +50,7 @@ export function toBid({ price, etaMs, confidence, refuse = false, ...rest }: Bid
   throw validationFailed(missing.map(([field]) => required(field)));
 }
 
-export function actorOf(caller: Principal): ContractActor {
+export function contractActor(caller: Principal): ContractActor {
   return { by: caller.owner, mayManage: mayActForAll(caller) };
 }
 

@@ -12,7 +12,6 @@ import {
   TRANSCRIPT_KINDS,
   type TranscriptKind,
 } from '#rollcall/registry';
-import { isoTime } from '../http/iso-time.js';
 import { PageView } from '../http/page.js';
 
 const TIME = { type: String, format: 'date-time', example: '2026-02-24T10:00:00.000Z' } as const;
@@ -187,14 +186,14 @@ export function toContractView(contract: Contract): ContractView {
     scoring,
     weights,
     announcedBy: by,
-    announcedAt: isoTime(contract.announcedAt),
-    deadline: isoTime(contract.deadline),
+    announcedAt: new Date(contract.announcedAt).toISOString(),
+    deadline: new Date(contract.deadline).toISOString(),
     invited,
     notInvited,
     answered,
     winner: winner === null ? null : localIdOf(winner),
-    confirmBy: contract.confirmBy === null ? null : isoTime(contract.confirmBy),
-    endedAt: contract.endedAt === null ? null : isoTime(contract.endedAt),
+    confirmBy: contract.confirmBy === null ? null : new Date(contract.confirmBy).toISOString(),
+    endedAt: contract.endedAt === null ? null : new Date(contract.endedAt).toISOString(),
     expiryReason,
     run,
     runId,

@@ -1,16 +1,15 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ContractBidding, ContractOutcomes, ContractsService } from '#rollcall/registry';
-import { claimOf } from '../agents/agent.claim.js';
+import { agentClaim } from '../agents/agent.claim.js';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { isoTime } from '../http/iso-time.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { actorOf, toAnnouncement, toBid } from './contract.request.js';
+import { contractActor, toAnnouncement, toBid } from './contract.request.js';
 import {
   BidReceiptView,
   ContractDetailView,
@@ -19,8 +18,16 @@ import {
   toContractView,
   toDetailView,
 } from './contract.view.js';
-import { AnnounceBody, BidBody, ConfirmBody, ContractsQuery, ContractOutcomeBody } from './contracts.dto.js';
-import { ANNOUNCE_EXAMPLES, BID_EXAMPLES, CONTRACT_ID } from './contracts.examples.js';
+import {
+  ANNOUNCE_EXAMPLES,
+  AnnounceBody,
+  BID_EXAMPLES,
+  BidBody,
+  ConfirmBody,
+  CONTRACT_ID,
+  ContractOutcomeBody,
+  ContractsQuery,
+} from './contracts.dto.js';
 
 const CONTRACTS = new PagedList('contracts');
 
@@ -96,10 +103,10 @@ export class ContractsController {
   @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   @Problems('NOT_THE_OWNER')
   async bid(@Param('id') id: string, @Body() body: BidBody, @Caller() caller: Principal): Promise<BidReceiptView> {
-    const claim = claimOf(body.agentId, body.generation, caller);
+    const claim = agentClaim(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
-    return { contractId: id, revision, deadline: isoTime(contract.deadline) };
+    return { contractId: id, revision, deadline: new Date(contract.deadline).toISOString() };
   }
 
   @Post(':id/confirm')
@@ -121,7 +128,7 @@ export class ContractsController {
     @Body() body: ConfirmBody,
     @Caller() caller: Principal,
   ): Promise<ContractView> {
-    const claim = claimOf(body.agentId, body.generation, caller);
+    const claim = agentClaim(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const isAccepted = body.accept ?? true;
     return toContractView(await (isAccepted ? this.bidding.confirm(key, claim) : this.bidding.decline(key, claim)));
@@ -141,7 +148,7 @@ export class ContractsController {
   @ApiOkResponse({ type: ContractView, description: 'The cancelled contract.' })
   @Problems('CONTRACT_NOT_FOUND', 'CONTRACT_CLOSED', 'CONTRACT_FOREIGN')
   async cancel(@Param('id') id: string, @Caller() caller: Principal): Promise<ContractView> {
-    return toContractView(await this.contracts.cancel({ namespace: caller.namespace, id }, actorOf(caller)));
+    return toContractView(await this.contracts.cancel({ namespace: caller.namespace, id }, contractActor(caller)));
   }
 
   @Post(':id/outcome')
@@ -165,6 +172,8 @@ export class ContractsController {
   ): Promise<ContractView> {
     const { ok, microUsd = null, tokens = null, ms = null } = body;
     const outcome = { ok, microUsd, tokens, ms };
-    return toContractView(await this.outcomes.record({ namespace: caller.namespace, id }, actorOf(caller), outcome));
+    return toContractView(
+      await this.outcomes.record({ namespace: caller.namespace, id }, contractActor(caller), outcome),
+    );
   }
 }

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -25,13 +25,18 @@ import {
   MAX_WINDOW_MS,
   MIN_WINDOW_MS,
 } from '#rollcall/registry';
-import { AMOUNT, AmountBody, IsAmount } from '../budgets/amount.dto.js';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
+import { AMOUNT, AmountBody, IsAmount } from '../budgets/amount.js';
 import { PageQuery } from '../http/page.js';
+import { Nested, Optional } from '../http/validation/fields.js';
 
-export const DEFAULT_BID_MS = 5_000;
-export const DEFAULT_CONFIRM_MS = 10_000;
+export const CONTRACT_ID: ApiParamOptions = {
+  name: 'id',
+  description: 'The id of the contract.',
+  example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f',
+};
+
+const DEFAULT_BID_MS = 5_000;
+const DEFAULT_CONFIRM_MS = 10_000;
 const WINDOW = { type: 'integer', minimum: MIN_WINDOW_MS, maximum: MAX_WINDOW_MS } as const;
 const ETA = { type: 'integer', minimum: 1, maximum: MAX_ETA_MS } as const;
 const WEIGHT = { type: Number, minimum: 0, maximum: 1_000 } as const;
@@ -49,7 +54,7 @@ const States = (): PropertyDecorator =>
     typeof value === 'string' ? value.split(',', CONTRACT_STATES.length + 1) : value,
   );
 
-export class ContractLimitsBody {
+class ContractLimitsBody {
   @ApiPropertyOptional({ ...AMOUNT, example: 100_000, description: 'The highest price, in micro-dollars.' })
   @Optional()
   @IsAmount()
@@ -60,7 +65,7 @@ export class ContractLimitsBody {
   etaMs?: number;
 }
 
-export class WeightsBody {
+class WeightsBody {
   @ApiPropertyOptional({ ...WEIGHT, example: DEFAULT_WEIGHTS.price, description: 'A low price.' })
   @Optional()
   @IsWeight()
@@ -273,3 +278,32 @@ export class ContractsQuery extends PageQuery {
   @IsIn(CONTRACT_STATES, { each: true })
   state?: ContractState[];
 }
+
+export const ANNOUNCE_EXAMPLES = {
+  announce: {
+    summary: 'Ask all builders for a bid',
+    value: {
+      capabilities: ['build'],
+      task: 'Build the branch main.',
+      bidWithinMs: 5_000,
+      limits: { price: 100_000, etaMs: 600_000 },
+    },
+  },
+  run: {
+    summary: 'Start a run with the winner, and prefer fast agents',
+    value: {
+      capabilities: ['build'],
+      task: 'Build the branch main.',
+      weights: { price: 0.1, eta: 0.7 },
+      run: true,
+    },
+  },
+};
+
+export const BID_EXAMPLES = {
+  bid: {
+    summary: 'Bid',
+    value: { agentId: 'builder-01', generation: 1, price: 40_000, etaMs: 90_000, confidence: 0.9 },
+  },
+  refuse: { summary: 'Refuse', value: { agentId: 'builder-01', generation: 1, refuse: true, note: 'Too busy.' } },
+};

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { DefinitionContent } from '#rollcall/agent-runtime';
-import { LimitView } from '../budgets/amount.view.js';
+import { LimitView } from '../budgets/amount.js';
 
 class DefinitionSkillView {
   @ApiProperty({ example: 'release-notes', description: 'The name of the skill.' }) name: string;

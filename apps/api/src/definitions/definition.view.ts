@@ -13,7 +13,7 @@ const ANY_VALUE = [
   { type: 'object', additionalProperties: true },
 ];
 
-export class DefinitionSummary {
+class DefinitionSummaryView {
   @ApiProperty({ example: 'default', description: 'The namespace.' }) namespace: string;
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
   @ApiProperty({ type: 'integer', example: 3, description: 'The number of the revision.' }) revision: number;
@@ -56,12 +56,13 @@ export class DefinitionView implements Definition {
 }
 
 export class DefinitionPage extends PageView {
-  @ApiProperty({ type: [DefinitionSummary], description: 'The definitions, sorted by name.' })
-  items: DefinitionSummary[];
+  @ApiProperty({ type: [DefinitionSummaryView], description: 'The definitions, sorted by name.' })
+  items: DefinitionSummaryView[];
 }
 
 export class RevisionPage extends PageView {
-  @ApiProperty({ type: [DefinitionSummary], description: 'The revisions, newest first.' }) items: DefinitionSummary[];
+  @ApiProperty({ type: [DefinitionSummaryView], description: 'The revisions, newest first.' })
+  items: DefinitionSummaryView[];
 }
 
 export class CapabilitiesView {
@@ -82,7 +83,7 @@ export class DiffView {
   changes: FieldChangeView[];
 }
 
-export function toSummary(definition: Definition): DefinitionSummary {
+export function toSummary(definition: Definition): DefinitionSummaryView {
   const { namespace, name, revision, source, content, createdAt, createdBy } = definition;
   const { description } = content;
   return {

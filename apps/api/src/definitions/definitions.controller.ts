@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query, UseInterceptors } from '@nestjs/common';
+import { Body, Controller, Delete, Get, HttpCode, Param, Post, Put, Query } from '@nestjs/common';
 import {
   ApiBody,
   ApiCreatedResponse,
@@ -9,23 +9,37 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
-import { DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
+import { type Definition, DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { IfMatch, SendsVersion, type VersionFormat } from '../http/etag.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { Repeatable } from '../mutation/repeatable.js';
 import { CapabilitiesView, DefinitionPage, DefinitionView, toSummary } from './definition.view.js';
-import { RegisterDefinitionBody, ReplaceDefinitionBody } from './definitions.dto.js';
-import { DEFINITION_NAME, PREVIEW_EXAMPLES, REGISTER_EXAMPLES, REPLACE_EXAMPLES } from './definitions.examples.js';
+import {
+  DEFINITION_NAME,
+  PREVIEW_EXAMPLES,
+  REGISTER_DEFINITION_EXAMPLES,
+  RegisterDefinitionBody,
+  REPLACE_EXAMPLES,
+  ReplaceDefinitionBody,
+} from './definitions.dto.js';
 import { EffectiveView } from './effective.view.js';
-import { IfRevision } from './if-revision.js';
-import { RevisionTagInterceptor } from './revision-tag.interceptor.js';
 
 const SOURCE = 'rest';
 const ETAG = { ETag: { description: 'The revision in quotes, for `If-Match`.', schema: { type: 'string' } } } as const;
+const REVISION: VersionFormat<number> = {
+  pattern: /^\d{1,9}$/,
+  parse: Number,
+  expected: 'the revision of the definition in quotes, for example "3"',
+};
+const toVersioned = (definition: Definition): { version: number; body: Definition } => ({
+  version: definition.revision,
+  body: definition,
+});
 const DEFINITIONS = new PagedList('definitions', /^[\w.:-]{1,128}$/);
 
 @ApiTags('runtime')
@@ -39,9 +53,9 @@ export class DefinitionsController {
   @Post()
   @Permit('definitions:write')
   @Mutation({ audit: 'definition.registered', record: ['name'], recordResult: { revision: 'revision', hash: 'hash' } })
-  @UseInterceptors(RevisionTagInterceptor)
+  @SendsVersion(toVersioned)
   @ApiOperation({ operationId: 'definitions.register', summary: 'Register a definition of an agent' })
-  @ApiBody({ type: RegisterDefinitionBody, examples: REGISTER_EXAMPLES })
+  @ApiBody({ type: RegisterDefinitionBody, examples: REGISTER_DEFINITION_EXAMPLES })
   @ApiCreatedResponse({ type: DefinitionView, description: 'The first revision.', headers: ETAG })
   @Problems(
     'DEFINITION_EXISTS',
@@ -95,7 +109,7 @@ export class DefinitionsController {
   @ApiParam(DEFINITION_NAME)
   @ApiOkResponse({ type: DefinitionView, description: 'The current revision.', headers: ETAG })
   @Problems('DEFINITION_NOT_FOUND')
-  @UseInterceptors(RevisionTagInterceptor)
+  @SendsVersion(toVersioned)
   async get(@Param('name') name: string, @Caller() { namespace }: Principal): Promise<DefinitionView> {
     return await this.definitions.get({ namespace, name });
   }
@@ -103,7 +117,7 @@ export class DefinitionsController {
   @Put(':name')
   @Permit('definitions:write')
   @Mutation({ audit: 'definition.replaced', recordResult: { revision: 'revision', hash: 'hash' } })
-  @UseInterceptors(RevisionTagInterceptor)
+  @SendsVersion(toVersioned)
   @ApiOperation({
     operationId: 'definitions.replace',
     summary: 'Replace a definition',
@@ -127,7 +141,7 @@ export class DefinitionsController {
     @Param('name') name: string,
     @Body() { content }: ReplaceDefinitionBody,
     @Caller() { namespace, id: by }: Principal,
-    @IfRevision() expected: number | undefined,
+    @IfMatch(REVISION) expected: number | undefined,
   ): Promise<DefinitionView> {
     return await this.definitions.replace({ namespace, name, content, source: SOURCE, by }, expected);
   }

@@ -1,7 +1,13 @@
-import { ApiProperty } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiProperty } from '@nestjs/swagger';
 import { IsInt, IsObject, IsString, Max, MaxLength, Min } from 'class-validator';
-import { QueryNumber } from '../http/query-number.js';
+import { QueryNumber } from '../http/validation/fields.js';
 import { ContentBody } from './content.view.js';
+
+export const DEFINITION_NAME: ApiParamOptions = {
+  name: 'name',
+  description: 'The name of the definition.',
+  example: 'reviewer',
+};
 
 const MAX_REVISION = 999_999_999;
 
@@ -37,3 +43,24 @@ export class DiffQuery {
   @Max(MAX_REVISION)
   to: number;
 }
+
+const CONTENT = {
+  description: 'Reviews changes of code. Use it before a merge.',
+  instructions: 'You review code. List each problem with its line.',
+  tools: ['clock', 'recall'],
+  capabilities: ['code.review'],
+  maxIterations: 10,
+  budget: { tokens: 200_000, microUsd: null },
+};
+
+export const REGISTER_DEFINITION_EXAMPLES = {
+  native: { summary: 'An agent that Rollcall runs', value: { name: 'reviewer', content: CONTENT } },
+};
+
+export const REPLACE_EXAMPLES = {
+  native: { summary: 'More iterations', value: { content: { ...CONTENT, maxIterations: 20 } } },
+};
+
+export const PREVIEW_EXAMPLES = {
+  native: { summary: 'A definition that is not registered', value: { name: 'draft', content: CONTENT } },
+};

@@ -1,6 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { EffectiveDefinition } from '#rollcall/agent-runtime';
-import { LimitView } from '../budgets/amount.view.js';
+import { LimitView } from '../budgets/amount.js';
 import { ResolvedModelView } from '../models/models.dto.js';
 
 class EffectiveToolView {

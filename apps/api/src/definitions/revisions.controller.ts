@@ -5,11 +5,10 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { WholeNumberPipe } from '../http/validation/fields.js';
 import { DefinitionView, DiffView, RevisionPage, toSummary } from './definition.view.js';
-import { DiffQuery } from './definitions.dto.js';
-import { DEFINITION_NAME } from './definitions.examples.js';
-import { RevisionPipe } from './revision.pipe.js';
+import { DEFINITION_NAME, DiffQuery } from './definitions.dto.js';
 
 const REVISIONS = new PagedList('revisions', /^\d{1,9}$/);
 
@@ -47,7 +46,7 @@ export class RevisionsController {
   @Problems('DEFINITION_REVISION_NOT_FOUND')
   async get(
     @Param('name') name: string,
-    @Param('revision', RevisionPipe) revision: number,
+    @Param('revision', new WholeNumberPipe({ example: 3, maxDigits: 9 })) revision: number,
     @Caller() { namespace }: Principal,
   ): Promise<DefinitionView> {
     return await this.definitions.revision({ namespace, name }, revision);

@@ -14,9 +14,8 @@ import {
   ValidateBy,
 } from 'class-validator';
 import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
-import { MAX_WAIT_MS } from '../http/long-poll.js';
-import { Optional } from '../http/optional.js';
-import { QueryNumber } from '../http/query-number.js';
+import { MAX_WAIT_MS } from '../http/server/in-flight.js';
+import { Optional, QueryNumber } from '../http/validation/fields.js';
 import { EVENTS } from './event.catalog.js';
 
 const MAX_PAGE_SIZE = 1_000;

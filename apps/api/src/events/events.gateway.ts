@@ -10,13 +10,12 @@ import {
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
 import { formatCursor, isUnusableCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
-import { visibleTo } from '../auth/principal.js';
+import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { SocketAccess } from '../auth/socket.access.js';
-import { principalOf, setPrincipal } from '../auth/socket.principal.js';
-import { sendProblem } from '../auth/socket.problem.js';
-import { toProblem } from '../http/problem.js';
-import { shortened, validationFailed } from '../http/validation.error.js';
+import { SocketAccess } from '../auth/sockets/socket.access.js';
+import { sendProblem } from '../auth/sockets/socket.adapter.js';
+import { toProblem } from '../http/problems/problem.js';
+import { shortName, validationFailed } from '../http/validation/validation.errors.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
 import { RunSubscriptionBody, SubscribeRunBody } from '../runs/runs.dto.js';
 import { FrameSocket } from '../streams/frame.socket.js';
@@ -137,7 +136,7 @@ function checkQuery(query: URLSearchParams): void {
   const others = [...query.keys()].filter((name) => name !== 'ticket');
   if (others.length === 0) return;
   const message = 'is not a parameter of this WebSocket: send it in the `data` of a `subscribe` frame';
-  throw validationFailed(others.map(shortened).map((field) => ({ field, message: `${field} ${message}` })));
+  throw validationFailed(others.map(shortName).map((field) => ({ field, message: `${field} ${message}` })));
 }
 
 /** The run that the message of the client concerns, so that the client can assign the error to its subscription. */

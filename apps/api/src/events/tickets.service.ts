@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { Authenticator, unauthenticated } from '../auth/authenticator.js';
+import { Authenticator, unauthenticated } from '../auth/credentials/authenticator.js';
 import type { Principal } from '../auth/principal.js';
 import { TicketStore } from './ticket.store.js';
 

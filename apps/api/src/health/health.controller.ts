@@ -10,8 +10,8 @@ import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
-import { Problems } from '../http/problems.js';
+import { ApiError } from '../http/problems/api.error.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
 
@@ -94,7 +94,7 @@ export class HealthController {
 
 function tooSlow({ roundTripMs, limitMs }: RoundTripVerdict): ApiError {
   const message =
-    `Recent round trips to the database took longer than ${limitMs} ms (database.slowRoundTrip). The last one took ${roundTripMs} ms. ` +
+    `Recent round trips to the database took longer than ${limitMs} ms. The last one took ${roundTripMs} ms. ` +
     'This replica is ready again after three consecutive round trips within the limit.';
   return new ApiError('NOT_READY', message, { retryAfterMs: 2_000, details: { roundTripMs, limitMs } });
 }

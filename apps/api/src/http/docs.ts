@@ -1,9 +1,8 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { ApiError } from './api.error.js';
-import { replyProblem } from './problem.reply.js';
-import { ProblemView } from './problem.view.js';
-import { PROBLEM_CONTENT } from './problems.js';
+import { ApiError } from './problems/api.error.js';
+import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
+import { replyProblem } from './problems/problem.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
 

@@ -1,5 +1,5 @@
-import { ApiError } from './api.error.js';
 import { PagedList } from './page.js';
+import { ApiError } from './problems/api.error.js';
 
 const NUMBERS = new PagedList('numbers');
 

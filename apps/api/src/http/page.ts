@@ -1,7 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
-import { ApiError } from './api.error.js';
-import { QueryNumber } from './query-number.js';
+import { ApiError } from './problems/api.error.js';
+import { QueryNumber } from './validation/fields.js';
 
 const MAX_PAGE_SIZE = 200;
 const DEFAULT_PAGE_SIZE = 50;

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Database, DatabaseBusyError, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import { Database, DatabaseBusyError, DEFAULT_NAMESPACE, inBatches, Periodic } from '#rollcall/platform';
 import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
-import { CONFIG } from '../config/config.token.js';
 import type { Config } from '../config/config.schema.js';
-import { ApiError } from '../http/api.error.js';
+import { CONFIG } from '../config/config.token.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { IdempotencyStore, type KeySlot, type StoredResponse } from './idempotency.store.js';
 import { type Seal, seal, unseal } from './sealed-response.js';
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
 const UNDEFINED = '';
+/** How long a response is stored: clients repeat a request within minutes, and a queue of a client is repaired within a day. */
+const KEEP_MS = 24 * 3_600_000;
+const SWEEP_EVERY_MS = 10 * 60_000;
+const SWEEP_BATCH = 1_000;
 
 export interface OnceResult {
   response: unknown;
@@ -88,6 +92,12 @@ export class IdempotencyService {
     return stored && { response: replay(stored, described), replayed: true };
   }
 
+  /** Deletes stored responses that have expired. */
+  @Periodic('idempotency.sweep', SWEEP_EVERY_MS)
+  async sweep(): Promise<number> {
+    return await inBatches(SWEEP_BATCH, async (limit) => await this.store.prune(limit));
+  }
+
   private describe({ callerId, key, content, secret }: KeyedRequest): DescribedRequest {
     if (!ACCEPTABLE.test(key)) {
       throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
@@ -101,7 +111,7 @@ export class IdempotencyService {
 
   private async tryToClaim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
     try {
-      return await this.store.claim(slot, fingerprint, this.config.idempotency.keep);
+      return await this.store.claim(slot, fingerprint, KEEP_MS);
     } catch (error) {
       throw error instanceof DatabaseBusyError ? inProgress(error) : error;
     }

@@ -14,13 +14,12 @@ import {
   Min,
 } from 'class-validator';
 import { type IssuedKey, type KeyRow, NamespaceNotFoundError, type WantedKey } from '#rollcall/platform';
-import { keyPrincipalId } from '../auth/key.identity.js';
-import { isRole, ROLES, type Role } from '../auth/permissions.js';
+import { keyPrincipalId } from '../auth/credentials/identity.js';
+import { isRole, type Role, ROLES } from '../auth/permissions.js';
 import type { Principal } from '../auth/principal.js';
-import { IsDateTime } from '../http/date-time.js';
-import { Optional } from '../http/optional.js';
 import { PageView } from '../http/page.js';
-import { validationFailed } from '../http/validation.error.js';
+import { IsDateTime, Optional } from '../http/validation/fields.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 
 const MAX_OVERLAP_S = 7 * 24 * 3_600;
 const DEFAULT_OVERLAP_S = 60;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import type { AgentRecord } from '#rollcall/registry';
-import { AgentLookup, descriptionOf } from '../agents/agent.lookup.js';
+import { AgentLookup, descriptionOf } from '../agents/discovery/agent.lookup.js';
 
 /** An agent that a client can run: a registered agent, or a definition from which Rollcall builds an agent when a run needs it. */
 export interface McpAgent {

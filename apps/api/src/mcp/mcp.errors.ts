@@ -1,7 +1,6 @@
-import type { FieldError } from '../http/api.error.js';
-import type { Problem } from '../http/problem.js';
-import type { ErrorFormat } from '../http/problem.reply.js';
-import type { ErrorCode } from '../http/problem.table.js';
+import type { FieldError } from '../http/problems/api.error.js';
+import type { ErrorFormat, Problem } from '../http/problems/problem.js';
+import type { ErrorCode } from '../http/problems/problem.table.js';
 
 /** The JSON-RPC codes of errors for which MCP defines no code. */
 const SERVER_ERROR = -32_000;

@@ -5,7 +5,7 @@ import { EventFeed, EventLog, type RegistryEvent } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { EVENTS } from '../events/event.catalog.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import type { SseWriter } from '../streams/sse.writer.js';
 import { databaseUnavailable } from '../streams/stream.end.js';
 import { type McpCall, TASKS, toProtocolError } from './mcp.call.js';

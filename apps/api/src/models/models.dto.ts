@@ -13,7 +13,7 @@ export class ResolveQuery {
   model?: string;
 }
 
-export class ModelChoiceView {
+class ModelChoiceView {
   @ApiProperty({ example: 'anthropic', description: 'The model vendor.' }) vendor: string;
   @ApiProperty({ example: 'claude-haiku-4-5', description: 'The model, as the vendor calls it.' }) model: string;
   @ApiPropertyOptional({

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { ProvidersController } from '../providers/providers.controller.js';
 import { ModelsController } from './models.controller.js';
+import { ProvidersController } from './providers.controller.js';
 
 @Module({ controllers: [ModelsController, ProvidersController] })
 export class ModelsModule {}

@@ -1,8 +1,7 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
-import { Problems } from '../http/problems.js';
-import { MUTATION, type MutationOptions } from './mutation.options.js';
-import { MutationInterceptor } from './mutation.interceptor.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { MUTATION, MutationInterceptor, type MutationOptions } from './mutation.interceptor.js';
 
 /**
  * For every route that changes state. The change and its audit record, if it has one, are committed in one transaction. A repetition

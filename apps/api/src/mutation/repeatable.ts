@@ -1,6 +1,6 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
-import { MUTATION, type MutationOptions } from './mutation.options.js';
+import { MUTATION, type MutationOptions } from './mutation.interceptor.js';
 
 /**
  * For a POST that is safe to repeat: a query or a heartbeat. It is executed each time, because a stored response would be

@@ -1,5 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
-import { MUTATION, type MutationOptions } from './mutation.options.js';
+import { MUTATION, type MutationOptions } from './mutation.interceptor.js';
 
 /**
  * For a route whose service commits the change together with its audit record, and recognises repetitions itself. `audit` names the

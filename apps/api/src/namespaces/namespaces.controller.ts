@@ -14,7 +14,6 @@ import { Scope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   CreateNamespaceBody,
@@ -25,6 +24,7 @@ import {
   toNamespaceView,
   UpdateNamespaceBody,
 } from './namespaces.dto.js';
+import { Problems } from '../http/problems/problem.docs.js';
 
 const NAME: ApiParamOptions = { name: 'name', description: 'The name of the namespace.', example: 'team-a' };
 const NAMESPACES = new PagedList('namespaces', NAMESPACE_PATTERN);

@@ -7,7 +7,7 @@ import {
   type NamespaceRow,
   NO_LIMITS,
 } from '#rollcall/platform';
-import { Nested } from '../http/nested.js';
+import { Nested } from '../http/validation/fields.js';
 import { PageView } from '../http/page.js';
 
 const MAX_LIMIT = 1_000_000_000;

@@ -4,9 +4,9 @@ import { type RunExport, RunReader, type RunTree } from '#rollcall/agent-runtime
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { NoInput } from '../http/no-input.guard.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { Limits } from '../http/server/routes.js';
+import { NoInput } from '../http/validation/fields.js';
 import { RunStepView, RunView, toRunView, toStepView } from './run.view.js';
 import { RUN_ID_PARAM } from './runs.dto.js';
 

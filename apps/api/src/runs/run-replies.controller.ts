@@ -3,9 +3,9 @@ import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@
 import type { FastifyReply } from 'fastify';
 import { message } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
-import { NoInput } from '../http/no-input.guard.js';
-import { Problems } from '../http/problems.js';
-import { Limits } from '../http/route.limits.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { Limits } from '../http/server/routes.js';
+import { NoInput } from '../http/validation/fields.js';
 import { IdempotencyHeader } from '../mutation/mutation.js';
 import { SelfAudited } from '../mutation/self-audited.js';
 import { RunCommands } from './run.commands.js';

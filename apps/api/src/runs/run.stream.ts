@@ -3,7 +3,7 @@ import { isFinal, RunFeed, type RunKey, RunReader, type RunStreamEvent } from '#
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { validationFailed } from '../http/validation.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { SendSpace } from '../streams/send.space.js';
 import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../streams/stream.end.js';
 import { type RunStepView, type RunView, toRunView, toStepView } from './run.view.js';

@@ -17,14 +17,11 @@ import {
 } from 'class-validator';
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
-import { LimitBody } from '../budgets/amount.dto.js';
-import { IsDateTime } from '../http/date-time.js';
-import { INPUT_LIMITS } from '../http/input.check.js';
-import { MAX_WAIT_MS } from '../http/long-poll.js';
-import { Nested } from '../http/nested.js';
-import { Optional } from '../http/optional.js';
+import { LimitBody } from '../budgets/amount.js';
+import { INPUT_LIMITS } from '../http/body/input.check.js';
 import { PageQuery } from '../http/page.js';
-import { QueryNumber } from '../http/query-number.js';
+import { MAX_WAIT_MS } from '../http/server/in-flight.js';
+import { IsDateTime, Nested, Optional, QueryNumber } from '../http/validation/fields.js';
 
 const MAX_NAME = 128;
 const MAX_REDACT_AFTER_MS = 3_600_000;

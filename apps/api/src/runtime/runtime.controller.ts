@@ -13,11 +13,17 @@ import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Effect } from '../mutation/effect.js';
 import { Mutation } from '../mutation/mutation.js';
-import { HostedAgentsQuery, ShutdownBody, ShutdownQuery, SpawnBody } from './runtime.dto.js';
-import { AGENT_NAME, SPAWN_EXAMPLES } from './runtime.examples.js';
+import {
+  AGENT_NAME,
+  HostedAgentsQuery,
+  ShutdownBody,
+  ShutdownQuery,
+  SPAWN_EXAMPLES,
+  SpawnBody,
+} from './runtime.dto.js';
 import { AgentShutdownView, HostedAgentPage, HostedAgentView, ShutdownReportView } from './runtime.view.js';
 
 const AGENTS = new PagedList('hosted-agents', /^[\w.:-]{1,128}$/);

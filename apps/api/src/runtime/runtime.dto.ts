@@ -1,10 +1,11 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsIn, IsInt, IsObject, IsString, Max, MaxLength, Min } from 'class-validator';
 import { AGENT_STATES } from '#rollcall/agent-runtime';
 import { ContentBody } from '../definitions/content.view.js';
 import { PageQuery } from '../http/page.js';
-import { Optional } from '../http/optional.js';
-import { QueryNumber } from '../http/query-number.js';
+import { Optional, QueryNumber } from '../http/validation/fields.js';
+
+export const AGENT_NAME: ApiParamOptions = { name: 'name', description: 'The name of the agent.', example: 'greeter' };
 
 const MAX_TIMEOUT_MS = 10_000;
 
@@ -52,8 +53,7 @@ const TIMEOUT = {
   minimum: 0,
   maximum: MAX_TIMEOUT_MS,
   example: 5_000,
-  description:
-    'How long the shutdown may take, in milliseconds. Absent: the setting `runtime.lifecycle.shutdownTimeout`.',
+  description: 'How long the shutdown may take, in milliseconds. Absent: 10 seconds.',
 } as const;
 
 export class ShutdownQuery {
@@ -74,3 +74,14 @@ export class ShutdownBody {
   @Max(MAX_TIMEOUT_MS)
   timeoutMs?: number;
 }
+
+export const SPAWN_EXAMPLES = {
+  content: {
+    summary: 'An agent without a definition',
+    value: {
+      name: 'greeter',
+      content: { description: 'Greets visitors.', instructions: 'Greet the visitor in one sentence.' },
+    },
+  },
+  definition: { summary: 'An agent of a definition', value: { definition: 'reviewer' } },
+};

@@ -6,7 +6,7 @@ import type { WebhookSecrets } from '#rollcall/platform';
 import type { Secret } from '#rollcall/providers';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
-import { ApiError } from '../http/api.error.js';
+import { ApiError } from '../http/problems/api.error.js';
 import { SecretBox } from './secret.box.js';
 
 const FILE = 'sealing.key';

@@ -5,7 +5,7 @@ import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js';
 

@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { CredentialWatch } from '../auth/credential.watch.js';
+import { CredentialWatch } from '../auth/credentials/credential.watch.js';
 import type { Principal } from '../auth/principal.js';
 import { credentialEnded, shuttingDown, type StreamEnd } from './stream.end.js';
 

@@ -1,5 +1,5 @@
 import type { UnusableCursorError } from '#rollcall/platform';
-import { toProblem } from '../http/problem.js';
+import { toProblem } from '../http/problems/problem.js';
 
 /** Why the server ends a stream, and where the consumer can resume. */
 export interface StreamEnd {

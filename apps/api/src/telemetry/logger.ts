@@ -1,7 +1,7 @@
 import { pino, type Logger as Pino, type LoggerOptions } from 'pino';
 import type { LoggerService } from '@nestjs/common';
 import type { Config } from '../config/config.schema.js';
-import { requestContext } from '../http/request.context.js';
+import { requestContext } from '../http/server/request.context.js';
 
 /** Writes JSON lines, or readable lines on a terminal. A line has only the fields named here and at the call. */
 export function createPino({ level, format }: Config['log'], terminal = process.stdout.isTTY): Pino {

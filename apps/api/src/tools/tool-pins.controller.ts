@@ -1,13 +1,99 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { ToolPinsService } from '#rollcall/agent-runtime';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { Matches } from 'class-validator';
+import { type McpToolBox, type ToolPin, ToolPinsService } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import { Scope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
-import { AcceptToolBody, toMcpServerView, ToolPinList, ToolPinView, toToolPinView } from './tool-pins.dto.js';
+
+const STATES = ['accepted', 'waiting', 'changed'] as const;
+const HASH = '9f2b6d0c1f4a7e3d5b8c0a1e2f3d4c5b6a7f8e9d0c1b2a3f4e5d6c7b8a9f0e1d';
+
+class ToolPinView {
+  @ApiProperty({ example: 'github', description: 'The MCP server.' }) server: string;
+  @ApiProperty({ example: 'create_issue', description: 'The name of the tool at the server.' }) tool: string;
+  @ApiProperty({
+    enum: STATES,
+    example: 'changed',
+    description:
+      '`accepted`: agents may use it. `waiting`: it is new and was never accepted. `changed`: it differs from the accepted definition, so agents cannot use it.',
+  })
+  state: (typeof STATES)[number];
+  @ApiProperty({ example: HASH, description: 'The hash of the definition that was seen last.' }) hash: string;
+  @ApiProperty({ example: 'Creates an issue.', description: 'What the server wrote about the tool. It is untrusted.' })
+  description: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { type: 'object', properties: { title: { type: 'string' } } },
+    description: 'The JSON Schema of its input. It is untrusted.',
+  })
+  inputSchema: Record<string, unknown>;
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'The hash of the accepted definition.' })
+  acceptedHash: string | null;
+  @ApiProperty({
+    type: String,
+    nullable: true,
+    example: null,
+    description: 'Who accepted it; null if it was trusted when it was first seen.',
+  })
+  acceptedBy: string | null;
+  @ApiProperty({
+    type: String,
+    format: 'date-time',
+    nullable: true,
+    example: null,
+    description: 'When it was accepted.',
+  })
+  acceptedAt: string | null;
+  @ApiProperty({ format: 'date-time', example: '2026-11-17T10:00:00.000Z', description: 'When it was first seen.' })
+  firstSeenAt: string;
+  @ApiProperty({
+    format: 'date-time',
+    example: '2026-11-17T10:00:00.000Z',
+    description: 'When its definition last changed.',
+  })
+  changedAt: string;
+}
+
+class DisabledToolView {
+  @ApiProperty({ example: 'create_issue', description: 'The name of the tool at the server.' }) tool: string;
+  @ApiProperty({
+    example: 'Its input schema cannot be used: it refers to another document.',
+    description: 'The reason.',
+  })
+  reason: string;
+}
+
+class McpServerView {
+  @ApiProperty({ example: 'github', description: 'Its name in the configuration.' }) server: string;
+  @ApiProperty({
+    enum: ['starting', 'ready', 'failed'],
+    example: 'ready',
+    description: 'Whether this replica could read its tools at the last attempt.',
+  })
+  state: 'starting' | 'ready' | 'failed';
+  @ApiProperty({ type: String, nullable: true, example: null, description: 'Why the last attempt failed.' })
+  error: string | null;
+  @ApiProperty({ type: 'integer', example: 12, description: 'The number of tools that agents may use.' }) tools: number;
+  @ApiProperty({ type: [DisabledToolView], description: 'Tools that agents cannot use.' }) disabled: DisabledToolView[];
+}
+
+class ToolPinList {
+  @ApiProperty({ type: [ToolPinView], description: 'All tools that were ever seen, by server and name.' })
+  items: ToolPinView[];
+  @ApiProperty({ type: [McpServerView], description: 'The configured MCP servers, as this replica sees them.' })
+  servers: McpServerView[];
+}
+
+class AcceptToolBody {
+  @ApiProperty({ example: HASH, description: 'The hash of the definition that you have read.' })
+  @Matches(/^[0-9a-f]{64}$/)
+  hash: string;
+}
 
 @ApiTags('runtime')
 @Controller('tools/pins')
@@ -50,4 +136,27 @@ export class ToolPinsController {
   ): Promise<ToolPinView> {
     return toToolPinView(await this.pins.accept(server, tool, { hash, by }));
   }
+}
+
+function toToolPinView(pin: ToolPin): ToolPinView {
+  const { server, tool, hash, definition, acceptedHash, acceptedBy, acceptedAt, firstSeenAt, changedAt } = pin;
+  return {
+    server,
+    tool,
+    state: acceptedHash === hash ? 'accepted' : acceptedHash === null ? 'waiting' : 'changed',
+    hash,
+    description: definition.description,
+    inputSchema: definition.inputSchema,
+    acceptedHash,
+    acceptedBy,
+    acceptedAt: acceptedAt?.toISOString() ?? null,
+    firstSeenAt: firstSeenAt.toISOString(),
+    changedAt: changedAt.toISOString(),
+  };
+}
+
+function toMcpServerView(box: McpToolBox): McpServerView {
+  const { server, error, refreshed, disabled } = box;
+  const state = error ? 'failed' : refreshed ? 'ready' : 'starting';
+  return { server, state, error: error?.message ?? null, tools: box.tools().length, disabled: [...disabled] };
 }

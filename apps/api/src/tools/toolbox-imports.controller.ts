@@ -1,13 +1,88 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
-import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
+import { IsObject, IsString, MaxLength } from 'class-validator';
 import { EndpointCheck, readServerJson } from '#rollcall/providers';
-import { RemoteDocuments } from '../agents/remote.documents.js';
+import { IsEndpoint } from '../agents/registration/declaration.rules.js';
+import { RemoteDocuments } from '../agents/registration/remote.documents.js';
 import { Scope } from '../auth/namespace.scope.js';
 import { Permit } from '../auth/route.access.js';
-import { Problems } from '../http/problems.js';
-import { validationFailed } from '../http/validation.error.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { Optional } from '../http/validation/fields.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { Repeatable } from '../mutation/repeatable.js';
-import { TOOLBOX_IMPORT_EXAMPLES, ToolboxImportBody, ToolboxImportView } from './toolbox-imports.dto.js';
+
+class ToolboxImportBody {
+  @ApiPropertyOptional({
+    example: 'https://registry.example.com/v0.1/servers/com.example%2Fweather/versions/latest',
+    description: 'The URL of a `server.json`, or of a server in the MCP registry API. Send either this or `server`.',
+  })
+  @Optional()
+  @IsEndpoint()
+  serverUrl?: string;
+
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: { name: 'com.example/weather' },
+    description: 'The `server.json` itself.',
+  })
+  @Optional()
+  @IsObject()
+  server?: Record<string, unknown>;
+
+  @ApiPropertyOptional({
+    example: 'weather',
+    description: 'The name of the toolbox. Absent: made from the name of the server.',
+  })
+  @Optional()
+  @IsString()
+  @MaxLength(32)
+  name?: string;
+}
+
+class ToolboxSecretView {
+  @ApiProperty({ example: 'MCP_WEATHER_KEY', description: 'The environment variable.' }) env: string;
+  @ApiProperty({ example: 'The API key.', description: 'What the server says about the key. It is untrusted.' })
+  description: string;
+}
+
+class ToolboxImportView {
+  @ApiProperty({ example: 'weather', description: 'The name of the server in the settings.' }) name: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { url: 'https://mcp.example.com/mcp', requireAcceptance: true },
+    description: 'The value for `runtime.mcpServers.{name}`.',
+  })
+  config: object;
+  @ApiProperty({
+    example: '{"weather":{"url":"https://mcp.example.com/mcp","requireAcceptance":true}}',
+    description: 'The value for the environment variable `ROLLCALL_MCP_SERVERS`.',
+  })
+  setting: string;
+  @ApiProperty({ type: [ToolboxSecretView], description: 'The keys that you must set where Rollcall runs.' })
+  secrets: ToolboxSecretView[];
+}
+
+const TOOLBOX_IMPORT_EXAMPLES = {
+  document: {
+    summary: 'A server with a key',
+    value: {
+      server: {
+        name: 'com.example/weather',
+        description: 'Weather forecasts.',
+        version: '1.0.0',
+        remotes: [
+          {
+            type: 'streamable-http',
+            url: 'https://mcp.example.com/mcp',
+            headers: [{ name: 'Authorization', description: 'The API key.', isRequired: true, isSecret: true }],
+          },
+        ],
+      },
+    },
+  },
+};
 
 @ApiTags('runtime')
 @Controller('toolbox-imports')

@@ -1,10 +1,35 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { type ListedTool, ToolCatalog } from '#rollcall/agent-runtime';
 import { Caller } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
-import { type ToolItem, ToolList } from './tools.dto.js';
+
+class ToolItem {
+  @ApiProperty({ example: 'clock', description: 'The name that models and filters use.' }) name: string;
+  @ApiProperty({ example: 'Returns the current date and time.', description: 'The description that models receive.' })
+  description: string;
+  @ApiProperty({
+    type: 'object',
+    additionalProperties: true,
+    example: { type: 'object', properties: { timeZone: { type: 'string' } } },
+    description: 'The JSON Schema of its input.',
+  })
+  inputSchema: Record<string, unknown>;
+  @ApiProperty({ example: 'clock', description: 'The toolbox of the tool.' }) toolbox: string;
+  @ApiProperty({ example: true, description: 'Whether a call may be repeated after a crash.' }) idempotent: boolean;
+  @ApiProperty({ example: false, description: 'Whether an operator must approve each call.' }) needsApproval: boolean;
+  @ApiProperty({ example: true, description: 'Whether the configuration lets agents use it.' }) enabled: boolean;
+}
+
+class ToolList {
+  @ApiProperty({
+    type: [ToolItem],
+    description:
+      'The tools, in the order in which agents search them. If two tools have the same name, the first enabled one is used.',
+  })
+  items: ToolItem[];
+}
 
 @ApiTags('runtime')
 @Controller('tools')

@@ -1,4 +1,4 @@
-import { Controller, Get, HttpCode, Injectable, Param, type PipeTransform, Post, Query } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, type ApiParamOptions, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
 import { Caller } from '../auth/caller.js';
@@ -6,26 +6,18 @@ import { Scope } from '../auth/namespace.scope.js';
 import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
-import { Problems } from '../http/problems.js';
-import { validationFailed } from '../http/validation.error.js';
+import { Problems } from '../http/problems/problem.docs.js';
+import { WholeNumberPipe } from '../http/validation/fields.js';
 import { Mutation } from '../mutation/mutation.js';
 import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView, WEBHOOK_ID } from './webhooks.dto.js';
 
 const DELIVERIES = new PagedList('deliveries');
+const SEQUENCE_NUMBER = new WholeNumberPipe({ example: 1_042 });
 const SEQUENCE: ApiParamOptions = {
   name: 'sequence',
   description: 'The position of the event in the log.',
   schema: { type: 'integer', example: 1 },
 };
-
-/** The position of an event in the log, as a path parameter. */
-@Injectable()
-class SequencePipe implements PipeTransform<string, number> {
-  transform(value: string): number {
-    if (/^\d+$/.test(value)) return Number(value);
-    throw validationFailed([{ field: 'sequence', message: 'sequence must be a whole number such as 1042' }]);
-  }
-}
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')
@@ -59,7 +51,7 @@ export class DeliveriesController {
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery.' })
   async get(
     @Param('id') id: string,
-    @Param('sequence', SequencePipe) sequence: number,
+    @Param('sequence', SEQUENCE_NUMBER) sequence: number,
     @Caller() caller: Principal,
   ): Promise<DeliveryView> {
     await this.webhooks.get(id, visibleTo(caller));
@@ -79,7 +71,7 @@ export class DeliveriesController {
   @ApiOkResponse({ type: DeliveryView, description: 'The delivery, which is scheduled.' })
   async replay(
     @Param('id') id: string,
-    @Param('sequence', SequencePipe) sequence: number,
+    @Param('sequence', SEQUENCE_NUMBER) sequence: number,
     @Caller() caller: Principal,
   ): Promise<DeliveryView> {
     await this.webhooks.get(id, visibleTo(caller));

@@ -16,7 +16,7 @@ import { type Principal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { Problems } from '../http/problems.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   ChangeWebhookBody,

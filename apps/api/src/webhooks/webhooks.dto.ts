@@ -1,15 +1,9 @@
 import { type ApiParamOptions, ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Max, MaxLength, Min } from 'class-validator';
-import {
-  type DeliveryRow,
-  type DeliveryState,
-  type IssuedWebhook,
-  type Webhook,
-  type WebhookFields,
-} from '#rollcall/platform';
+import type { DeliveryRow, DeliveryState, IssuedWebhook, Webhook, WebhookFields } from '#rollcall/platform';
 import { EventFilterQuery, IsCursor, IsStart } from '../events/events.dto.js';
-import { Optional } from '../http/optional.js';
 import { PageQuery, PageView } from '../http/page.js';
+import { Optional } from '../http/validation/fields.js';
 import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
 const DEFAULT_OVERLAP_S = 24 * 3_600;

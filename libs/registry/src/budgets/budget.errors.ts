@@ -1,6 +1,6 @@
 import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import { available, MAX_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
+import { type Amount, available, type Budget, type BudgetKind, MAX_COUNT, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';
@@ -113,8 +113,7 @@ export class SettlementTooLargeError extends RegistryError {
     const { unit, limit } = excess;
     super(
       `The reservation "${key}" holds ${held[unit]} ${unit}, so you may settle at most ${limit}, not ${used[unit]}. ` +
-        'Reserve as much as a call may use, or settle with a credential that has budgets:write. ' +
-        'The setting is ROLLCALL_BUDGET_SETTLE_MULTIPLE.',
+        'Reserve as much as a call may use, or settle with a credential that has budgets:write.',
     );
     this.details = { unit, reserved: held[unit], used: used[unit], limit };
   }
@@ -128,17 +127,11 @@ export class ReservationTooLargeError extends RegistryError {
   constructor(field: Unit | 'ttlSeconds', asked: number, limit: number) {
     super(
       `Without budgets:write, a reservation may have at most ${limit} ${field}, but ${asked} are requested. ` +
-        `Reserve less, or ask the operator to raise ${LIMIT_SETTINGS[field]}.`,
+        'Reserve less, or use a credential that has budgets:write.',
     );
     this.details = { field, asked, limit };
   }
 }
-
-const LIMIT_SETTINGS: Record<Unit | 'ttlSeconds', string> = {
-  tokens: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_TOKENS',
-  microUsd: 'ROLLCALL_BUDGET_LARGEST_RESERVATION_MICRO_USD',
-  ttlSeconds: 'ROLLCALL_BUDGET_LONGEST_RESERVATION',
-};
 
 /** A run would exceed the depth limit of its tree. The limit exists because a reservation locks the budgets of all ancestors. */
 export class RunTreeTooDeepError extends RegistryError {
@@ -148,7 +141,7 @@ export class RunTreeTooDeepError extends RegistryError {
   constructor(runId: string, limit: number) {
     super(
       `The run "${localIdOf(runId)}" would be at level ${limit + 1} of its tree; the limit is ${limit}. ` +
-        'Delegate from a run nearer to the root, or ask the operator to raise ROLLCALL_BUDGET_RUN_DEPTH.',
+        'Delegate from a run nearer to the root.',
     );
     this.details = { limit };
   }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
-import { AgentLookup, descriptionOf } from '../../agents/agent.lookup.js';
+import { AgentLookup, descriptionOf } from '../../agents/discovery/agent.lookup.js';
 import { VERSION } from '../../version.js';
 import { cardOf, skill, skillsOf } from './agent.card.js';
 import { PublicUrl } from './public.url.js';

@@ -11,7 +11,7 @@ import { isFinal, type Run } from '#rollcall/agent-runtime';
 import { Database, EventLog, PUSH_KIND, SinksService, WebhookSecrets } from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl, Secret } from '#rollcall/providers';
 import { AuditService } from '../../audit/audit.service.js';
-import { schemaFailed } from '../../http/schema.error.js';
+import { schemaFailed } from '../../http/validation/validation.errors.js';
 import type { IncomingCall } from '../incoming.calls.js';
 import { protocolVersionOf } from '../protocol.version.js';
 import { A2aTasks, invalidPageToken } from '../tasks/a2a.tasks.js';

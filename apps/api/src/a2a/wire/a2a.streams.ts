@@ -2,7 +2,7 @@ import { formatSSEErrorEvent, formatSSEEvent } from '@a2a-js/sdk';
 import type { A2AError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { becomeStream } from '../../http/request.slots.js';
+import { becomeStream } from '../../limits/concurrency.limiter.js';
 import { SseStreams } from '../../streams/sse.writer.js';
 import { a2aErrorOf, a2aProblemOf, EdgeError } from '../a2a.errors.js';
 

@@ -3,7 +3,7 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Res } from '@nes
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../../auth/route.access.js';
-import { routeConfig } from '../../http/route.config.js';
+import { routeConfig } from '../../http/server/routes.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
 import { restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';

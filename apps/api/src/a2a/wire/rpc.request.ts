@@ -3,7 +3,7 @@ import { isLegacyJsonRpcMethod, legacyJsonRpcToV1Method } from '@a2a-js/sdk/comp
 import { A2A_ERROR_CODE, JsonRpcRequestMalformedError } from '@a2a-js/sdk/errors';
 import { z } from 'zod';
 import type { Permission } from '../../auth/permissions.js';
-import { schemaFailed } from '../../http/schema.error.js';
+import { schemaFailed } from '../../http/validation/validation.errors.js';
 import type { Address } from '../incoming.calls.js';
 import { checkMessage } from '../messages/message.js';
 import { permissionToSend } from '../messages/root.skills.js';

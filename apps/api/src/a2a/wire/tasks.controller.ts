@@ -3,8 +3,7 @@ import { Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestjs/comm
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../../auth/route.access.js';
-import { routeConfig } from '../../http/route.config.js';
-import { Limits } from '../../http/route.limits.js';
+import { Limits, routeConfig } from '../../http/server/routes.js';
 import { Repeatable } from '../../mutation/repeatable.js';
 import { SelfAudited } from '../../mutation/self-audited.js';
 import { restErrorOf, restErrors } from '../a2a.errors.js';

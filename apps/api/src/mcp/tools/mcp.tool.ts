@@ -1,8 +1,8 @@
 import type { CallToolResult, McpServer, ServerContext, ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Permission } from '../../auth/permissions.js';
-import { problemOf } from '../../http/problem.reply.js';
-import { schemaFailed } from '../../http/schema.error.js';
+import { problemOf } from '../../http/problems/problem.js';
+import { schemaFailed } from '../../http/validation/validation.errors.js';
 import type { McpCall } from '../mcp.call.js';
 import { errorFacts, explanationOf } from '../mcp.errors.js';
 

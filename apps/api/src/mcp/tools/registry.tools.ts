@@ -12,8 +12,7 @@ import {
 } from '#rollcall/registry';
 import { visibleTo } from '../../auth/principal.js';
 import { filteredSubjects } from '../../budgets/budget.subject.js';
-import { toBudgetView, type ViewRules } from '../../budgets/budget.view.js';
-import { VIEW_RULES } from '../../budgets/budgets.tokens.js';
+import { toBudgetView, VIEW_RULES, type ViewRules } from '../../budgets/budget.view.js';
 import { PagedList } from '../../http/page.js';
 import { McpAgents } from '../mcp.agents.js';
 import type { McpCall } from '../mcp.call.js';

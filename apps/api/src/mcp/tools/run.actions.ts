@@ -13,8 +13,8 @@ import {
 import { message } from '#rollcall/providers';
 import type { Config } from '../../config/config.schema.js';
 import { CONFIG } from '../../config/config.token.js';
-import { validationFailed } from '../../http/validation.error.js';
-import { validated } from '../../http/validation.pipe.js';
+import { validationFailed } from '../../http/validation/validation.errors.js';
+import { validated } from '../../http/validation/validation.pipe.js';
 import { RunCommands, runKeyOf, toStartRun } from '../../runs/run.commands.js';
 import { StartRunBody } from '../../runs/runs.dto.js';
 import { McpAgents } from '../mcp.agents.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { ContentPart } from '#rollcall/providers';
 import { MAX_CAPABILITIES } from '#rollcall/registry';
-import { INPUT_LIMITS } from '../../http/input.check.js';
-import { MAX_WAIT_MS } from '../../http/long-poll.js';
+import { INPUT_LIMITS } from '../../http/body/input.check.js';
+import { MAX_WAIT_MS } from '../../http/server/in-flight.js';
 import { MAX_OUTPUT, MAX_REASON } from '../../runs/runs.dto.js';
 
 const MAX_NAME = 128;

@@ -1,7 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
 import type { ContentPart } from '#rollcall/providers';
-import { JSON_MEDIA_TYPE } from '../../http/json-type.js';
+import { JSON_MEDIA_TYPE } from '../../http/body/json-body.parser.js';
 import { runFacts } from '../../runs/run.task.js';
 import type { McpCall } from '../mcp.call.js';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { validationFailed } from '../../http/validation.error.js';
+import { validationFailed } from '../../http/validation/validation.errors.js';
 import type { McpAgent } from '../mcp.agents.js';
 import { toOutcome } from '../tasks/task.view.js';
 import { type McpTool, mcpTool } from './mcp.tool.js';

@@ -1,1 +1,0 @@
-export const LEASE_POLICY = Symbol('lease policy');

@@ -1,2 +1,0 @@
-/** Injection token of the `ViewRules` of budgets. */
-export const VIEW_RULES = Symbol('budget view rules');

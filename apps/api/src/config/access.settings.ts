@@ -1,0 +1,129 @@
+import { isIPv4 } from 'node:net';
+import { z } from 'zod';
+import { ALL_NAMESPACES, NAMESPACE_PATTERN } from '#rollcall/platform';
+import { ROLES } from '../auth/permissions.js';
+import { integer, json, list, setting } from './setting.js';
+
+/** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
+const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+
+const GroupRule = z.strictObject({
+  group: z.string().min(1).max(255),
+  roles: z.array(z.enum(ROLES)).min(1),
+  namespace: z.string().refine((name) => name === ALL_NAMESPACES || NAMESPACE_PATTERN.test(name)),
+});
+
+export const auth = z.strictObject({
+  adminKey: setting(
+    z
+      .string()
+      .regex(/^[\w~+/=-]{32,200}$/)
+      .optional(),
+    {
+      env: 'ROLLCALL_ADMIN_KEY',
+      about:
+        'The admin API key, for deployments. A new value revokes the previous key. Without this setting, the first start creates a key.',
+      expects: '32 to 200 random characters out of A-Z a-z 0-9 _ ~ + / = - (for example: openssl rand -hex 32)',
+      secret: true,
+    },
+  ),
+  sealingKey: setting(
+    list([]).refine((all) => all.every((key) => key.length >= 32)),
+    {
+      env: 'ROLLCALL_SEALING_KEY',
+      about:
+        'Encrypts the secrets of webhooks in the database. Must be the same on every replica. To replace it, put the new key in front of the old one. With the embedded Postgres, a key is created in the data folder.',
+      expects:
+        '32 random characters or more (for example: openssl rand -hex 32), or several of them separated by commas',
+      secret: true,
+    },
+  ),
+  oidcIssuer: setting(z.url().optional(), {
+    env: 'ROLLCALL_OIDC_ISSUER',
+    about:
+      'Accept JWTs of this issuer. The value must be equal to the claim `iss`. The keys are found by OpenID discovery.',
+    expects: 'a URL',
+  }),
+  oidcAudience: setting(z.string().min(1).optional(), {
+    env: 'ROLLCALL_OIDC_AUDIENCE',
+    about: 'The value that a JWT must have in `aud`. Required with an issuer.',
+    expects: 'the name this API has at the issuer',
+  }),
+  oidcAlgorithms: setting(
+    list(['RS256', 'ES256']).refine((all) => all.length > 0 && all.every((one) => JWT_ALGORITHMS.includes(one))),
+    {
+      env: 'ROLLCALL_OIDC_ALGORITHMS',
+      about: 'Accepted signature algorithms.',
+      expects: `one or more of ${JWT_ALGORITHMS.join(', ')}`,
+    },
+  ),
+  oidcJwksUri: setting(z.url().optional(), {
+    env: 'ROLLCALL_OIDC_JWKS_URI',
+    about: 'URL of the keys of the issuer, if it has no discovery document.',
+    expects: 'a URL',
+  }),
+  oidcPlainHttp: setting(z.enum(['refuse', 'allow']).default('refuse'), {
+    env: 'ROLLCALL_OIDC_PLAIN_HTTP',
+    about:
+      'Whether the keys of the issuer may be fetched over plain http from another machine. Use `allow` only in a trusted network: an attacker who replaces the keys can sign tokens.',
+    expects: 'refuse or allow',
+  }),
+  oidcRolesClaim: setting(z.string().min(1).default('roles'), {
+    env: 'ROLLCALL_OIDC_ROLES_CLAIM',
+    about: 'Claim that lists the roles. Dots address nested claims, as in `realm_access.roles`.',
+    expects: 'the name of a claim',
+  }),
+  oidcNamespaceClaim: setting(z.string().min(1).default('namespace'), {
+    env: 'ROLLCALL_OIDC_NAMESPACE_CLAIM',
+    about:
+      'Claim with the namespace of the token, or with a list of namespaces; `*` means all. Without this claim and without a matching group, the token belongs to `default`.',
+    expects: 'the name of a claim',
+  }),
+  oidcGroupsClaim: setting(z.string().min(1).default('groups'), {
+    env: 'ROLLCALL_OIDC_GROUPS_CLAIM',
+    about: 'Claim with the groups that `auth.oidcGroups` refers to.',
+    expects: 'the name of a claim',
+  }),
+  oidcGroups: setting(json().pipe(z.array(GroupRule)).default([]), {
+    env: 'ROLLCALL_OIDC_GROUPS',
+    about:
+      'The roles that the members of a group have in a namespace. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
+    expects: 'a list of objects with group, roles and namespace',
+    defaultText: 'none',
+  }),
+});
+
+/** Whether the keys of an issuer may be fetched from a URL: over https, or over plain http from this machine or if the operator allows it. */
+export function mayFetchKeysFrom(url: string, { oidcPlainHttp }: Pick<z.infer<typeof auth>, 'oidcPlainHttp'>): boolean {
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'http:') return protocol === 'https:';
+  return oidcPlainHttp === 'allow' || isLoopback(hostname);
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
+}
+
+/** How many objects one credential may have at the same time, independent of its role. */
+export const quotas = z.strictObject({
+  agents: setting(integer(0, 10_000_000, 10_000), {
+    env: 'ROLLCALL_QUOTA_AGENTS',
+    about: 'Live agents that one credential may have registered. `0` disables the limit.',
+    expects: 'a whole number from 0 to 10000000',
+  }),
+  reservations: setting(integer(0, 10_000_000, 10_000), {
+    env: 'ROLLCALL_QUOTA_RESERVATIONS',
+    about: 'Reservations that one credential may hold at the same time. `0` disables the limit.',
+    expects: 'a whole number from 0 to 10000000',
+  }),
+  webhooks: setting(integer(0, 1_000_000, 100), {
+    env: 'ROLLCALL_QUOTA_WEBHOOKS',
+    about: 'Webhooks that one credential may have. `0` disables the limit.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+  contracts: setting(integer(0, 1_000_000, 1_000), {
+    env: 'ROLLCALL_QUOTA_CONTRACTS',
+    about: 'Open contracts that one credential may have announced. `0` disables the limit.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
+});

@@ -1,0 +1,104 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema, getSchemaPath } from '@nestjs/swagger';
+import type { FieldError } from './api.error.js';
+import { type ErrorCode, PROBLEMS } from './problem.table.js';
+
+class FieldErrorView implements FieldError {
+  @ApiProperty({ example: 'budget.totalTokens', description: 'The path of the field.' }) field: string;
+  @ApiProperty({ example: 'totalTokens must be an integer number', description: 'What is wrong with the field.' })
+  message: string;
+}
+
+@ApiSchema({
+  name: 'Problem',
+  description: 'An error, as defined in RFC 9457. Programs should compare `code`; the texts may change.',
+})
+export class ProblemView {
+  @ApiProperty({ example: 'urn:rollcall:problem:validation-failed', description: 'The code as a URI.' }) type: string;
+  @ApiProperty({
+    example: PROBLEMS.VALIDATION_FAILED.title,
+    description: 'The same text for every error with this code.',
+  })
+  title: string;
+  @ApiProperty({ type: 'integer', example: 400, description: 'The status of the response.' }) status: number;
+  @ApiProperty({ example: 'Please correct: name.', description: 'What happened, and what to do.' }) detail: string;
+  @ApiProperty({
+    enum: Object.keys(PROBLEMS),
+    example: 'VALIDATION_FAILED',
+    description: 'The stable code, for programs.',
+  })
+  code: ErrorCode;
+  @ApiProperty({
+    example: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e',
+    description: 'Include this request id when you report the problem.',
+  })
+  requestId: string;
+  @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'Repeat the request after this time.' })
+  retryAfterMs?: number;
+  @ApiPropertyOptional({ type: [FieldErrorView], description: 'VALIDATION_FAILED: the fields to correct.' })
+  errors?: FieldErrorView[];
+  @ApiPropertyOptional({ type: 'integer', example: 283, description: 'How many errors `errors` leaves out.' })
+  moreErrors?: number;
+  @ApiPropertyOptional({
+    example: '/v1/events/snapshot',
+    description:
+      'If you cannot continue from the cursor: read the snapshot at this path, then continue from its `cursor`.',
+  })
+  snapshot?: string;
+  @ApiPropertyOptional({
+    example: '812',
+    description: 'CURSOR_EXPIRED: the earliest `sequence` that works as a cursor.',
+  })
+  oldest?: string;
+  @ApiPropertyOptional({ example: '1042', description: 'CURSOR_AHEAD, CURSOR_FOREIGN: the newest `sequence`.' })
+  head?: string;
+  @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, if known.' })
+  reason?: string;
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: true,
+    example: {
+      id: '42',
+      kind: 'agent',
+      subject: 'builder-01',
+      window: 'total',
+      unit: 'tokens',
+      limit: 500,
+      used: 500,
+      reserved: 0,
+    },
+    description: 'BUDGET_EXHAUSTED: the budget that does not allow the reservation.',
+  })
+  budget?: Record<string, unknown>;
+  @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'The limit that the request exceeds.' })
+  limit?: number;
+}
+
+/** The body of every error response. */
+export const PROBLEM_CONTENT = { 'application/problem+json': { schema: { $ref: getSchemaPath(ProblemView) } } };
+
+/** Error codes with the sentence that explains each code for a route. */
+type Explained = Partial<Record<ErrorCode, string>>;
+
+/**
+ * Documents errors of a route, or of all routes of a controller. Nest joins the texts of several decorators for one status;
+ * a status on a method replaces the same status on its controller.
+ */
+export function Problems(...codes: (ErrorCode | Explained)[]): MethodDecorator & ClassDecorator {
+  const explained: Explained = Object.assign({}, ...codes.map(explain));
+  const responses = Object.entries(explained).map(([code, text]) => {
+    const { status } = PROBLEMS[code as ErrorCode];
+    return ApiResponse({ status, description: `\`${code}\`: ${text}`, content: PROBLEM_CONTENT });
+  });
+  return applyDecorators(...responses);
+}
+
+function explain(code: ErrorCode | Explained): Explained {
+  return typeof code === 'string' ? { [code]: `${PROBLEMS[code].title}.` } : code;
+}
+
+/** The table of docs/errors.md. */
+export function problemTable(): string {
+  const rows = Object.entries(PROBLEMS).map(([code, { status, title }]) => `| \`${code}\` | ${status} | ${title} |`);
+  return ['| code | status | meaning |', '| --- | --- | --- |', ...rows].join('\n');
+}
