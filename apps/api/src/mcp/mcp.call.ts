@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { callerOf } from '../auth/caller.js';
 import type { Principal } from '../auth/principal.js';
 import { closeSignal } from '../http/close.signal.js';
-import { problemOf } from '../http/problem.reply.js';
+import { problemOf } from '../http/problems/problem.js';
 import { keyedRequest } from '../idempotency/idempotency.service.js';
 import type { RunCommand } from '../runs/run.commands.js';
 import type { McpAgent } from './mcp.agents.js';
