@@ -2,12 +2,11 @@ import { Extensions, HTTP_EXTENSION_HEADER } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { closeSignal } from '../http/close.signal.js';
 import { A2aAgents, type AddressedAgent } from './cards/a2a.agents.js';
 import { EXTENSION } from './cards/agent.card.js';
 import { type Binding, checkVersion } from './protocol.version.js';
+import { callerOf, type Principal } from '../auth/principal.js';
 
 /** The agent that a client addresses, by `agentId` in the path or by `tenant`. Without either, the client addresses Rollcall itself. */
 export interface Address {

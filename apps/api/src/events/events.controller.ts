@@ -9,10 +9,6 @@ import {
   toCloudEvent,
   toCloudEventText,
 } from '#rollcall/platform';
-import { Caller, callerOf } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { closeSignal } from '../http/close.signal.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { InFlight } from '../http/server/in-flight.js';
@@ -25,6 +21,8 @@ import { type EventStream, EventStreams, type StreamSink } from './event.stream.
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TicketsService } from './tickets.service.js';
+import { Caller, callerOf, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 /** Errors for cursors from which a consumer cannot continue. */
 const CURSOR_PROBLEMS = [

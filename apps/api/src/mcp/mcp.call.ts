@@ -6,14 +6,13 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { closeSignal } from '../http/close.signal.js';
 import { problemOf } from '../http/problems/problem.js';
 import { keyedRequest } from '../idempotency/idempotency.service.js';
 import type { RunCommand } from '../runs/run.commands.js';
 import type { McpAgent } from './mcp.agents.js';
 import { errorFacts, explanationOf } from './mcp.errors.js';
+import { callerOf, type Principal } from '../auth/principal.js';
 
 /** One request of an MCP client. */
 export interface McpCall {

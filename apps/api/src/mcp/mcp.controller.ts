@@ -18,10 +18,10 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
 import { Limits, routeConfig } from '../http/server/routes.js';
-import { SelfAudited } from '../mutation/self-audited.js';
 import { mcpErrors } from './mcp.errors.js';
 import type { McpExchange } from './mcp.exchange.js';
 import { METADATA_PATH } from './metadata.controller.js';
+import { SelfAudited } from '../mutation/mutation.js';
 
 /**
  * Rejects requests whose `Host` or `Origin` is not allowed. Otherwise, an attacker could point the DNS record of a web page to this

@@ -1,7 +1,6 @@
 import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/caller.js';
 import { InFlight } from '../http/server/in-flight.js';
 import { becomeStream } from '../limits/concurrency.limiter.js';
 import { SseStreams, type SseWriter } from '../streams/sse.writer.js';
@@ -10,6 +9,7 @@ import { callOf, type McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
 import { McpSubscriptions, type Subscription } from './mcp.subscriptions.js';
 import { McpTools } from './tools/mcp.tools.js';
+import { callerOf } from '../auth/principal.js';
 
 const STREAM = 'text/event-stream';
 

@@ -1,14 +1,13 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { type RunExport, RunReader, type RunTree } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
 import { RunStepView, RunView, toRunView, toStepView } from './run.view.js';
 import { RUN_ID_PARAM } from './runs.dto.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 class SubtreeView {
   @ApiProperty({ type: 'integer', example: 2_400, description: 'Tokens.' }) tokens: number;

@@ -6,12 +6,11 @@ import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { IdempotencyHeader } from '../mutation/mutation.js';
-import { SelfAudited } from '../mutation/self-audited.js';
 import { RunCommands } from './run.commands.js';
 import { RunView } from './run.view.js';
 import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { DECISION_EXAMPLES, DecisionBody, MessageBody, RUN_ID_PARAM, RunQuery } from './runs.dto.js';
+import { IdempotencyHeader, SelfAudited } from '../mutation/mutation.js';
 
 /** Continues runs that wait, and repeats runs that are finished. */
 @ApiTags('runs')

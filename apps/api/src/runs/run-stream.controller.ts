@@ -2,7 +2,6 @@ import { Controller, Get, Headers, Logger, Param, Query, Res } from '@nestjs/com
 import { ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiProduces, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { isFinal, type RunStreamEvent } from '#rollcall/agent-runtime';
-import { callerOf } from '../auth/caller.js';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
@@ -12,6 +11,7 @@ import type { StreamEnd } from '../streams/stream.end.js';
 import { type RunSink, type RunStream, RunStreams, toStreamMessage } from './run.stream.js';
 import { RunStepView } from './run.view.js';
 import { RUN_ID_PARAM, RunStreamQuery } from './runs.dto.js';
+import { callerOf } from '../auth/principal.js';
 
 /** The suffix of the `id` of the last state. A client that has received this `id` has received the whole stream. */
 const LAST = '-end';

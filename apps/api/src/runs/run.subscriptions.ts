@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import type { RunStreamEvent } from '#rollcall/agent-runtime';
-import { checkScope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import type { SocketConnection } from '../events/socket.connection.js';
 import { toProblem } from '../http/problems/problem.js';
@@ -9,6 +8,7 @@ import { validationFailed } from '../http/validation/validation.errors.js';
 import type { StreamEnd } from '../streams/stream.end.js';
 import { type RunSink, RunStreams, toStreamMessage } from './run.stream.js';
 import type { RunSubscriptionBody, SubscribeRunBody } from './runs.dto.js';
+import { checkScope } from '../auth/route.access.js';
 
 /** The number is limited, because each subscription reads its run from the database repeatedly. */
 const MAX_RUNS = 32;

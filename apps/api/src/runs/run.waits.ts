@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Run, type RunKey, RunReader } from '#rollcall/agent-runtime';
-import { callerOf } from '../auth/caller.js';
 import { closeSignal } from '../http/close.signal.js';
 import { InFlight, MAX_WAIT_MS } from '../http/server/in-flight.js';
 import type { RequestKind } from '../http/server/routes.js';
@@ -10,6 +9,7 @@ import { keyedHttpRequest } from '../idempotency/idempotency.service.js';
 import { type RunCommand, type RunCommandResult, runKeyOf } from './run.commands.js';
 import { type RunView, toRunView } from './run.view.js';
 import type { RunQuery } from './runs.dto.js';
+import { callerOf } from '../auth/principal.js';
 
 /** RFC 7240: `Prefer: respond-async, wait=10`. Names are case-insensitive, and a value may be quoted. */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;

@@ -2,19 +2,17 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestj
 import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RunReader } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { IdempotencyHeader } from '../mutation/mutation.js';
-import { SelfAudited } from '../mutation/self-audited.js';
 import { RunCommands, toStartRun } from './run.commands.js';
 import { RunPageView, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
 import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { RUN_ID_PARAM, RunQuery, RunsQuery, START_EXAMPLES, StartRunBody } from './runs.dto.js';
+import { IdempotencyHeader, SelfAudited } from '../mutation/mutation.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const RUNS = new PagedList('runs');
 const STEPS = new PagedList('run-steps', /^\d{1,9}$/);

@@ -1,12 +1,12 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { callerOf } from '../auth/caller.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { SendSpace } from './send.space.js';
 import { type StreamConnection, StreamConnections } from './stream.connections.js';
 import type { StreamEnd } from './stream.end.js';
+import { callerOf } from '../auth/principal.js';
 
 const SSE_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 const KEEP_ALIVE = ': heartbeat\n\n';

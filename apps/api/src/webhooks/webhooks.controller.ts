@@ -10,10 +10,6 @@ import {
 } from '@nestjs/swagger';
 import { WebhooksService } from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl } from '#rollcall/providers';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -31,6 +27,8 @@ import {
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const WEBHOOKS = new PagedList('webhooks');
 const REPLAY_EXAMPLES = {

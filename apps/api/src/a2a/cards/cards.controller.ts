@@ -3,7 +3,6 @@ import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { callerOf } from '../../auth/caller.js';
 import { Permit, Public } from '../../auth/route.access.js';
 import { JSON_TYPE } from '../../http/body/json-body.parser.js';
 import { etagOf } from '../../http/etag.js';
@@ -11,6 +10,7 @@ import { namedVersion } from '../protocol.version.js';
 import { A2aAgents } from './a2a.agents.js';
 import { toLegacyCard } from './agent.card.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
+import { callerOf } from '../../auth/principal.js';
 
 /** The card of Rollcall changes only with its version or address. The card of an agent changes with its load. */
 const ROLLCALL_CACHE = 'public, max-age=300';

@@ -3,11 +3,9 @@ import { Controller, Get, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { permit } from '../../auth/auth.guard.js';
-import { callerOf } from '../../auth/caller.js';
 import { Permit } from '../../auth/route.access.js';
 import { InFlight } from '../../http/server/in-flight.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
-import { SelfAudited } from '../../mutation/self-audited.js';
 import { restErrorOf, restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import type { Address } from '../incoming.calls.js';
@@ -15,6 +13,8 @@ import { isMessage } from '../messages/messages.service.js';
 import { permissionToSend } from '../messages/root.skills.js';
 import { A2aStreams } from './a2a.streams.js';
 import { Addressed, eventsToJson, readSendMessage, reply200, REST_PATHS } from './rest.codec.js';
+import { SelfAudited } from '../../mutation/mutation.js';
+import { callerOf } from '../../auth/principal.js';
 
 /** The HTTP+JSON binding of A2A: messages and the extended card. The required permission depends on the message. */
 @ApiExcludeController()

@@ -4,11 +4,11 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../../auth/route.access.js';
 import { routeConfig } from '../../http/server/routes.js';
-import { SelfAudited } from '../../mutation/self-audited.js';
 import { restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import type { Address } from '../incoming.calls.js';
 import { Addressed, reply200, REST_PATHS, toNumber } from './rest.codec.js';
+import { SelfAudited } from '../../mutation/mutation.js';
 
 const CONFIGS = 'tasks/:id/pushNotificationConfigs';
 

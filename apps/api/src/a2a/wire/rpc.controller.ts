@@ -4,16 +4,16 @@ import { Controller, HttpCode, Param, Post, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { permit } from '../../auth/auth.guard.js';
-import { callerOf } from '../../auth/caller.js';
 import { Permit } from '../../auth/route.access.js';
 import { InFlight } from '../../http/server/in-flight.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
-import { SelfAudited } from '../../mutation/self-audited.js';
 import { a2aProblemOf, rpcErrorOf, rpcErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import { isLegacy } from '../protocol.version.js';
 import { A2aStreams } from './a2a.streams.js';
 import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
+import { SelfAudited } from '../../mutation/mutation.js';
+import { callerOf } from '../../auth/principal.js';
 
 /** The JSON-RPC binding of A2A, for Rollcall itself and for each agent. Each JSON-RPC method also requires its own permission. */
 @ApiExcludeController()

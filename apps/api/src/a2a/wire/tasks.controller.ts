@@ -4,13 +4,12 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit } from '../../auth/route.access.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
-import { Repeatable } from '../../mutation/repeatable.js';
-import { SelfAudited } from '../../mutation/self-audited.js';
 import { restErrorOf, restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import type { Address } from '../incoming.calls.js';
 import { A2aStreams } from './a2a.streams.js';
 import { Addressed, eventsToJson, pageToJson, readListTasks, reply200, REST_PATHS, toNumber } from './rest.codec.js';
+import { Repeatable, SelfAudited } from '../../mutation/mutation.js';
 
 /** The pattern keeps the verb after the colon out of the id. */
 const TASK = 'tasks/:id(^[^:/]+)';

@@ -11,8 +11,6 @@ import {
   type ReportedOutcome,
   type Reporter,
 } from '#rollcall/registry';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../../http/page.js';
 import { Problems } from '../../http/problems/problem.docs.js';
@@ -20,6 +18,7 @@ import { Optional } from '../../http/validation/fields.js';
 import { Mutation } from '../../mutation/mutation.js';
 import { CIRCUIT_PHASES } from '../agent.view.js';
 import { AGENT_ID } from '../agents.examples.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 const OUTCOMES = new PagedList('outcomes');
 

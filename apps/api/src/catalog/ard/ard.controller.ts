@@ -8,7 +8,6 @@ import { CardSigner } from '../../a2a/cards/card.signer.js';
 import { PublicUrl } from '../../a2a/cards/public.url.js';
 import { Public } from '../../auth/route.access.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
-import { Repeatable } from '../../mutation/repeatable.js';
 import { ARD_BASE } from '../catalog.entry.js';
 import { isIdentifier } from '../catalog.names.js';
 import { ardErrors, sendDocument } from '../catalog.replies.js';
@@ -17,6 +16,7 @@ import { PublicCatalog } from '../public.catalog.js';
 import { ArdRegistry, type Facet } from './ard.registry.js';
 import { readExplore, readList, readSearch } from './ard.requests.js';
 import { toArdEntry, toArdResult } from './ard.terms.js';
+import { Repeatable } from '../../mutation/mutation.js';
 
 /** The registry of ARD 0.91 (see docs/catalogs.md). All its entries are public. */
 @ApiExcludeController()

@@ -7,7 +7,7 @@ import { validationFailed } from '../http/validation/validation.errors.js';
  * The registration that a caller acts on. A caller with a lease token must send the generation; the owner and operators may leave it
  * out, which means the current generation.
  */
-export function agentClaim(id: string, generation: number | null | undefined, caller: Principal): AgentCredential {
+export function agentCredential(id: string, generation: number | null | undefined, caller: Principal): AgentCredential {
   const { leaseHash } = caller;
   const agentId = qualifiedId(caller.namespace, id);
   if (leaseHash === undefined || typeof generation === 'number')
