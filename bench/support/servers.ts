@@ -53,7 +53,7 @@ export async function startRollcall(environment: Record<string, string> = {}, di
     ROLLCALL_RATE_LIMIT: '1000000',
     ROLLCALL_CONCURRENT_REQUESTS: '100000',
     ROLLCALL_CONCURRENT_STREAMS: '100000',
-    ROLLCALL_QUOTA_AGENTS: '1000000',
+    ROLLCALL_QUOTAS: 'agents=1000000',
     ROLLCALL_DATABASE_POOL_SIZE: String(POOL_SIZE),
     LOG_FORMAT: 'json',
     ...environment,

@@ -190,17 +190,6 @@ const runs = z.strictObject({
     about: 'How many runs of one agent this replica executes at a time.',
     expects: 'a number from 1 to 10000',
   }),
-  maxQueued: setting(integer(0, 1_000_000, 10_000), {
-    env: 'ROLLCALL_RUNS_MAX_QUEUED',
-    about:
-      'How many runs of one namespace may be queued at a time, on all replicas together. A start above this number is rejected with `RUN_QUEUE_FULL`. `0` disables the limit.',
-    expects: 'a number from 0 to 1000000',
-  }),
-  maxQueuedPerCredential: setting(integer(0, 1_000_000, 2_000), {
-    env: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL',
-    about: 'How many runs of one credential may be queued at a time in each namespace. `0` disables the limit.',
-    expects: 'a number from 0 to 1000000',
-  }),
   keep: setting(duration('30d'), {
     env: 'ROLLCALL_RUNS_KEEP',
     about: 'How long finished runs and their steps are kept.',

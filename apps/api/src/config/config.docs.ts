@@ -20,13 +20,7 @@ const ESSENTIAL = [
 
 /** The sections of the other settings. A setting belongs to the first section that has the beginning of its path. */
 const SECTIONS: [title: string, ...paths: string[]][] = [
-  [
-    'HTTP server and limits of callers',
-    'http',
-    'quotas',
-    'runtime.runs.maxQueued',
-    'runtime.runs.maxQueuedPerCredential',
-  ],
+  ['HTTP server and limits of callers', 'http', 'quotas'],
   ['Database and shutdown', 'database', 'data', 'shutdown'],
   ['Single sign-on (OpenID Connect)', 'auth'],
   ['Logs', 'log'],

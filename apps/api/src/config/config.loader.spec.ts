@@ -200,6 +200,42 @@ describe('configuration', () => {
     expect(errorsOf({})).toEqual([`circuit ${removed}`]);
   });
 
+  it('the quotas are one setting, and a quota that is not named keeps its default', () => {
+    const defaults = loadConfig({}, folder).quotas;
+    expect(defaults).toEqual({
+      agents: 10_000,
+      reservations: 10_000,
+      webhooks: 100,
+      contracts: 1_000,
+      queuedRuns: 2_000,
+      queuedRunsOfNamespace: 10_000,
+    });
+    const changed = loadConfig({ ROLLCALL_QUOTAS: 'agents=5, webhooks = 0' }, folder).quotas;
+    expect(changed).toEqual({ ...defaults, agents: 5, webhooks: 0 });
+    write('rollcall.yaml', 'quotas: { contracts: 7 }\n');
+    expect(loadConfig({}, folder).quotas).toEqual({ ...defaults, contracts: 7 });
+    const expected = 'quotas (ROLLCALL_QUOTAS): expected names with whole numbers, such as agents=10000,webhooks=100';
+    for (const wrong of ['agents', 'agents=-1', 'agents=1.5', 'webhooks=1000001', '{"agents":1'])
+      expect([wrong, errorsOf({ ROLLCALL_QUOTAS: wrong })]).toEqual([
+        wrong,
+        [expect.stringMatching(/^quotas \(ROLLCALL_QUOTAS\): /)],
+      ]);
+    expect(errorsOf({ ROLLCALL_QUOTAS: 'agents=x' })).toEqual([`${expected}, got "agents=x"`]);
+    expect(errorsOf({ ROLLCALL_QUOTAS: 'agent=1,reservations=2' })).toEqual([
+      'quotas (ROLLCALL_QUOTAS): there is no agent; did you mean agents?',
+    ]);
+    write('rollcall.yaml', 'quotas: { webhook: 7 }\n');
+    expect(errorsOf({})).toEqual(['quotas (ROLLCALL_QUOTAS): there is no webhook; did you mean webhooks?']);
+  });
+
+  it('a setting that another one replaces is reported with the new setting', () => {
+    expect(unknownVariables(['ROLLCALL_QUOTA_AGENTS'])[0]?.warning).toBe(
+      'ROLLCALL_QUOTA_AGENTS is no longer a setting: use quotas (ROLLCALL_QUOTAS) instead (see CHANGELOG.md)',
+    );
+    write('rollcall.yaml', 'runtime: { runs: { maxQueued: 1 } }\n');
+    expect(errorsOf({})[0]).toContain('runtime.runs.maxQueued is no longer a setting: use quotas (ROLLCALL_QUOTAS)');
+  });
+
   it('a test can start the application with other constants; settings do not change them', () => {
     const config = loadConfig({ ROLLCALL_EVENTS_KEEP: '1d' }, folder, { events: { slowAfter: 5 } });
     expect(config.events).toEqual({ keep: 86_400_000, keepCount: 1_000_000, buffer: 1_048_576, slowAfter: 5 });

@@ -7,7 +7,7 @@ import { Secret, type SecretSource } from '#rollcall/providers';
 import { type ConstantChanges, CONSTANTS } from './config.constants.js';
 import { constraintErrors } from './config.constraints.js';
 import { ConfigSchema, type Config } from './config.schema.js';
-import { listSettings, type SettingEntry } from './setting.js';
+import { EXPLAINED, listSettings, type SettingEntry } from './setting.js';
 import { removalOf } from './unknown.settings.js';
 
 type Tree = Record<string, unknown>;
@@ -162,6 +162,8 @@ function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree):
   }
   const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
   if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];
+  if (issue.code === 'custom' && issue.params === EXPLAINED)
+    return [`${entry.path.join('.')} (${entry.env}): ${issue.message}`];
   const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
   return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
 }

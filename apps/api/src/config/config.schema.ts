@@ -15,7 +15,7 @@ export const ConfigSchema = z.strictObject({
   database: database.prefault({}),
   data: data.prefault({}),
   auth: auth.prefault({}),
-  quotas: quotas.prefault({}),
+  quotas,
   models,
   agents,
   agent,

@@ -44,10 +44,10 @@ describe('the policies of the registry', () => {
         low: DEFAULT_LOW_BUDGET,
         limits: DEFAULT_SPENDING_LIMITS,
         runDepth: 32,
-        heldQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+        heldQuota: { limit: 10_000, setting: 'quotas.reservations (ROLLCALL_QUOTAS)' },
       },
-      contracts: { quota: { limit: 1_000, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
-      agentQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
+      contracts: { quota: { limit: 1_000, setting: 'quotas.contracts (ROLLCALL_QUOTAS)' } },
+      agentQuota: { limit: 10_000, setting: 'quotas.agents (ROLLCALL_QUOTAS)' },
     });
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });

@@ -24,6 +24,8 @@ export function unknownVariables(names: readonly string[]): { name: string; warn
 
 /** The message about a setting, or a group of settings, that was removed, by its name in the environment or in rollcall.yaml. */
 export function removalOf(name: string): string | undefined {
+  const replacement = Object.entries(REPLACED).find(([, names]) => names.includes(name))?.[0];
+  if (replacement !== undefined) return `${name} is no longer a setting: use ${replacement} instead (see CHANGELOG.md)`;
   const isRemoved =
     Object.hasOwn(REMOVED, name) || Object.values(REMOVED).some((path) => `${path}.`.startsWith(`${name}.`));
   return isRemoved ? `${name} is no longer a setting: its value is fixed. Remove it (see CHANGELOG.md)` : undefined;
@@ -39,6 +41,20 @@ function suggestion(name: string, settings: readonly string[]): string {
 function withoutPrefix(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
 }
+
+/** The settings that another setting replaces, with their names in rollcall.yaml if these changed. */
+const REPLACED: Record<string, string[]> = {
+  'quotas (ROLLCALL_QUOTAS)': [
+    'ROLLCALL_QUOTA_AGENTS',
+    'ROLLCALL_QUOTA_RESERVATIONS',
+    'ROLLCALL_QUOTA_WEBHOOKS',
+    'ROLLCALL_QUOTA_CONTRACTS',
+    'ROLLCALL_RUNS_MAX_QUEUED',
+    'runtime.runs.maxQueued',
+    'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL',
+    'runtime.runs.maxQueuedPerCredential',
+  ],
+};
 
 /** The settings that became constants, with their names in rollcall.yaml. */
 const REMOVED: Record<string, string> = {
