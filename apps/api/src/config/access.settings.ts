@@ -4,9 +4,6 @@ import { ALL_NAMESPACES, NAMESPACE_PATTERN } from '#rollcall/platform';
 import { ROLES } from '../auth/permissions.js';
 import { byName, integer, json, list, setting } from './setting.js';
 
-/** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
-const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
-
 const GroupRule = z.strictObject({
   group: z.string().min(1).max(255),
   roles: z.array(z.enum(ROLES)).min(1),
@@ -49,14 +46,6 @@ export const auth = z.strictObject({
     about: 'The value that a JWT must have in `aud`. Required with an issuer.',
     expects: 'the name this API has at the issuer',
   }),
-  oidcAlgorithms: setting(
-    list(['RS256', 'ES256']).refine((all) => all.length > 0 && all.every((one) => JWT_ALGORITHMS.includes(one))),
-    {
-      env: 'ROLLCALL_OIDC_ALGORITHMS',
-      about: 'Accepted signature algorithms.',
-      expects: `one or more of ${JWT_ALGORITHMS.join(', ')}`,
-    },
-  ),
   oidcJwksUri: setting(z.url().optional(), {
     env: 'ROLLCALL_OIDC_JWKS_URI',
     about: 'URL of the keys of the issuer, if it has no discovery document.',
@@ -79,15 +68,10 @@ export const auth = z.strictObject({
       'Claim with the namespace of the token, or with a list of namespaces; `*` means all. Without this claim and without a matching group, the token belongs to `default`.',
     expects: 'the name of a claim',
   }),
-  oidcGroupsClaim: setting(z.string().min(1).default('groups'), {
-    env: 'ROLLCALL_OIDC_GROUPS_CLAIM',
-    about: 'Claim with the groups that `auth.oidcGroups` refers to.',
-    expects: 'the name of a claim',
-  }),
   oidcGroups: setting(json().pipe(z.array(GroupRule)).default([]), {
     env: 'ROLLCALL_OIDC_GROUPS',
     about:
-      'The roles that the members of a group have in a namespace. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
+      'The roles that the members of a group have in a namespace. The groups of a token are those of its claim `groups`. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
     expects: 'a list of objects with group, roles and namespace',
     defaultText: 'none',
   }),

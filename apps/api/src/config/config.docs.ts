@@ -38,7 +38,7 @@ const SECTIONS: [title: string, ...paths: string[]][] = [
   ],
   ['How long data is kept', 'events', 'budgets', 'runtime.runs.keep', 'runtime.runs.redactAfter'],
   ['Runs', 'runtime'],
-  ['Registry', 'registry', 'discovery', 'protection'],
+  ['Registry', 'registry', 'discovery'],
   ['A2A, MCP and catalogs', 'a2a', 'mcp', 'catalog'],
   ['Langfuse', 'langfuse'],
   ['NATS', 'nats'],

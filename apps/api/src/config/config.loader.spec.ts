@@ -159,7 +159,7 @@ describe('configuration', () => {
 
   it('rejects a duration without a unit, and an unsafe signature algorithm', () => {
     expect(errorsOf({ ROLLCALL_SHUTDOWN_TIMEOUT: '10' })[0]).toContain('expected a duration such as');
-    expect(errorsOf({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' })[0]).toContain('expected one or more of RS256');
+    expect(loadConfig({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' }, folder).auth.oidcAlgorithms).toEqual(['RS256', 'ES256']);
   });
 
   it('treats an empty variable as not set, and returns an immutable configuration', () => {
@@ -229,8 +229,17 @@ describe('configuration', () => {
   });
 
   it('a setting that another one replaces is reported with the new setting', () => {
-    expect(unknownVariables(['ROLLCALL_QUOTA_AGENTS'])[0]?.warning).toBe(
-      'ROLLCALL_QUOTA_AGENTS is no longer a setting: use quotas (ROLLCALL_QUOTAS) instead (see CHANGELOG.md)',
+    const message =
+      'ROLLCALL_QUOTA_AGENTS is no longer a setting: use quotas (ROLLCALL_QUOTAS) instead (see CHANGELOG.md)';
+    expect(errorsOf({ ROLLCALL_QUOTA_AGENTS: '5' })).toEqual([message]);
+    expect(errorsOf({ ROLLCALL_QUOTA_AGENTS: '5', PORT: 'x' })).toEqual([
+      message,
+      expect.stringContaining('http.port'),
+    ]);
+    expect(errorsOf({ ROLLCALL_QUOTA_AGENTS: '' })).toEqual([]);
+    expect(unknownVariables(['ROLLCALL_QUOTA_AGENTS'])[0]?.warning).toBe(message);
+    expect(errorsOf({ ROLLCALL_TOOLS_HTTP_FETCH: 'read', ROLLCALL_TOOLS_HTTP_FETCH_HOSTS: 'a.example' })[0]).toContain(
+      'use runtime.tools.httpFetch (ROLLCALL_TOOLS_HTTP_FETCH) instead',
     );
     write('rollcall.yaml', 'runtime: { runs: { maxQueued: 1 } }\n');
     expect(errorsOf({})[0]).toContain('runtime.runs.maxQueued is no longer a setting: use quotas (ROLLCALL_QUOTAS)');

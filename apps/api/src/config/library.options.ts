@@ -35,13 +35,7 @@ export function registryOptions(config: Config): RegistryOptions {
   const { budgets, quotas, protection, registry } = config;
   return {
     lease: leasePolicy(config),
-    protection: {
-      ...DEFAULT_PROTECTION_POLICY,
-      threshold: protection.percent / 100,
-      fewest: protection.fewest,
-      longestMs: protection.longestMs,
-      evictionsPerMinute: protection.evictionsPerMinute,
-    },
+    protection: { ...DEFAULT_PROTECTION_POLICY, ...protection },
     circuit: config.circuit,
     flap: config.flapping,
     directory: { aliases: aliasesOf(config.discovery) },
@@ -80,9 +74,10 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 /** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress, quotas } = config;
-  const { off, httpFetch: mode, httpFetchHosts: hosts, limits } = runtime.tools;
-  const { max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
+  const { off, httpFetch, limits } = runtime.tools;
+  const { max: maxRunning, sharePerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
   const { leaseMs, maxCrashesInStep } = runtime.runs;
+  const maxRunningPerAgent = Math.max(1, Math.ceil(maxRunning * sharePerAgent));
   const queue = {
     perNamespace: { limit: quotas.queuedRunsOfNamespace, setting: quotaSetting('queuedRunsOfNamespace') },
     perCredential: { limit: quotas.queuedRuns, setting: quotaSetting('queuedRuns') },
@@ -95,7 +90,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
     tools: {
       off,
       limits,
-      httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+      httpFetch: { ...httpFetch, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
     ...runLimits(runtime),
     ...deploymentOptions(config),

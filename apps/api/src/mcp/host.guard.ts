@@ -12,20 +12,18 @@ import { ApiError } from '../http/problems/api.error.js';
 @Injectable()
 export class HostGuard implements CanActivate {
   private readonly hosts: string[];
-  private readonly origins: string[];
 
   constructor(@Inject(CONFIG) { http, mcp }: Config) {
     const publicName = http.publicUrl === undefined ? [] : [new URL(http.publicUrl).hostname];
     this.hosts = [...localhostAllowedHostnames(), bracketed(http.host), ...publicName, ...mcp.allowedHosts];
-    this.origins = [...this.hosts, ...mcp.allowedOrigins];
   }
 
   canActivate(context: ExecutionContext): boolean {
     const { host, origin } = context.switchToHttp().getRequest<FastifyRequest>().headers;
     if (!validateHostHeader(host, this.hosts).ok)
       throw rejected('Host', 'Set ROLLCALL_PUBLIC_URL, or add the host name to ROLLCALL_MCP_ALLOWED_HOSTS.');
-    if (!validateOriginHeader(origin, this.origins).ok)
-      throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_ORIGINS.');
+    if (!validateOriginHeader(origin, this.hosts).ok)
+      throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_HOSTS.');
     return true;
   }
 }
