@@ -83,10 +83,11 @@ interface HttpFetch {
 
 /** Parses `off`, `read`, or `read:api.example.com,*.example.com`. A colon without hosts is an error, because all hosts would be allowed. */
 function httpFetchOf(text: string, context: z.core.$RefinementCtx): HttpFetch {
-  const [name = '', list, ...rest] = text.split(':').map((part) => part.trim());
+  const [name = '', names, ...rest] = text.split(':').map((part) => part.trim());
   const mode = HTTP_FETCH_MODES.find((known) => known === name);
-  const hosts = list?.split(',').map((host) => host.trim()) ?? [];
-  const isValid = rest.length === 0 && hosts.every((host) => HOST.test(host)) && (mode !== 'off' || list === undefined);
+  const hosts = names?.split(',').map((host) => host.trim()) ?? [];
+  const isValid =
+    rest.length === 0 && hosts.every((host) => HOST.test(host)) && (mode !== 'off' || names === undefined);
   if (mode !== undefined && isValid) return { mode, hosts };
   context.addIssue({ code: 'custom', message: 'not a mode with hosts' });
   return z.NEVER;
