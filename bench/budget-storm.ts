@@ -5,7 +5,7 @@ import { BusyLoops } from '#rollcall/test-support';
 import { startPostgres } from './support/postgres.js';
 
 /**
- * The long form of libs/registry/src/budgets/budget.storm.db.spec.ts, on a Postgres that writes to the disk.
+ * The long form of libs/registry/src/budgets/ledger/budget.storm.db.spec.ts, on a Postgres that writes to the disk.
  * `node budget-storm.js <rounds> --busy <processes that use a core each during the storm>`
  */
 const { values: options, positionals } = parseArgs({

@@ -44,7 +44,7 @@ function isFresh() {
 function fingerprint() {
   const hash = createHash('sha256');
   for (const top of [...SOURCES, '.swcrc', 'package.json']) {
-    for (const file of walk(join(ROOT, top))) {
+    for (const file of filesOf(join(ROOT, top))) {
       const { mtimeMs, size } = statSync(file);
       hash.update(`${file} ${mtimeMs} ${size}\n`);
     }
@@ -52,12 +52,15 @@ function fingerprint() {
   return hash.digest('hex');
 }
 
-function walk(path) {
-  if (path === PEERS) return [];
-  if (!statSync(path).isDirectory()) return [path];
-  return readdirSync(path)
-    .toSorted()
-    .flatMap((name) => walk(join(path, name)));
+function filesOf(path) {
+  return statSync(path).isDirectory() ? walk(path) : [path];
+}
+
+function walk(folder) {
+  if (folder === PEERS) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => (entry.isDirectory() ? walk(join(folder, entry.name)) : [join(folder, entry.name)]));
 }
 
 function lock() {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 /** The program of `npm start` and of the command `rollcall`: builds dist/ if it has the sources, then runs the server in this process. */
 import { existsSync } from 'node:fs';
-import module from 'node:module';
 
 const sources = existsSync(new URL('../apps', import.meta.url));
 const [major] = process.versions.node.split('.').map(Number);
@@ -24,5 +23,4 @@ if (sources) {
   const { build } = await import('./build.js');
   build();
 }
-module.setSourceMapsSupport(true); // not for dependencies, whose maps take memory and time to read
 await import('../dist/apps/api/src/main.js');

@@ -16,7 +16,7 @@ export interface Server {
 }
 
 /** The V8 flags of `npm start` and the Dockerfile, for Rollcall and for its peers. */
-const V8_FLAGS = ['--max-semi-space-size=64'];
+export const V8_FLAGS = ['--max-semi-space-size=64'];
 /** Connections to Postgres, for Rollcall (in two pools) and for its peers (in one). */
 const POOL_SIZE = 20;
 /** For comparisons: no lease ends during a run, and on a busy machine a response is late instead of 503. */

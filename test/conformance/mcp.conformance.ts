@@ -20,7 +20,7 @@ let proxy: RoundRobin;
 beforeAll(async () => {
   api = await startApi();
   other = await api.replica();
-  for (const replica of [api, other]) installFixtures(replica);
+  for (const replica of [api, other]) await installFixtures(replica);
   proxy = await RoundRobin.start();
   proxy.targets = [api.url, other.url];
   proxy.headers = { authorization: `Bearer ${await api.given.key('operator')}` };

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Database } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
+import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { EventClient } from '../support/event-client.js';
 import { refusal } from '../support/socket-client.js';

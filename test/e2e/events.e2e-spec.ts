@@ -1,6 +1,6 @@
 import { type CloudEvent, EventFeed } from '#rollcall/platform';
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
+import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { joined, left, many, seqOf, appendEvents, upTo } from '../support/events.js';

@@ -1,7 +1,7 @@
 import { createConnection } from 'node:net';
 import type { Client } from '@modelcontextprotocol/client';
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
+import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { callTool, ERAS, type Facts, mcpClient, messagesOf, rawRequest } from '../support/mcp-client.js';

@@ -1,7 +1,7 @@
 import { type CloudEvent, EventFeed } from '#rollcall/platform';
 import { testEvents } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
+import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import type { SinkView } from '../../apps/api/src/sinks/sinks.dto.js';
 import type { IssuedWebhookView, WebhookView } from '../../apps/api/src/webhooks/webhooks.dto.js';
 import { startApi, type TestApi } from '../support/api.js';

@@ -1,5 +1,5 @@
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/events/stream.connections.js';
+import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { examplesOf, ExampleRunner } from '../support/doc-example.js';
 import { EventClient } from '../support/event-client.js';

@@ -1,193 +1,26 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
-import { newFolder, RollcallProcess, serversOn } from '../support/process.js';
+import { EmbeddedProcesses } from '../support/embedded-processes.js';
+import { serversOn } from '../support/process.js';
 
-const PRETTY = { LOG_FORMAT: 'pretty' };
-
-let folder: string;
-/** The data folder of a process that has started once. Most tests use a copy, because a first start takes several seconds. */
-let initialised: string;
-/** The exit code and the output of that process, with JSON logs. */
-let firstStart: { code: number | string; output: string };
-const running: RollcallProcess[] = [];
-
-beforeAll(async () => {
-  initialised = newFolder();
-  const first = await new RollcallProcess({ ROLLCALL_DATA_DIR: initialised }).ready();
-  firstStart = { code: await first.end(), output: first.output };
-});
-afterAll(() => rmSync(initialised, { recursive: true, force: true }));
-
-beforeEach(() => void (folder = newFolder()));
-afterEach(async () => {
-  for (const one of running.splice(0)) await one.end('SIGTERM');
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function start(environment: Record<string, string> = {}, files: Record<string, string> = {}): RollcallProcess {
-  const started = new RollcallProcess({ ROLLCALL_DATA_DIR: folder, ...environment }, { files });
-  running.push(started);
-  return started;
-}
-
-/** Copies the initialised data to the folder of this test. `cp -a` keeps the modes of the files, because Postgres checks them. */
-function copyInitialised(): void {
-  execFileSync('cp', ['-a', `${initialised}/.`, folder]);
-}
-
-function startAgain(environment: Record<string, string> = {}): RollcallProcess {
-  copyInitialised();
-  return start(environment);
-}
-
-async function untilNoServer(): Promise<void> {
-  await until('no Postgres uses the folder', () => serversOn(folder).length === 0);
-}
-
-/** These tests share one process on a new folder. */
-describe('the first start on a new machine', () => {
-  let data: string;
-  let first: RollcallProcess;
-  const keyOf = (): string => readFileSync(join(data, 'admin.key'), 'utf8').trim();
-
-  beforeAll(async () => {
-    data = newFolder();
-    first = await new RollcallProcess({ ROLLCALL_DATA_DIR: data, ...PRETTY }).ready();
-  });
-  afterAll(async () => {
-    await first.end();
-    rmSync(data, { recursive: true, force: true });
-  });
-
-  it('the first start prints the URL, the docs, the key and a curl command that works', async () => {
-    await until('the curl command is printed', () => first.output.includes("/v1/me'\n"));
-    const file = join(data, 'admin.key');
-    expect(first.output).toContain(`${first.url}/docs`);
-    expect(first.output).toContain(file);
-    expect(first.output).toContain(`${keyOf()}  (shown only once)`);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    const curl = first.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
-    const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
-    expect(answer).toMatchObject({ name: 'admin', roles: ['admin'] });
-    expect(new URL(first.url).hostname).toBe('127.0.0.1');
-  });
-
-  it('one start is sufficient for the tour of the registry', () => {
-    const output = execFileSync('sh', [resolve(import.meta.dirname, '../../examples/tour.sh')], {
-      encoding: 'utf8',
-      env: { ...process.env, ROLLCALL_URL: first.url, KEY_FILE: join(data, 'admin.key') },
-    });
-    const issued = output
-      .split('\n')
-      .filter((line) => line.includes('"name":"dashboard"') && line.includes('"key":"rk_'));
-    expect(new Set(issued).size).toBe(1);
-    expect(issued).toHaveLength(2);
-    expect(output).toContain(
-      '"rank":1,"score":0,"marks":[],"reasons":["subscription, $0/task","376k tokens remaining"]',
-    );
-    expect(output).toContain('"code":"quarantined","text":"an operator has quarantined it"');
-    expect(output).toContain('"type":"agent.quarantined","subject":"builder-01"');
-    expect(output).toContain('"code":"VALIDATION_FAILED"');
-    expect(output).toContain('"action":"key.issued"');
-  });
-
-  it('the terminal shows one line for all migrations, agents that join and leave, and a summary of rejected requests (N5)', async () => {
-    await call(first.url, 'POST', '/v1/agents/builder-01/evict', { key: keyOf() });
-    await call(first.url, 'GET', '/v1/agents/nobody', { key: keyOf() });
-    await call(first.url, 'GET', '/nowhere', { key: keyOf() });
-    const shown = [
-      'agent.joined builder-01',
-      'agent.left builder-01 (evicted)',
-      '404 GET /v1/agents/nobody',
-      '404 GET /nowhere',
-    ];
-    await until('the lines are shown', () => shown.every((text) => first.output.includes(text)));
-    const beforeReady = first.output.slice(0, first.output.indexOf('is ready.')).trim().split('\n');
-    expect(beforeReady.filter((line) => line.includes('database.migrated'))).toHaveLength(1);
-    expect(beforeReady.length).toBeLessThan(6);
-  });
-
-  it('the first start stores its data for the second start, which prints no key', async () => {
-    const key = keyOf();
-    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
-    expect(await first.end()).toBe(0);
-    const second = await start({ ...PRETTY, ROLLCALL_DATA_DIR: data }).ready();
-    expect(second.output).not.toContain('shown only once');
-    const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
-    expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
-  });
-});
-
-describe('later starts', () => {
-  it('later starts print a curl command with a valid key, or report that the key is not stored', async () => {
-    const first = await startAgain().ready();
-    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
-    const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
-    await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'], namespace: '*' } });
-    await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
-    await first.end();
-    const second = await start(PRETTY).ready();
-    await until('the curl command is printed', () => second.output.includes('/v1/me'));
-    expect(second.output).toContain('not stored here');
-    await second.end();
-    const third = await start({ ...PRETTY, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
-    await until('the curl command is printed again', () => third.output.includes('/v1/me'));
-    const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
-    expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
-  });
-});
-
-describe('definitions at the start', () => {
-  it('S4.2 S0.7 agents in .claude/agents are listed, spawned and run; an invalid agent in the configuration ends the process', async () => {
-    copyInitialised();
-    const names = Array.from({ length: 10 }, (_, index) => `agent-${index}`);
-    const spec = (name: string): string => `---\nname: ${name}\ndescription: Answers.\nmodel: opus\n---\nAnswer.\n`;
-    const files = Object.fromEntries(names.map((name) => [`.claude/agents/${name}.md`, spec(name)]));
-    const first = await start({}, { ...files, '.claude/agents/wrong.md': '---\nname: [\n---\n' }).ready();
-    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
-    const { body } = await call<{ items: { name: string }[] }>(first.url, 'GET', '/v1/definitions', { key });
-    expect(body.items.map(({ name }) => name)).toEqual(names);
-    expect(await call(first.url, 'GET', '/v1/definitions/agent-0/effective', { key })).toMatchObject({
-      body: { model: { rule: 'built-in-alias' } },
-    });
-    const spawned = await call(first.url, 'POST', '/v1/runtime/agents', { key, body: { definition: 'agent-0' } });
-    expect(spawned).toMatchObject({ status: 201, body: { name: 'agent-0', state: 'idle' } });
-    const asked = await call(first.url, 'POST', '/v1/runs', { key, body: { definition: 'agent-1', input: 'Hello.' } });
-    const run = await call(first.url, 'GET', `/v1/runs/${String(asked.body['id'])}?waitMs=30000`, { key });
-    expect(run.body).toMatchObject({ state: 'completed', result: { parts: [{ text: 'You said: Hello.' }] } });
-    expect(first.output).toContain('"event":"definitions.file_rejected"');
-    expect(first.output).toContain('"event":"definitions.loaded"');
-    await first.end();
-    const wrong = start({ ROLLCALL_AGENTS: '{"reviewer":{"description":"Reviews.","tools":["clok"]}}' });
-    expect(await wrong.exit()).toBe(1);
-    expect(wrong.output).toContain('agents.reviewer: tools: there is no tool "clok" (did you mean clock?)');
-  });
-});
-
-describe('JSON logs', () => {
-  it('A21 JSON logs contain only JSON and not the first admin key', () => {
-    const { code, output } = firstStart;
-    expect(code).toBe(0);
-    const key = readFileSync(join(initialised, 'admin.key'), 'utf8').trim();
-    expect(output).not.toContain(key);
-    for (const line of output.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
-  });
-});
+let processes: EmbeddedProcesses;
+beforeAll(async () => void (processes = await EmbeddedProcesses.initialise()));
+afterAll(() => processes.remove());
+beforeEach(() => processes.beforeTest());
+afterEach(async () => await processes.afterTest());
 
 describe('the embedded Postgres', () => {
   it('A15 the embedded Postgres does not receive the secrets of the environment', async () => {
-    await startAgain({
-      ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
-      ANTHROPIC_API_KEY: 'sk-secret',
-      PGOPTIONS: '',
-    }).ready();
-    const servers = serversOn(folder);
+    await processes
+      .startAgain({
+        ROLLCALL_ADMIN_KEY: 'secret-'.repeat(6),
+        ANTHROPIC_API_KEY: 'sk-secret',
+        PGOPTIONS: '',
+      })
+      .ready();
+    const servers = serversOn(processes.folder);
     expect(servers).not.toHaveLength(0);
     for (const pid of servers) {
       const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
@@ -201,22 +34,21 @@ describe('the end of the process', () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     '%s ends the process normally and stops the embedded Postgres',
     async (signal) => {
-      const first = await startAgain().ready();
-      expect(serversOn(folder)).not.toHaveLength(0);
+      const first = await processes.startAgain().ready();
+      expect(serversOn(processes.folder)).not.toHaveLength(0);
       expect(await first.end(signal)).toBe(0);
-      expect(serversOn(folder)).toHaveLength(0);
+      expect(serversOn(processes.folder)).toHaveLength(0);
     },
   );
 
   it.each(['SIGTERM', 'SIGINT', 'SIGKILL'] as const)(
     'the process ends when npm receives %s, and stops the embedded Postgres',
     async (signal) => {
-      copyInitialised();
-      const throughNpm = new RollcallProcess({ ROLLCALL_DATA_DIR: folder }, { command: ['npm', 'start'] });
-      running.push(throughNpm);
+      processes.copyInitialised();
+      const throughNpm = processes.start({}, { command: ['npm', 'start'] });
       await throughNpm.ready();
       await throughNpm.end(signal);
-      await untilNoServer();
+      await processes.untilNoServer();
       await until(
         'the port is closed',
         async () =>
@@ -229,86 +61,26 @@ describe('the end of the process', () => {
   );
 
   it('the embedded Postgres stops after a SIGKILL of the process, and the next start uses the same data', async () => {
-    const first = await startAgain().ready();
-    const key = readFileSync(join(folder, 'admin.key'), 'utf8').trim();
+    const first = await processes.startAgain().ready();
+    const key = readFileSync(join(processes.folder, 'admin.key'), 'utf8').trim();
     expect(await first.end('SIGKILL')).toBe('SIGKILL');
-    const second = await start().ready();
+    const second = await processes.start().ready();
     expect((await call(second.url, 'GET', '/v1/me', { key })).status).toBe(200);
     expect(await second.end('SIGKILL')).toBe('SIGKILL');
-    await untilNoServer();
+    await processes.untilNoServer();
   });
 
   it('a SIGKILL during the first start does not prevent the next start', async () => {
-    const first = start();
+    const first = processes.start();
     await until(
       'the cluster is being created',
-      () => first.output !== '' || serversOn(folder).length > 0 || existsSync(join(folder, 'postgres.new')),
+      () =>
+        first.output !== '' ||
+        serversOn(processes.folder).length > 0 ||
+        existsSync(join(processes.folder, 'postgres.new')),
     );
     await first.end('SIGKILL');
-    const second = await start().ready();
+    const second = await processes.start().ready();
     expect((await call(second.url, 'GET', '/health/ready', {})).status).toBe(200);
-  });
-});
-
-describe('a missing folder for temporary files', () => {
-  it('a missing folder for temporary files does not prevent the start', async () => {
-    const first = await startAgain({ TMPDIR: join(folder, 'missing') }).ready();
-    expect(await first.end()).toBe(0);
-  });
-});
-
-describe('an error at the start is reported in one sentence', () => {
-  async function messageOf(environment: Record<string, string>): Promise<string> {
-    const failed = start(environment);
-    expect(await failed.exit()).toBe(1);
-    expect(failed.output).not.toMatch(/\n\s+at /);
-    return failed.output;
-  }
-
-  it('reports a second process on the same data', async () => {
-    const first = await startAgain().ready();
-    const message = await messageOf({});
-    expect(message).toContain(`${folder} is in use by process`);
-    expect(message).toContain('DATABASE_URL');
-    expect((await call(first.url, 'GET', '/health/ready', {})).status).toBe(200);
-  });
-
-  it('reports a port that is in use', async () => {
-    copyInitialised();
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    const message = await messageOf({ PORT: String(port) }).finally(() => other.close());
-    expect(message).toContain(`Cannot listen on 127.0.0.1:${port} (EADDRINUSE)`);
-    await untilNoServer();
-  });
-
-  it('reports a data folder that is not writable', async () => {
-    writeFileSync(join(folder, 'file'), '');
-    expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file', 'data') })).toMatch(
-      /The data folder .* cannot be written \(ENOTDIR\)/,
-    );
-  });
-
-  it('reports a data folder that is a file', async () => {
-    writeFileSync(join(folder, 'file'), '');
-    expect(await messageOf({ ROLLCALL_DATA_DIR: join(folder, 'file') })).toMatch(/The data folder .* is a file/);
-  });
-
-  it('reports a version of Node that is too old', () => {
-    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })`;
-    const main = join(import.meta.dirname, '../../dist/apps/api/src/main.js');
-    const flags = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, main];
-    const { status, stderr } = spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: 'Rollcall needs Node 24 or newer; this is Node 20.1.0.\n',
-    });
-  });
-
-  it('reports invalid settings', async () => {
-    const message = await messageOf({ PORT: 'eighty', LOG_LEVEL: 'loud' });
-    expect(message).toContain('The configuration has 2 errors:');
-    expect(message).toContain('http.port (PORT): expected a whole number from 0 to 65535, got "eighty"');
   });
 });

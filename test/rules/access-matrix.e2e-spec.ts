@@ -1,4 +1,4 @@
-import { PERMISSIONS_OF_METHODS } from '../../apps/api/src/a2a/rpc.request.js';
+import { PERMISSIONS_OF_METHODS } from '../../apps/api/src/a2a/wire/rpc.request.js';
 import { type Role, ROLES } from '../../apps/api/src/auth/permissions.js';
 import { AccessKeys, OWN } from '../support/access-keys.js';
 import { ACCESS, type AccessRow, type Target, type TargetKind } from '../support/access-matrix.js';

@@ -3,7 +3,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { EgressPolicy } from '#rollcall/providers';
 import { CapabilityAliases, normaliseCapability } from '#rollcall/registry';
 import { BatchBody, BeatBody } from '../../apps/api/src/agents/liveness/heartbeat.js';
-import { readBatch, readBeat, readClaim } from '../../apps/api/src/agents/liveness/beat.reader.js';
+import { readBatch, readBeat, readCredential } from '../../apps/api/src/agents/liveness/beat.reader.js';
 import { parseJsonBody } from '../../apps/api/src/http/body/json-body.parser.js';
 import { PagedList } from '../../apps/api/src/http/page.js';
 import { ApiError } from '../../apps/api/src/http/problems/api.error.js';
@@ -124,7 +124,7 @@ describe('hostile input', () => {
         ['beat', () => readBeat('a', { generation: value }, null)],
         ['beat body', () => readBeat('a', parseJsonBody(body), null)],
         ['batch', () => readBatch({ beats: value }, 'default')],
-        ['claim', () => readClaim(String(value), String(value), null)],
+        ['claim', () => readCredential(String(value), String(value), null)],
         ['cursor', () => new PagedList('numbers').readCursor(String(value))],
         ['body', () => parseJsonBody(body)],
       ];

@@ -133,7 +133,7 @@ describe('on a new database', () => {
   });
 
   it('ProvidersModule starts without the database and lists its vendors', async () => {
-    const context = await boot({ entities: [], migrations: [] }, ProvidersModule.forRoot(NO_PROVIDERS));
+    const context = await boot({ migrations: [] }, ProvidersModule.forRoot(NO_PROVIDERS));
     const names = context
       .get(VendorRegistry)
       .list()

@@ -7,10 +7,12 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { LazyModuleLoader } from '@nestjs/core';
 import { z } from 'zod';
-import { capabilitiesIn } from '../../apps/api/src/mcp/client.capabilities.js';
+import { McpServerModule } from '../../apps/api/src/mcp/mcp-server.module.js';
 import { type McpFeature, McpServers } from '../../apps/api/src/mcp/mcp.servers.js';
 import type { TestApi } from './api.js';
+import { capabilitiesIn } from '../../apps/api/src/mcp/mcp.call.js';
 
 /** A picture with one pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
@@ -28,8 +30,9 @@ type InputRequests = NonNullable<Parameters<typeof inputRequired>[0]['inputReque
 /**
  * Adds the tools, prompts and resources that the public conformance suite expects to the endpoint of Rollcall. Only tests use them.
  */
-export function installFixtures({ app }: TestApi): void {
-  const servers = app.nest.get(McpServers, { strict: false });
+export async function installFixtures({ app }: TestApi): Promise<void> {
+  const module = await app.nest.get(LazyModuleLoader).load(() => McpServerModule);
+  const servers = module.get(McpServers);
   servers.verifyState = codec.verify;
   for (const feature of [simpleTools, progressTools, inputTools, stateTools, prompts, resources]) servers.add(feature);
 }

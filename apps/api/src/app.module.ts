@@ -27,8 +27,9 @@ import { RunsModule } from './runs/runs.module.js';
 import { RuntimeModule } from './runtime/runtime.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
+import { StreamsModule } from './streams/streams.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
-import type { TerminalSummary } from './telemetry/terminal.summary.js';
+import type { TerminalSummary } from './telemetry/terminal.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import { ToolsModule } from './tools/tools.module.js';
 
@@ -76,6 +77,7 @@ export class AppModule {
         AuthModule,
         KeysModule,
         NamespacesModule,
+        StreamsModule,
         EventsModule,
         AgentsModule,
         BudgetsModule,

@@ -16,11 +16,11 @@ import { createServer } from './http/server/server.js';
 import { RouteAdmission } from './auth/route.admission.js';
 import { SocketAdapter } from './auth/sockets/socket.adapter.js';
 import { SocketAccess } from './auth/sockets/socket.access.js';
-import { ProtectedResource } from './mcp/protected.resource.js';
+import { ProtectedResource } from './mcp/metadata.controller.js';
 import { validationPipe } from './http/validation/validation.pipe.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { isPretty, NestLogger } from './telemetry/logger.js';
-import { TerminalSummary } from './telemetry/terminal.summary.js';
+import { TerminalSummary } from './telemetry/terminal.js';
 import { VERSION } from './version.js';
 
 export interface AppParts {

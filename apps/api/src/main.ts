@@ -4,6 +4,13 @@ if (Number(process.versions.node.split('.')[0]) < 24) {
   process.exit(1);
 }
 
+// Keeps the compiled code for the next start, if the folder is writable.
+const { enableCompileCache } = await import('node:module');
+enableCompileCache(`${import.meta.dirname}/../../../../node_modules/.cache/rollcall`);
+
+const { nameSourcesInStackTraces } = await import('./boot/stack-traces.js');
+nameSourcesInStackTraces();
+
 const { readArguments } = await import('./boot/arguments.js');
 const args = readArguments(process.argv.slice(2));
 if ('print' in args) {

@@ -1,6 +1,4 @@
 import type { Schema } from '#rollcall/platform';
-import { DefinitionEntity, DefinitionRevisionEntity } from './definitions/definition.entity.js';
-import { RuntimeAgentEntity, RuntimeCommandEntity } from './lifecycle/lifecycle.entities.js';
 import { ToolPins1763500000000 } from './migrations/1763500000000-tool-pins.js';
 import { Definitions1763600000000 } from './migrations/1763600000000-definitions.js';
 import { Lifecycle1763700000000 } from './migrations/1763700000000-lifecycle.js';
@@ -9,20 +7,9 @@ import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-r
 import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
-import { RunEntity, RunStepEntity } from './runs/store/run.entity.js';
-import { ToolPinEntity } from './tools/mcp/tool-pin.entity.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {
-  entities: [
-    ToolPinEntity,
-    DefinitionEntity,
-    DefinitionRevisionEntity,
-    RuntimeAgentEntity,
-    RuntimeCommandEntity,
-    RunEntity,
-    RunStepEntity,
-  ],
   migrations: [
     ToolPins1763500000000,
     Definitions1763600000000,

@@ -1,10 +1,3 @@
-import {
-  EventCounterEntity,
-  EventNamespaceEntity,
-  LoggedEventEntity,
-  StagedEventEntity,
-} from './events/event.entities.js';
-import { KeyEntity } from './keys/key.entity.js';
 import { Access1763251200000 } from './migrations/1763251200000-access.js';
 import { Events1763262000000 } from './migrations/1763262000000-events.js';
 import { Sinks1763280000000 } from './migrations/1763280000000-sinks.js';
@@ -14,24 +7,10 @@ import { Namespaces1763300000000 } from './migrations/1763300000000-namespaces.j
 import { EventNamespaces1763300030000 } from './migrations/1763300030000-event-namespaces.js';
 import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { EventsKept1763400000000 } from './migrations/1763400000000-events-kept.js';
-import { NamespaceEntity } from './namespaces/namespace.entity.js';
 import type { Schema } from './postgres/database.options.js';
-import { DeliveryEntity, SinkEntity } from './sinks/sink.entities.js';
-import { WebhookEntity } from './webhooks/webhook.entity.js';
 
 /** The tables of the platform: namespaces, API keys, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {
-  entities: [
-    StagedEventEntity,
-    LoggedEventEntity,
-    EventCounterEntity,
-    SinkEntity,
-    DeliveryEntity,
-    WebhookEntity,
-    KeyEntity,
-    NamespaceEntity,
-    EventNamespaceEntity,
-  ],
   migrations: [
     Access1763251200000,
     Events1763262000000,

@@ -1,6 +1,6 @@
 import type { SubjectKind } from '#rollcall/platform';
 import type { LeaveReason } from './agents/agent.record.js';
-import type { ExpiryReason } from './contracts/auction.js';
+import type { ExpiryReason } from './contracts/auction/auction.js';
 
 interface AgentFact {
   /** The registration of the agentId that the event is about. */
@@ -25,7 +25,7 @@ interface ContractFact {
   agentId: string;
 }
 
-export interface RegistryEventPayloads {
+interface RegistryEventPayloads {
   'agent.joined': AgentFact & { name: string; capabilities: string[] };
   'agent.left': AgentFact & { reason: LeaveReason };
   /** `revision` counts the writes of the registration, as in the agent's ETag. */

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { inBatches, Periodic } from '#rollcall/platform';
 import { AgentsService } from './agents/agents.service.js';
 import { BudgetSweeper } from './budgets/budget.sweeper.js';
-import { ContractStore } from './contracts/contract.store.js';
+import { ContractStore } from './contracts/store/contract.store.js';
 import { REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
 
 const EVERY_MS = 10 * 60_000;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AgentEvents } from './agents/agent.events.js';
 import { BudgetEvents } from './budgets/budget.events.js';
 import { BudgetSweeper } from './budgets/budget.sweeper.js';
-import { DirectorySync } from './discovery/directory.sync.js';
+import { DirectorySync } from './discovery/directory/directory.sync.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 
 /** Passes the changes of this replica, once they are committed, to its directory and budget sweeper, before the event feed delivers them. */

@@ -1,34 +1,29 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { agentProviders } from './agents/agent.providers.js';
 import { AgentSnapshots } from './agents/agent.snapshots.js';
 import { AgentsService } from './agents/agents.service.js';
 import { LeaseTokenStore } from './agents/lease-token.store.js';
-import { BudgetLedger } from './budgets/budget.ledger.js';
-import { budgetProviders } from './budgets/budget.providers.js';
-import { BudgetStatus } from './budgets/budget.status.js';
 import { BudgetsService } from './budgets/budgets.service.js';
-import { ReconciliationStore } from './budgets/reconciliation.store.js';
+import { BudgetLedger } from './budgets/ledger/budget.ledger.js';
+import { BudgetStatus } from './budgets/store/budget.status.js';
+import { ReconciliationStore } from './budgets/store/reconciliation.store.js';
 import { CircuitService } from './circuit/circuit.service.js';
-import { ContractBidding } from './contracts/contract.bidding.js';
-import { ContractCounts } from './contracts/contract.counts.js';
-import { ContractDispatcher } from './contracts/contract.dispatcher.js';
-import { ContractInviters } from './contracts/contract.inviters.js';
+import { ContractBidding } from './contracts/auction/contract.bidding.js';
+import { ContractCounts } from './contracts/contract.events.js';
 import { ContractOutcomes } from './contracts/contract.outcomes.js';
-import { contractProviders } from './contracts/contract.providers.js';
 import { ContractSelection } from './contracts/contract.selection.js';
 import { ContractsService } from './contracts/contracts.service.js';
-import { CapabilityAliases } from './discovery/capability.aliases.js';
-import { DirectoryFollower } from './discovery/directory.follower.js';
-import { discoveryProviders } from './discovery/discovery.providers.js';
-import { Directory } from './discovery/directory.js';
-import { Ranker } from './discovery/ranker.js';
-import { RegistryClock } from './discovery/registry.clock.js';
-import { StrongReader } from './discovery/strong.reader.js';
-import { HistoryPruner } from './history.pruner.js';
+import { ContractDispatcher } from './contracts/invitations/contract.dispatcher.js';
+import { ContractInviters } from './contracts/invitations/contract.inviters.js';
+import { CapabilityAliases } from './discovery/capabilities/capability.aliases.js';
+import { DirectoryFollower } from './discovery/directory/directory.follower.js';
+import { Directory } from './discovery/directory/directory.js';
+import { RegistryClock } from './discovery/directory/registry.clock.js';
+import { StrongReader } from './discovery/directory/strong.reader.js';
+import { Ranker } from './discovery/ranking/ranker.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 import { ProtectionStore } from './leases/protection.store.js';
-import { LocalChanges } from './local.changes.js';
-import { checkOptions, REGISTRY_OPTIONS, type RegistryOptions } from './registry.options.js';
+import { checkOptions, type RegistryOptions } from './registry.options.js';
+import { registryProviders } from './registry.providers.js';
 
 /** Provides agents, leases, circuits, discovery, budgets and contracts for one replica. Requires `PlatformModule`. */
 @Module({})
@@ -38,15 +33,7 @@ export class RegistryModule {
     return {
       module: RegistryModule,
       global: true,
-      providers: [
-        { provide: REGISTRY_OPTIONS, useValue: options },
-        ...budgetProviders(options.budgets),
-        ...agentProviders(options),
-        ...discoveryProviders(options),
-        ...contractProviders(options.contracts),
-        LocalChanges,
-        HistoryPruner,
-      ],
+      providers: registryProviders(options),
       exports: [
         AgentsService,
         AgentSnapshots,

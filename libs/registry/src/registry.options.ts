@@ -1,16 +1,16 @@
+import type { Quota } from '#rollcall/platform';
 import type { LowBudgetPolicy } from './budgets/budget.js';
 import type { BudgetRetention } from './budgets/budget.sweeper.js';
-import type { SpendingLimits } from './budgets/spending.limits.js';
-import type { BudgetSource } from './budgets/usage.refresher.js';
+import type { SpendingLimits } from './budgets/ledger/spending.limits.js';
+import type { UsageOptions } from './budgets/usage.refresher.js';
 import { type CircuitPolicy, circuitPolicyFaults } from './circuit/circuit.breaker.js';
-import type { ContractOptions } from './contracts/contract.providers.js';
-import type { DirectoryOptions } from './discovery/directory.js';
-import type { FollowerOptions } from './discovery/directory.follower.js';
+import type { ScoringRule } from './contracts/auction/scoring.js';
+import type { FollowerOptions } from './discovery/directory/directory.follower.js';
+import type { DirectoryOptions } from './discovery/directory/directory.js';
 import { SWEEP_EVERY_MS } from './leases/eviction.sweeper.js';
 import { type FlapPolicy, flapPolicyFaults } from './leases/flap.damping.js';
 import { type LeasePolicy, leasePolicyFaults } from './leases/lease.policy.js';
 import { type ProtectionPolicy, protectionPolicyFaults } from './leases/protection.state.js';
-import type { Quota } from '#rollcall/platform';
 
 export interface RegistryOptions {
   lease: LeasePolicy;
@@ -29,11 +29,18 @@ export interface RegistryOptions {
   contracts?: ContractOptions;
 }
 
-export interface Retention extends BudgetRetention {
+interface Retention extends BudgetRetention {
   /** How long the rows of agents that left are kept. */
   leftAgentsMs: number;
   /** How long contracts that ended are kept, with their transcripts. */
   contractsMs: number;
+}
+
+export interface ContractOptions {
+  /** More scoring rules, which announcements can name. */
+  scoring?: readonly ScoringRule[];
+  /** How many open contracts one principal may have. */
+  quota?: Quota;
 }
 
 export interface BudgetRules {
@@ -45,11 +52,6 @@ export interface BudgetRules {
   heldQuota?: Quota;
   /** Replaces the clock of the database in tests. */
   clock?: () => number;
-}
-
-export interface UsageOptions {
-  sources: readonly BudgetSource[];
-  refreshEveryMs: number;
 }
 
 /** The injection token of `RegistryOptions`. */

@@ -1,18 +1,4 @@
 import type { Schema } from '#rollcall/platform';
-import { AgentEntity } from './agents/agent.entity.js';
-import { ForgottenEntity } from './agents/forgotten.entity.js';
-import { IntentEntity } from './agents/intent.entity.js';
-import { BudgetEntity } from './budgets/budget.entity.js';
-import { LedgerEntryEntity } from './budgets/ledger-entry.entity.js';
-import { ReservationEntity } from './budgets/reservation.entity.js';
-import { CircuitEntity } from './circuit/circuit.entity.js';
-import { OutcomeEntity } from './circuit/outcome.entity.js';
-import { ContractBidEntity } from './contracts/contract-bid.entity.js';
-import { ContractEntryEntity } from './contracts/contract-entry.entity.js';
-import { ContractNoticeEntity } from './contracts/contract-notice.entity.js';
-import { ContractEntity } from './contracts/contract.entity.js';
-import { LeaseEntity } from './leases/lease.entity.js';
-import { ProtectionEntity } from './leases/protection.entity.js';
 import { Agents1763265600000 } from './migrations/1763265600000-agents.js';
 import { CapabilityKeys1763266000000 } from './migrations/1763266000000-capability-keys.js';
 import { Forgiveness1763269000000 } from './migrations/1763269000000-forgiveness.js';
@@ -32,22 +18,6 @@ import { ReservedAhead1764020000000 } from './migrations/1764020000000-reserved-
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
-  entities: [
-    AgentEntity,
-    ForgottenEntity,
-    LeaseEntity,
-    CircuitEntity,
-    OutcomeEntity,
-    IntentEntity,
-    ProtectionEntity,
-    BudgetEntity,
-    ReservationEntity,
-    LedgerEntryEntity,
-    ContractEntity,
-    ContractBidEntity,
-    ContractEntryEntity,
-    ContractNoticeEntity,
-  ],
   migrations: [
     Agents1763265600000,
     CapabilityKeys1763266000000,

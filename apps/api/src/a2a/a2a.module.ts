@@ -1,25 +1,24 @@
 import { Module } from '@nestjs/common';
 import { AgentsModule } from '../agents/agents.module.js';
 import { WebhooksModule } from '../webhooks/webhooks.module.js';
-import { A2aAgents } from './a2a.agents.js';
-import { A2aCalls } from './a2a.calls.js';
-import { A2aServices } from './a2a.services.js';
-import { CardSigner } from './card.signer.js';
-import { CardsController } from './cards.controller.js';
-import { MessagesController } from './messages.controller.js';
-import { MessagesService } from './messages.service.js';
-import { PushConfigs } from './push.configs.js';
-import { PushController } from './push.controller.js';
-import { PushSinks } from './push.sinks.js';
-import { PushStore } from './push.store.js';
-import { PublicUrl } from './public.url.js';
-import { RootSkills } from './root.skills.js';
-import { RpcController } from './rpc.controller.js';
-import { SseStreams } from './sse.streams.js';
-import { TaskPush } from './task.push.js';
-import { TaskReader } from './task.reader.js';
-import { TaskStream } from './task.stream.js';
-import { TasksController } from './tasks.controller.js';
+import { A2aHandlers } from './a2a.handler.js';
+import { A2aAgents } from './cards/a2a.agents.js';
+import { CardSigner } from './cards/card.signer.js';
+import { CardsController } from './cards/cards.controller.js';
+import { PublicUrl } from './cards/public.url.js';
+import { IncomingCalls } from './incoming.calls.js';
+import { MessagesService } from './messages/messages.service.js';
+import { RootSkills } from './messages/root.skills.js';
+import { PushConfigs, TaskPush } from './push/push.configs.js';
+import { PushSinks } from './push/push.sinks.js';
+import { PushStore } from './push/push.store.js';
+import { A2aTasks } from './tasks/a2a.tasks.js';
+import { TaskStream } from './tasks/task.stream.js';
+import { A2aStreams } from './wire/a2a.streams.js';
+import { MessagesController } from './wire/messages.controller.js';
+import { PushController } from './wire/push.controller.js';
+import { RpcController } from './wire/rpc.controller.js';
+import { TasksController } from './wire/tasks.controller.js';
 
 /** A2A 1.0. Clients send messages to Rollcall itself or to one of its agents. A task is a run. */
 @Module({
@@ -27,18 +26,18 @@ import { TasksController } from './tasks.controller.js';
   controllers: [CardsController, RpcController, MessagesController, TasksController, PushController],
   providers: [
     A2aAgents,
-    A2aCalls,
-    A2aServices,
+    A2aHandlers,
+    A2aStreams,
+    A2aTasks,
     CardSigner,
+    IncomingCalls,
     MessagesService,
     PublicUrl,
     PushConfigs,
     PushSinks,
     PushStore,
     RootSkills,
-    SseStreams,
     TaskPush,
-    TaskReader,
     TaskStream,
   ],
   exports: [A2aAgents, CardSigner, PublicUrl, PushSinks],

@@ -1,6 +1,6 @@
 import { A2A_PROTOCOL_VERSION, A2A_VERSION_HEADER, type AgentCard } from '@a2a-js/sdk';
-import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
+import { VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { validateVersion } from '@a2a-js/sdk/server';
 import type { FastifyRequest } from 'fastify';
 
@@ -9,7 +9,7 @@ export type Binding = 'JSONRPC' | 'HTTP+JSON';
 const PATCH = /^(\d{1,3}\.\d{1,3})\.\d{1,9}$/;
 
 /** A request that names no version uses version 0.3. */
-export function versionOf(request: FastifyRequest): string {
+export function protocolVersionOf(request: FastifyRequest): string {
   return namedVersion(request) ?? A2A_LEGACY_PROTOCOL_VERSION;
 }
 
@@ -21,12 +21,12 @@ export function namedVersion({ headers, query }: FastifyRequest): string | undef
 }
 
 export function isLegacy(request: FastifyRequest): boolean {
-  return versionOf(request) === A2A_LEGACY_PROTOCOL_VERSION;
+  return protocolVersionOf(request) === A2A_LEGACY_PROTOCOL_VERSION;
 }
 
 export function checkVersion(request: FastifyRequest, card: AgentCard, binding: Binding): void {
   if (namedVersion(request) === undefined && binding === 'HTTP+JSON') throw versionMissing();
-  validateVersion(versionOf(request), card, binding);
+  validateVersion(protocolVersionOf(request), card, binding);
 }
 
 /** Clients of version 0.3 need not name their version, but this version is offered only over JSON-RPC. */

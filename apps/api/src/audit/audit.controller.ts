@@ -1,14 +1,12 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { IsOptional, IsString, MaxLength } from 'class-validator';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import type { AuditEntity } from './audit.entity.js';
 import { AuditService } from './audit.service.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 class AuditQuery extends PageQuery {
   @ApiPropertyOptional({ example: 'key.issued', description: 'Only this action.' })

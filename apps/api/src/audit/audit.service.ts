@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { ALL_NAMESPACES, type KeyChanges } from '#rollcall/platform';
-import { callerOf } from '../auth/caller.js';
 import { requestContext } from '../http/server/request.context.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, AuditStore } from './audit.store.js';
+import { callerOf } from '../auth/principal.js';
 
 /** The object of an audited action. */
 export interface AuditTarget {

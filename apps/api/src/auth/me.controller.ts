@@ -1,10 +1,9 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { callerOf } from './caller.js';
-import { Scope } from './namespace.scope.js';
 import { PERMISSIONS, ROLES } from './permissions.js';
-import { Permit } from './route.access.js';
+import { callerOf } from './principal.js';
+import { Permit, Scope } from './route.access.js';
 
 class MeView {
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as in the audit log.' }) id: string;

@@ -1,3 +1,5 @@
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { ALL_NAMESPACES, type VisibleNamespaces } from '#rollcall/platform';
 import type { ConcurrentCaller } from '../limits/concurrency.limiter.js';
 import type { RateLimited } from '../limits/rate.limiter.js';
@@ -37,4 +39,14 @@ export function principalOf(holder: object): Principal {
   const principal = principals.get(holder);
   if (!principal) throw new Error('the socket has no principal');
   return principal;
+}
+
+/** The principal of the request, as a parameter of a route. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) =>
+  callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);
+
+export function callerOf(request: FastifyRequest): Principal {
+  if (!request.principal) throw new Error(`${request.method} ${request.url} is public and has no caller`);
+  return request.principal;
 }

@@ -1,8 +1,11 @@
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { ApiBearerAuth } from '@nestjs/swagger';
+import { ALL_NAMESPACES } from '#rollcall/platform';
+import { ApiError } from '../http/problems/api.error.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { routeConfig } from '../http/server/routes.js';
 import type { Permission } from './permissions.js';
+import type { Principal } from './principal.js';
 
 export const ROUTE_ACCESS = 'rollcall:access';
 export type RouteAccess = Permission | 'public';
@@ -26,4 +29,34 @@ export function Permit(permission: Permission): ClassDecorator & MethodDecorator
 
 export function Public(): ClassDecorator & MethodDecorator {
   return applyDecorators(SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess), routeConfig({ access: 'public' }));
+}
+
+/**
+ * What a route concerns. `one`: the namespace of the request. `any`: the same, or all namespaces with `Rollcall-Namespace: *`.
+ * `installation`: the whole installation, which requires a credential for all namespaces.
+ */
+export type NamespaceScope = 'one' | 'any' | 'installation';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Absent: `one`. */
+    scope?: NamespaceScope;
+  }
+}
+
+export function Scope(scope: NamespaceScope): ClassDecorator & MethodDecorator {
+  return routeConfig({ scope });
+}
+
+export function checkScope(scope: NamespaceScope, principal: Principal): void {
+  if (scope === 'installation' && !principal.hasAllNamespaces)
+    throw new ApiError(
+      'FORBIDDEN',
+      'This request concerns all namespaces, so it requires a credential for all of them.',
+    );
+  if (scope === 'one' && principal.namespace === ALL_NAMESPACES)
+    throw new ApiError(
+      'NAMESPACE_REQUIRED',
+      'This request concerns one namespace: send its name in the header Rollcall-Namespace, not `*`.',
+    );
 }

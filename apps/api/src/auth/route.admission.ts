@@ -7,9 +7,9 @@ import { replyProblem } from '../http/problems/problem.js';
 import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/server/routes.js';
 import { CallerLimits } from '../limits/caller.limits.js';
 import { AuthGuard } from './auth.guard.js';
-import { checkScope, type NamespaceScope } from './namespace.scope.js';
 import type { Permission } from './permissions.js';
 import type { Principal } from './principal.js';
+import { checkScope, type NamespaceScope } from './route.access.js';
 
 /** The body of a rejected request is read if it is not longer than this, so that the connection can be reused. */
 const DRAINED_BYTES = 1_024 * 1_024;

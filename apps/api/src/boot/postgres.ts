@@ -6,23 +6,29 @@ import type { Config } from '../config/config.schema.js';
 export interface Postgres {
   url: string;
   embedded: boolean;
+  /** Waits until it accepts connections. */
+  ready(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Connects to the Postgres of DATABASE_URL, or starts the embedded one in the data folder. */
-export async function openPostgres({ database, data }: Config, pino: Pino): Promise<Postgres> {
-  if (!database.url) return await openEmbedded(resolve(data.dir), pino);
-  await waitForPostgres(database.url, database.connectWait, (reason) =>
-    pino.warn({ event: 'database.waiting' }, reason),
-  );
-  return { url: database.url, embedded: false, stop: async () => {} };
+/** The Postgres of DATABASE_URL, or the embedded one in the data folder, which starts while the caller does other work. */
+export async function launchPostgres({ database, data }: Config, pino: Pino): Promise<Postgres> {
+  const { url, connectWait } = database;
+  if (!url) return await launchEmbedded(resolve(data.dir), pino);
+  const onWait = (reason: string): void => pino.warn({ event: 'database.waiting' }, reason);
+  return {
+    url,
+    embedded: false,
+    ready: async () => await waitForPostgres(url, connectWait, onWait),
+    stop: async () => {},
+  };
 }
 
-async function openEmbedded(folder: string, pino: Pino): Promise<Postgres> {
-  const server = await EmbeddedPostgres.start({
+async function launchEmbedded(folder: string, pino: Pino): Promise<Postgres> {
+  const server = await EmbeddedPostgres.launch({
     folder,
     onRestart: (reason) =>
       pino.error({ event: 'database.restarting', reason }, 'the embedded Postgres stopped and is started again'),
   });
-  return { url: server.url(), embedded: true, stop: () => server.stop() };
+  return { url: server.url(), embedded: true, ready: () => server.ready(), stop: () => server.stop() };
 }

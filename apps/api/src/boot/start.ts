@@ -1,14 +1,16 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import type { Logger as Pino } from 'pino';
 import { RUNTIME_SCHEMA } from '#rollcall/agent-runtime';
 import { AdminKeys, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { REGISTRY_SCHEMA } from '#rollcall/registry';
-import { type App, createApp } from '../app.js';
+import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
-import { openPostgres } from './postgres.js';
+import { launchPostgres } from './postgres.js';
 import { shutDown } from './shutdown.js';
 
 export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, RUNTIME_SCHEMA, API_SCHEMA);
@@ -34,8 +36,11 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: St
   };
   try {
     if (tracing) closers.push(() => tracing.stop());
-    const postgres = await openPostgres(config, pino);
+    await requireFreePort(config.http);
+    const postgres = await launchPostgres(config, pino);
     closers.push(() => postgres.stop());
+    const { createApp } = await import('../app.js'); // takes about as long as the start of the embedded Postgres
+    await postgres.ready();
     const options = databaseOptions(config, postgres.url);
     await runMigrations(options, pino);
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
@@ -75,14 +80,30 @@ export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
-async function listen({ nest }: App, { host, port }: Config['http']): Promise<void> {
+/** Fails before the slow steps of the start if the server will not be able to listen. */
+async function requireFreePort(address: Config['http']): Promise<void> {
+  const probe = createServer();
   try {
-    await nest.listen(port, host);
+    await once(probe.listen(address.port, address.host), 'listening');
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? '';
-    const advice = LISTEN_ADVICE[code];
-    throw advice ? new ListenError(`Cannot listen on ${host}:${port} (${code}). ${advice}`, { cause: error }) : error;
+    throw explain(error, address);
   }
+  probe.close();
+  await once(probe, 'close');
+}
+
+async function listen({ nest }: App, address: Config['http']): Promise<void> {
+  try {
+    await nest.listen(address.port, address.host);
+  } catch (error) {
+    throw explain(error, address);
+  }
+}
+
+function explain(error: unknown, { host, port }: Config['http']): unknown {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  const advice = LISTEN_ADVICE[code];
+  return advice ? new ListenError(`Cannot listen on ${host}:${port} (${code}). ${advice}`, { cause: error }) : error;
 }
 
 const LISTEN_ADVICE: Record<string, string> = {

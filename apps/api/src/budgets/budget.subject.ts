@@ -1,8 +1,8 @@
 import { qualifiedId } from '#rollcall/platform';
 import { type BudgetKind, FLEET } from '#rollcall/registry';
-import { checkScope } from '../auth/namespace.scope.js';
 import type { Principal } from '../auth/principal.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
+import { checkScope } from '../auth/route.access.js';
 
 /**
  * The subject of a new budget, as the registry stores it. The budget of the fleet concerns all namespaces; any other budget belongs

@@ -3,10 +3,6 @@ import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, Api
 import { qualifiedId } from '#rollcall/platform';
 import { AgentsService, BudgetsService, type Limit, ReconciliationStore } from '#rollcall/registry';
 import { AGENT_ID } from '../agents/agents.examples.js';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
@@ -27,6 +23,8 @@ import {
   TopUpBody,
 } from './budgets.dto.js';
 import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const BUDGETS = new PagedList('budgets');
 const LEDGER = new PagedList('ledger');

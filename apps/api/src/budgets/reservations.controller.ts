@@ -3,8 +3,6 @@ import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiTags } fro
 import { qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, priceUsage } from '#rollcall/providers';
 import { BudgetLedger, DEFAULT_TTL_MS, type Spender, type Usage } from '#rollcall/registry';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { ApiError } from '../http/problems/api.error.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -20,6 +18,7 @@ import {
   SettleBody,
   toReservationView,
 } from './reservations.dto.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 /** Reservations for runtimes outside Rollcall. Each caller has its own keys in each namespace. */
 @ApiTags('budgets')

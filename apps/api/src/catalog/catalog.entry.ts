@@ -1,6 +1,6 @@
 import type { LabelledAgent, SearchableWords } from '#rollcall/registry';
-import type { PublicUrl } from '../a2a/public.url.js';
-import { SERVER_CARD_TYPE } from '../mcp/server.card.js';
+import type { PublicUrl } from '../a2a/cards/public.url.js';
+import { SERVER_CARD_TYPE } from '../mcp/metadata.controller.js';
 import { VERSION } from '../version.js';
 import type { CatalogNames } from './catalog.names.js';
 

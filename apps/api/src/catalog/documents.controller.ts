@@ -1,7 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { PublicUrl } from '../a2a/public.url.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
 import { toArdEntry } from './ard/ard.terms.js';
 import { ARD_BASE, type CatalogEntry, ownFacts } from './catalog.entry.js';

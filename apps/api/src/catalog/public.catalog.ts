@@ -9,7 +9,7 @@ import {
   RegistryClock,
   searchableWords,
 } from '#rollcall/registry';
-import { PublicUrl } from '../a2a/public.url.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { definitionName, descriptionOf } from '../agents/discovery/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';

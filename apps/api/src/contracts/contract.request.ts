@@ -1,6 +1,6 @@
 import { qualifiedId } from '#rollcall/platform';
 import { type Announcement, type BidRequest, type ContractActor, DEFAULT_WEIGHTS } from '#rollcall/registry';
-import { mayActForAll } from '../agents/agent.claim.js';
+import { mayActForAll } from '../agents/agent.credential.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError, type FieldError } from '../http/problems/api.error.js';
 import { validationFailed } from '../http/validation/validation.errors.js';

@@ -1,14 +1,10 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ContractBidding, ContractOutcomes, ContractsService } from '#rollcall/registry';
-import { agentClaim } from '../agents/agent.claim.js';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
+import { agentCredential } from '../agents/agent.credential.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
-import { Mutation } from '../mutation/mutation.js';
-import { Repeatable } from '../mutation/repeatable.js';
 import { contractActor, toAnnouncement, toBid } from './contract.request.js';
 import {
   BidReceiptView,
@@ -28,6 +24,8 @@ import {
   ContractOutcomeBody,
   ContractsQuery,
 } from './contracts.dto.js';
+import { Mutation, Repeatable } from '../mutation/mutation.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const CONTRACTS = new PagedList('contracts');
 
@@ -103,7 +101,7 @@ export class ContractsController {
   @Problems('AGENT_NOT_FOUND', 'REGISTER_AGAIN', 'STALE_GENERATION', 'GENERATION_AHEAD', 'LEASE_TOKEN_REFUSED')
   @Problems('NOT_THE_OWNER')
   async bid(@Param('id') id: string, @Body() body: BidBody, @Caller() caller: Principal): Promise<BidReceiptView> {
-    const claim = agentClaim(body.agentId, body.generation, caller);
+    const claim = agentCredential(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const { contract, revision } = await this.bidding.bid(key, claim, toBid(body));
     return { contractId: id, revision, deadline: new Date(contract.deadline).toISOString() };
@@ -128,7 +126,7 @@ export class ContractsController {
     @Body() body: ConfirmBody,
     @Caller() caller: Principal,
   ): Promise<ContractView> {
-    const claim = agentClaim(body.agentId, body.generation, caller);
+    const claim = agentCredential(body.agentId, body.generation, caller);
     const key = { namespace: caller.namespace, id };
     const isAccepted = body.accept ?? true;
     return toContractView(await (isAccepted ? this.bidding.confirm(key, claim) : this.bidding.decline(key, claim)));

@@ -1,8 +1,4 @@
 import type { Schema } from '#rollcall/platform';
-import { PushEntity } from '../a2a/push.entity.js';
-import { AuditEntity } from '../audit/audit.entity.js';
-import { TicketEntity } from '../events/ticket.entity.js';
-import { IdempotencyEntity } from '../idempotency/idempotency.entity.js';
 import { EventTickets1763262060000 } from './migrations/1763262060000-event-tickets.js';
 import { PushNotifications1763960000000 } from './migrations/1763960000000-push-notifications.js';
 
@@ -11,6 +7,5 @@ import { PushNotifications1763960000000 } from './migrations/1763960000000-push-
  * moved to `libs/platform` together with the API keys, creates the first two.
  */
 export const API_SCHEMA: Schema = {
-  entities: [AuditEntity, IdempotencyEntity, TicketEntity, PushEntity],
   migrations: [EventTickets1763262060000, PushNotifications1763960000000],
 };

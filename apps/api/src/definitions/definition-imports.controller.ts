@@ -2,8 +2,6 @@ import { Body, Controller, HttpCode, Post, Query } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { plainToInstance } from 'class-transformer';
 import { DefinitionImports } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { AcceptsArchive, ArchiveBody, type ArchivedFile } from '../http/body/archive-body.parser.js';
 import type { FieldError } from '../http/problems/api.error.js';
@@ -21,6 +19,7 @@ import {
   MAX_FILES,
   MAX_PATH_LENGTH,
 } from './definition-imports.dto.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const RECORDED = { dryRun: 'dryRun', loaded: 'loaded', warned: 'warned', rejected: 'rejected' };
 

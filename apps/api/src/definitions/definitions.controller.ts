@@ -10,14 +10,10 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { type Definition, DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { IfMatch, SendsVersion, type VersionFormat } from '../http/etag.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
-import { Mutation } from '../mutation/mutation.js';
-import { Repeatable } from '../mutation/repeatable.js';
 import { CapabilitiesView, DefinitionPage, DefinitionView, toSummary } from './definition.view.js';
 import {
   DEFINITION_NAME,
@@ -28,6 +24,8 @@ import {
   ReplaceDefinitionBody,
 } from './definitions.dto.js';
 import { EffectiveView } from './effective.view.js';
+import { Mutation, Repeatable } from '../mutation/mutation.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const SOURCE = 'rest';
 const ETAG = { ETag: { description: 'The revision in quotes, for `If-Match`.', schema: { type: 'string' } } } as const;

@@ -1,14 +1,13 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { DefinitionsService } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { WholeNumberPipe } from '../http/validation/fields.js';
 import { DefinitionView, DiffView, RevisionPage, toSummary } from './definition.view.js';
 import { DEFINITION_NAME, DiffQuery } from './definitions.dto.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const REVISIONS = new PagedList('revisions', /^\d{1,9}$/);
 

@@ -1,14 +1,21 @@
+import { Inject, Injectable } from '@nestjs/common';
 import {
-  type EventFeed,
+  EventFeed,
   type EventFilter,
+  EventLog,
   type EventMatcher,
   formatCursor,
   type LogPosition,
   type RegistryEvent,
   type UnusableCursorError,
+  type VisibleNamespaces,
 } from '#rollcall/platform';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from '../streams/stream.end.js';
 import { EVENTS } from './event.catalog.js';
-import { databaseUnavailable, slowConsumer, type StreamEnd, unusableCursor } from './stream.end.js';
+import type { SubscribeBody } from './events.dto.js';
+import { EventsService, toFilter } from './events.service.js';
 
 /** A connection that events are written to. */
 export interface StreamSink {
@@ -21,7 +28,7 @@ export interface StreamSink {
   end(reason: StreamEnd): void;
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   after: LogPosition;
   filter: EventFilter;
   /** Maximum number of unacknowledged events, for a consumer that acknowledges. */
@@ -134,5 +141,32 @@ export class EventStream {
   private clearSlowTimer(): void {
     clearTimeout(this.slowTimer);
     this.slowTimer = undefined;
+  }
+}
+
+/** Opens event streams for SSE and WebSocket connections. */
+@Injectable()
+export class EventStreams {
+  constructor(
+    private readonly log: EventLog,
+    private readonly feed: EventFeed,
+    private readonly events: EventsService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** Throws when the log cannot be read. */
+  async check(): Promise<void> {
+    await this.log.head();
+  }
+
+  /** Returns the start position and a function that opens the stream. Throws when the stream cannot start at that position. */
+  async prepare(
+    query: SubscribeBody,
+    visible: VisibleNamespaces,
+  ): Promise<{ after: LogPosition; open(sink: StreamSink): EventStream }> {
+    const after = await this.events.locate(query.after, visible);
+    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    const options = { after, filter: toFilter(query, visible), window: query.window, buffer, slowAfterMs };
+    return { after, open: (sink) => new EventStream(this.feed, sink, options) };
   }
 }

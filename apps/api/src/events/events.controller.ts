@@ -1,24 +1,28 @@
-import { Controller, Get, Headers, Post, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CURSOR_PATTERN, formatCursor, toCloudEvent } from '#rollcall/platform';
-import { Caller, callerOf } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
+import type { FastifyReply } from 'fastify';
+import {
+  CURSOR_PATTERN,
+  formatCursor,
+  type LogPosition,
+  type RegistryEvent,
+  toCloudEvent,
+  toCloudEventText,
+} from '#rollcall/platform';
 import { closeSignal } from '../http/close.signal.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { InFlight } from '../http/server/in-flight.js';
 import { Limits } from '../http/server/routes.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import { Mutation } from '../mutation/mutation.js';
-import { EventStreams } from './event.streams.js';
+import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
+import type { StreamEnd } from '../streams/stream.end.js';
+import { type EventStream, EventStreams, type StreamSink } from './event.stream.js';
 import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
-import { SseConnection } from './sse.connection.js';
-import { beginSse } from './sse.response.js';
-import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
+import { Caller, callerOf, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 /** Errors for cursors from which a consumer cannot continue. */
 const CURSOR_PROBLEMS = [
@@ -37,7 +41,7 @@ export class EventsController {
   constructor(
     private readonly events: EventsService,
     private readonly streams: EventStreams,
-    private readonly connections: StreamConnections,
+    private readonly sse: SseStreams,
     private readonly tickets: TicketsService,
     private readonly inFlight: InFlight,
   ) {}
@@ -86,21 +90,12 @@ export class EventsController {
   async stream(
     @Query() query: StreamQuery,
     @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = callerOf(request);
     const after = readLastEventId(lastEventId) ?? query.after;
-    const { open } = await this.streams.prepare({ ...query, after }, visibleTo(caller));
-    const response = beginSse(request, reply);
-    if (!response) return;
-    const connection = new SseConnection(response);
-    const release = this.connections.add(caller, connection);
-    response.once('close', () => {
-      release();
-      connection.onClosed();
-    });
-    connection.follow(() => open(connection));
+    const { open } = await this.streams.prepare({ ...query, after }, visibleTo(callerOf(reply.request)));
+    const writer = this.sse.open(reply);
+    if (writer) new EventSseSink(writer).follow(open);
   }
 
   @Post('tickets')
@@ -115,6 +110,59 @@ export class EventsController {
   @ApiCreatedResponse({ type: TicketView, description: 'The ticket.' })
   async ticket(@Caller() caller: Principal): Promise<TicketView> {
     return await this.tickets.issue(caller);
+  }
+}
+
+/** Writes the events of the log as server-sent events. The `id` of an event is the cursor after it. */
+class EventSseSink implements StreamSink, SseProtocol {
+  private stream?: EventStream;
+
+  constructor(private readonly writer: SseWriter) {
+    writer.attach(this);
+  }
+
+  get buffered(): number {
+    return this.writer.buffered;
+  }
+
+  get cursor(): string | undefined {
+    return this.stream?.cursor;
+  }
+
+  follow(open: (sink: StreamSink) => EventStream): void {
+    this.writer.write(': connected\n\n');
+    this.stream = open(this);
+  }
+
+  send(events: readonly RegistryEvent[], epoch: string): void {
+    const text = (event: RegistryEvent): string =>
+      `id: ${formatCursor({ seq: event.seq, epoch })}\nevent: ${event.type}\ndata: ${toCloudEventText(event)}\n\n`;
+    this.writer.write(events.map(text).join(''));
+  }
+
+  sendPosition(position: LogPosition): void {
+    this.writer.write(`id: ${formatCursor(position)}\n\n`);
+  }
+
+  end(reason: StreamEnd): void {
+    this.writer.end(reason);
+  }
+
+  onEnd(reason: StreamEnd): void {
+    this.stream?.close();
+    this.writer.finish(`event: end\ndata: ${JSON.stringify(reason)}\n\n`);
+  }
+
+  onBeat(): void {
+    this.stream?.sendPosition();
+  }
+
+  onDrain(): void {
+    this.stream?.onDrain();
+  }
+
+  onClosed(): void {
+    this.stream?.close();
   }
 }
 

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { UseFilters } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Logger, UseFilters, type WsExceptionFilter } from '@nestjs/common';
 import {
   ConnectedSocket,
   MessageBody,
@@ -8,27 +9,51 @@ import {
   WebSocketGateway,
 } from '@nestjs/websockets';
 import type { WebSocket } from 'ws';
-import { formatCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
+import { formatCursor, isUnusableCursor, parseCursor, type VisibleNamespaces } from '#rollcall/platform';
 import { principalOf, setPrincipal, visibleTo } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { SocketAccess } from '../auth/sockets/socket.access.js';
+import { sendProblem } from '../auth/sockets/socket.adapter.js';
+import { toProblem } from '../http/problems/problem.js';
 import { shortName, validationFailed } from '../http/validation/validation.errors.js';
-import { RunSubscriptionBody, SubscribeRunBody } from '../runs/run-stream.dto.js';
 import { RunSubscriptions } from '../runs/run.subscriptions.js';
-import { EventStreams } from './event.streams.js';
+import { RunSubscriptionBody, SubscribeRunBody } from '../runs/runs.dto.js';
+import { FrameSocket } from '../streams/frame.socket.js';
+import { StreamConnections } from '../streams/stream.connections.js';
+import { CLOSE_CODES, TRY_AGAIN_LATER } from '../streams/stream.end.js';
+import { EventStreams } from './event.stream.js';
 import { AckBody, SubscribeBody } from './events.dto.js';
-import { FrameSocket } from './frame.socket.js';
-import { SocketProblemFilter } from './socket-problem.filter.js';
 import { SocketConnection } from './socket.connection.js';
-import { StreamConnections } from './stream.connections.js';
 import { TicketsService } from './tickets.service.js';
 
 const PATH = '/v1/events/ws';
+
+const MAX_RUN_ID = 128;
 
 interface OpenSocket {
   connection: SocketConnection;
   /** The namespaces whose events the socket may send. */
   visible: VisibleNamespaces;
+}
+
+/**
+ * Sends errors as `error` frames with the members of problem+json. An unusable cursor or an error of the server (5xx) also
+ * closes the connection: a consumer must not wait on a socket without a subscription.
+ */
+@Catch()
+class SocketProblemFilter implements WsExceptionFilter {
+  private readonly log = new Logger('socket');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const ws = host.switchToWs();
+    const socket = ws.getClient<WebSocket>();
+    const { status, body, unexpected } = toProblem(error, randomUUID());
+    if (unexpected) this.log.error({ event: 'socket.unexpected_error', requestId: body['requestId'], err: error });
+    sendProblem(socket, { ...body, ...runOf(ws.getData<unknown>()) });
+    if (isUnusableCursor(error)) {
+      socket.close(CLOSE_CODES[error.code], JSON.stringify({ code: error.code, snapshot: body['snapshot'] }));
+    } else if (status >= 500) socket.close(TRY_AGAIN_LATER, JSON.stringify({ code: body['code'] }));
+  }
 }
 
 /**
@@ -112,4 +137,10 @@ function checkQuery(query: URLSearchParams): void {
   if (others.length === 0) return;
   const message = 'is not a parameter of this WebSocket: send it in the `data` of a `subscribe` frame';
   throw validationFailed(others.map(shortName).map((field) => ({ field, message: `${field} ${message}` })));
+}
+
+/** The run that the message of the client concerns, so that the client can assign the error to its subscription. */
+function runOf(data: unknown): { runId?: string } {
+  const { runId } = (data ?? {}) as { runId?: unknown };
+  return typeof runId === 'string' && runId.length <= MAX_RUN_ID ? { runId } : {};
 }

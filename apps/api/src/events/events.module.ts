@@ -1,11 +1,10 @@
 import { Global, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { EventStreams } from './event.streams.js';
 import { EventMetrics } from './event.metrics.js';
+import { EventStreams } from './event.stream.js';
 import { EventsController } from './events.controller.js';
 import { EventsGateway } from './events.gateway.js';
 import { EventsService } from './events.service.js';
-import { StreamConnections } from './stream.connections.js';
 import { TicketStore } from './ticket.store.js';
 import { TicketsService } from './tickets.service.js';
 
@@ -14,7 +13,7 @@ import { TicketsService } from './tickets.service.js';
 @Module({
   imports: [AuthModule],
   controllers: [EventsController],
-  providers: [EventMetrics, EventsService, EventStreams, StreamConnections, TicketStore, TicketsService, EventsGateway],
-  exports: [EventsService, StreamConnections],
+  providers: [EventMetrics, EventsService, EventStreams, TicketStore, TicketsService, EventsGateway],
+  exports: [EventsService],
 })
 export class EventsModule {}

@@ -1,9 +1,8 @@
-import { formatCursor, type LogPosition, type RegistryEvent } from '#rollcall/platform';
-import { toFrame } from './event.frame.js';
+import { formatCursor, type LogPosition, type RegistryEvent, toCloudEventText } from '#rollcall/platform';
+import type { FrameSocket } from '../streams/frame.socket.js';
+import type { StreamConnection } from '../streams/stream.connections.js';
+import { CLOSE_CODES, type StreamEnd, TRY_AGAIN_LATER } from '../streams/stream.end.js';
 import type { EventStream, StreamSink } from './event.stream.js';
-import type { FrameSocket } from './frame.socket.js';
-import { CLOSE_CODES, type StreamEnd, TRY_AGAIN_LATER } from './stream.end.js';
-import type { StreamConnection } from './stream.connections.js';
 
 /** Another stream on the same socket, such as the events of one run. */
 export interface SocketStream {
@@ -110,4 +109,29 @@ export class SocketConnection implements StreamSink, StreamConnection {
       for (const other of this.others.values()) other.onDrain();
     });
   }
+}
+
+interface CachedFrame {
+  events: readonly RegistryEvent[];
+  epoch: string;
+  frame: Buffer;
+}
+
+/** The key is the first event of the frame. */
+const framed = new WeakMap<RegistryEvent, CachedFrame>();
+
+/** A WebSocket frame of events, with the cursor after the last one. Consumers that get the same events share one frame. */
+function toFrame(events: readonly RegistryEvent[], epoch: string): Buffer {
+  const [first] = events;
+  const known = first && framed.get(first);
+  if (known && known.epoch === epoch && hasSame(known.events, events)) return known.frame;
+  const cursor = formatCursor({ seq: events.at(-1)?.seq ?? 0, epoch });
+  const list = events.map(toCloudEventText).join(',');
+  const frame = Buffer.from(`{"event":"events","data":[${list}],"cursor":"${cursor}"}`);
+  if (first) framed.set(first, { events, epoch, frame });
+  return frame;
+}
+
+function hasSame(one: readonly RegistryEvent[], two: readonly RegistryEvent[]): boolean {
+  return one.length === two.length && one.every((event, index) => event === two[index]);
 }

@@ -1,15 +1,37 @@
 import { Controller, Get, Inject } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
+import {
+  type HealthCheckResult,
+  HealthCheckService,
+  type HealthCheckStatus,
+  HealthIndicatorService,
+} from '@nestjs/terminus';
 import { Database } from '#rollcall/platform';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
-import { LivenessView, ReadinessView } from './health.view.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
-import { Problems } from '../http/problems/problem.docs.js';
+
+class LivenessView {
+  @ApiProperty({ enum: ['ok'], description: 'The process responds.' }) status: 'ok';
+}
+
+const CHECKS = {
+  type: 'object',
+  additionalProperties: { type: 'object', additionalProperties: true },
+  example: { database: { status: 'up', roundTripMs: 1.4, limitMs: 500 } },
+} as const;
+
+class ReadinessView implements HealthCheckResult {
+  @ApiProperty({ enum: ['ok'], description: 'This replica serves requests.' }) status: HealthCheckStatus;
+  @ApiPropertyOptional({ ...CHECKS, description: 'The checks that pass.' }) info?: HealthCheckResult['info'];
+  @ApiPropertyOptional({ ...CHECKS, example: {}, description: 'The checks that fail.' })
+  error?: HealthCheckResult['error'];
+  @ApiProperty({ ...CHECKS, description: 'All checks.' }) details: HealthCheckResult['details'];
+}
 
 const ALIVE: LivenessView = { status: 'ok' };
 

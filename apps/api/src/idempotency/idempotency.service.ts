@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { Database, DatabaseBusyError, DEFAULT_NAMESPACE, inBatches, Periodic } from '#rollcall/platform';
-import { callerOf } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
 import { IdempotencyStore, type KeySlot, type StoredResponse } from './idempotency.store.js';
 import { type Seal, seal, unseal } from './sealed-response.js';
+import { callerOf, type Principal } from '../auth/principal.js';
 
 const ACCEPTABLE = /^[\x21-\x7e]{1,255}$/;
 const UNDEFINED = '';

@@ -8,10 +8,6 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { KeysService } from '#rollcall/platform';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
@@ -26,6 +22,8 @@ import {
   toKeyView,
   toWantedKey,
 } from './keys.dto.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const KEY_ID: ApiParamOptions = { name: 'id', description: 'The id of the key.', example: '4fT9sKq2Lm' };
 

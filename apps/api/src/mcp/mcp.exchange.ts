@@ -1,17 +1,66 @@
 import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '../config/config.schema.js';
-import { CONFIG } from '../config/config.token.js';
-import { beginSse } from '../events/sse.response.js';
-import { StreamConnections } from '../events/stream.connections.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { becomeStream } from '../limits/concurrency.limiter.js';
-import type { McpCall } from './mcp.call.js';
+import { SseStreams, type SseWriter } from '../streams/sse.writer.js';
+import { McpAgents } from './mcp.agents.js';
+import { callOf, type McpCall } from './mcp.call.js';
 import { McpServers } from './mcp.servers.js';
-import { McpStream } from './mcp.stream.js';
 import { McpSubscriptions, type Subscription } from './mcp.subscriptions.js';
+import { McpTools } from './tools/mcp.tools.js';
+import { callerOf } from '../auth/principal.js';
 
 const STREAM = 'text/event-stream';
+
+interface Accepted {
+  readonly subscription?: Subscription;
+  /** The request is a subscription, and there is no place for it. */
+  readonly isFull: boolean;
+}
+
+interface Streamed {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly subscription?: Subscription;
+  readonly close: () => Promise<void>;
+}
+
+interface McpStreamOptions {
+  /** Closes the handler of the SDK, which ends the stream. */
+  readonly close: () => Promise<void>;
+  /** Receives the error that ended the stream. */
+  readonly onError: (error: unknown) => void;
+  /** Changes a message before it is sent. */
+  readonly convert?: (message: string) => Promise<string>;
+}
+
+/**
+ * Copies a stream of the SDK to the connection, at the pace of the client. The SDK formats the events and returns them as the body of
+ * a web response. The stream ends when the handler of the SDK is closed. It cannot be resumed: a client sends its request again.
+ */
+export class McpStream {
+  constructor(
+    private readonly writer: SseWriter,
+    private readonly options: McpStreamOptions,
+  ) {
+    writer.attach({ onEnd: () => void options.close() });
+  }
+
+  /** Never rejects: if a message cannot be converted, the stream ends, and the client subscribes again. */
+  async copy(chunks: ReadableStream<Uint8Array>): Promise<void> {
+    const { convert, onError, close } = this.options;
+    const decoder = new TextDecoder();
+    try {
+      for await (const chunk of chunks) {
+        if (!(await this.writer.send(convert ? await convert(decoder.decode(chunk)) : chunk))) return;
+      }
+    } catch (error) {
+      onError(error);
+      void close();
+    }
+    this.writer.finish();
+  }
+}
 
 /** Serves one request with the SDK, and writes its response to the connection. */
 @Injectable()
@@ -19,13 +68,24 @@ export class McpExchange {
   private readonly log = new Logger('mcp');
 
   constructor(
+    private readonly agents: McpAgents,
+    private readonly tools: McpTools,
     private readonly servers: McpServers,
     private readonly subscriptions: McpSubscriptions,
-    private readonly connections: StreamConnections,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly sse: SseStreams,
+    private readonly inFlight: InFlight,
   ) {}
 
-  async answer(reply: FastifyReply, call: McpCall): Promise<void> {
+  /** `agentId` is the agent in the path. */
+  async answer(reply: FastifyReply, agentId: string | undefined): Promise<void> {
+    const { request } = reply;
+    const agent = agentId === undefined ? undefined : await this.agents.get(callerOf(request).namespace, agentId);
+    const call = callOf(reply, agent);
+    const name = calledTool(request.body);
+    if (name !== undefined) {
+      this.tools.check(call, name);
+      this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
+    }
     try {
       await this.serve(reply, call, await this.subscriptions.prepare(call));
     } catch (error) {
@@ -65,13 +125,11 @@ export class McpExchange {
   }
 
   private async stream(reply: FastifyReply, call: McpCall, { body, subscription, close }: Streamed): Promise<void> {
-    const raw = beginSse(call.request, reply);
-    if (!raw) return await body.cancel();
-    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    const writer = this.sse.open(reply);
+    if (!writer) return await body.cancel();
     const onError = (error: unknown): void => this.report('mcp.stream_ended', call, error);
-    const stream = new McpStream(raw, { buffer, slowAfterMs, close, onError, convert: subscription?.convert });
-    raw.once('close', this.connections.add(call.caller, stream));
-    subscription?.bus.attach(stream);
+    const stream = new McpStream(writer, { close, onError, convert: subscription?.convert });
+    subscription?.bus.attach(writer);
     await stream.copy(body);
   }
 
@@ -80,16 +138,9 @@ export class McpExchange {
   }
 }
 
-interface Accepted {
-  readonly subscription?: Subscription;
-  /** The request is a subscription, and there is no place for it. */
-  readonly isFull: boolean;
-}
-
-interface Streamed {
-  readonly body: ReadableStream<Uint8Array>;
-  readonly subscription?: Subscription;
-  readonly close: () => Promise<void>;
+function calledTool(body: unknown): unknown {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: { name?: unknown } };
+  return method === 'tools/call' ? params?.name : undefined;
 }
 
 /** Creates the request without its body, which is already parsed. */

@@ -1,46 +1,8 @@
 import { Module } from '@nestjs/common';
-import { PublicUrl } from '../a2a/public.url.js';
-import { AgentsModule } from '../agents/agents.module.js';
-import { BudgetsModule } from '../budgets/budgets.module.js';
-import { AgentTool } from './agent.tool.js';
-import { AgentTools } from './agent.tools.js';
-import { BudgetTools } from './budget.tools.js';
-import { McpAgents } from './mcp.agents.js';
+import { PublicUrl } from '../a2a/cards/public.url.js';
 import { McpController } from './mcp.controller.js';
-import { McpExchange } from './mcp.exchange.js';
-import { McpResources } from './mcp.resources.js';
-import { McpServers } from './mcp.servers.js';
-import { McpSubscriptions } from './mcp.subscriptions.js';
-import { McpTasks } from './mcp.tasks.js';
-import { McpTools } from './mcp.tools.js';
-import { MetadataController } from './metadata.controller.js';
-import { ProtectedResource } from './protected.resource.js';
-import { RunActions } from './run.actions.js';
-import { RunTools } from './run.tools.js';
-import { RunWaiter } from './run.waiter.js';
-import { TaskSubscriptions } from './task.subscriptions.js';
+import { MetadataController, ProtectedResource } from './metadata.controller.js';
 
-/** MCP: agents, runs and budgets as tools of models. */
-@Module({
-  imports: [AgentsModule, BudgetsModule],
-  controllers: [McpController, MetadataController],
-  providers: [
-    AgentTool,
-    AgentTools,
-    BudgetTools,
-    McpAgents,
-    McpExchange,
-    McpResources,
-    McpServers,
-    McpSubscriptions,
-    McpTasks,
-    McpTools,
-    ProtectedResource,
-    PublicUrl,
-    RunActions,
-    RunTools,
-    RunWaiter,
-    TaskSubscriptions,
-  ],
-})
+/** The routes of MCP. At the first request, they load `McpServerModule`. */
+@Module({ controllers: [McpController, MetadataController], providers: [ProtectedResource, PublicUrl] })
 export class McpModule {}

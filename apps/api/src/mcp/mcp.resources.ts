@@ -9,21 +9,36 @@ import { plainToInstance } from 'class-transformer';
 import { RunReader } from '#rollcall/agent-runtime';
 import { formatCursor, toCloudEvent } from '#rollcall/platform';
 import { AgentsService } from '#rollcall/registry';
-import { visibleTo } from '../auth/principal.js';
 import type { Permission } from '../auth/permissions.js';
+import { visibleTo } from '../auth/principal.js';
 import { EventsQuery } from '../events/events.dto.js';
 import { EventsService } from '../events/events.service.js';
+import { JSON_MEDIA_TYPE } from '../http/body/json-body.parser.js';
 import { toProblem } from '../http/problems/problem.js';
 import { validated } from '../http/validation/validation.pipe.js';
+import { runKeyOf } from '../runs/run.commands.js';
 import { toRunView } from '../runs/run.view.js';
 import { McpAgents } from './mcp.agents.js';
-import { keyOf, type McpCall } from './mcp.call.js';
-import { toProtocolError } from './protocol.errors.js';
-import { AGENT, AGENTS, agentUri, EVENTS_SINCE, RUN } from './resource.uris.js';
-import { JSON_MEDIA_TYPE } from '../http/body/json-body.parser.js';
+import { type McpCall, toProtocolError } from './mcp.call.js';
+
+/** The addresses of the resources. Ids are encoded as in a URL. */
+export const AGENTS = 'rollcall://agents';
+export const AGENT = `${AGENTS}/{agentId}`;
+export const RUN = 'rollcall://runs/{runId}';
+export const EVENTS_SINCE = 'rollcall://events/{after}';
+/** Every address of events begins with this. */
+export const EVENTS_PREFIX = 'rollcall://events/';
 
 const MAX_LISTED = 100;
 const NOT_FOUND = 404;
+
+export function agentUri(agentId: string): string {
+  return `${AGENTS}/${encodeURIComponent(agentId)}`;
+}
+
+export function runUri(runId: string): string {
+  return `rollcall://runs/${encodeURIComponent(runId)}`;
+}
 
 interface Template {
   readonly name: string;
@@ -52,7 +67,7 @@ export class McpResources {
       uri: RUN,
       description: 'A run with its input, its state and its answer.',
       permission: 'runs:read',
-      read: async (call, id) => toRunView(await this.runs.get(keyOf(call, id))),
+      read: async (call, id) => toRunView(await this.runs.get(runKeyOf(call.caller, id))),
     },
     {
       name: 'events',

@@ -4,9 +4,9 @@ import { Injectable } from '@nestjs/common';
 import { VERSION } from '../version.js';
 import type { McpCall } from './mcp.call.js';
 import { McpResources } from './mcp.resources.js';
-import { McpTasks } from './mcp.tasks.js';
-import { addTool } from './mcp.tool.js';
-import { McpTools } from './mcp.tools.js';
+import { McpTasks } from './tasks/mcp.tasks.js';
+import { addTool } from './tools/mcp.tool.js';
+import { McpTools } from './tools/mcp.tools.js';
 
 /** Adds tools, prompts or resources to the server of each request. Only the conformance test uses it. */
 export type McpFeature = (mcp: McpServer, call: McpCall) => void;

@@ -4,10 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { ALL_NAMESPACES, Database } from '#rollcall/platform';
 import { AuditService } from '../audit/audit.service.js';
-import { callerOf } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { IdempotencyService, type OnceResult } from '../idempotency/idempotency.service.js';
 import { Effect } from './effect.js';
+import { callerOf, type Principal } from '../auth/principal.js';
 
 export const MUTATION = 'rollcall:mutation';
 

@@ -24,3 +24,29 @@ export function IdempotencyHeader(): MethodDecorator {
     Problems('IDEMPOTENCY_KEY_INVALID', 'IDEMPOTENCY_IN_PROGRESS', 'IDEMPOTENCY_KEY_REUSED'),
   );
 }
+
+/**
+ * For a POST that is safe to repeat: a query or a heartbeat. It is executed each time, because a stored response would be
+ * stale. An Idempotency-Key has no effect, and nothing is audited.
+ */
+export function Repeatable(): MethodDecorator {
+  const options: MutationOptions = { audit: null, repeatable: true };
+  return applyDecorators(
+    SetMetadata(MUTATION, options),
+    ApiHeader({
+      name: 'Idempotency-Key',
+      required: false,
+      description: 'Accepted and ignored: repeating this request is safe without a key.',
+      schema: { type: 'string', maxLength: 255 },
+    }),
+  );
+}
+
+/**
+ * For a route whose service commits the change together with its audit record, and recognises repetitions itself. `audit` names the
+ * action for the census of routes.
+ */
+export function SelfAudited(audit: string): MethodDecorator {
+  const options: MutationOptions = { audit };
+  return SetMetadata(MUTATION, options);
+}

@@ -9,10 +9,6 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { NAMESPACE_PATTERN, NamespaceNotFoundError, NamespacesService } from '#rollcall/platform';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import type { Principal } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
@@ -25,6 +21,8 @@ import {
   UpdateNamespaceBody,
 } from './namespaces.dto.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { Caller, type Principal } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const NAME: ApiParamOptions = { name: 'name', description: 'The name of the namespace.', example: 'team-a' };
 const NAMESPACES = new PagedList('namespaces', NAMESPACE_PATTERN);

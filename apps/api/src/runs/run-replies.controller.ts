@@ -3,17 +3,14 @@ import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@
 import type { FastifyReply } from 'fastify';
 import { message } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
-import { IdempotencyHeader } from '../mutation/mutation.js';
-import { SelfAudited } from '../mutation/self-audited.js';
-import { DecisionBody } from './run-replies.dto.js';
-import { RunCommands } from './run.commands.js';
-import { RunView } from './run.view.js';
-import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
-import { MessageBody, RunQuery } from './runs.dto.js';
-import { DECISION_EXAMPLES, RUN_ID } from './runs.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { Problems } from '../http/problems/problem.docs.js';
+import { RunCommands } from './run.commands.js';
+import { RunView } from './run.view.js';
+import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
+import { DECISION_EXAMPLES, DecisionBody, MessageBody, RUN_ID_PARAM, RunQuery } from './runs.dto.js';
+import { IdempotencyHeader, SelfAudited } from '../mutation/mutation.js';
 
 /** Continues runs that wait, and repeats runs that are finished. */
 @ApiTags('runs')
@@ -38,7 +35,7 @@ export class RunRepliesController {
       'Continues the conversation of a run that waits for `input` or `approval`. Calls that wait for an approval are then not ' +
       'executed. Without the permission `runs:manage`, the caller must have started the run.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiBody({ type: MessageBody })
   @ApiAcceptedResponse({
     type: RunView,
@@ -52,7 +49,7 @@ export class RunRepliesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
     const { parts } = message(input, data);
-    const continued = await this.commands.continue(commandOf(reply.request), id, { parts });
+    const continued = await this.commands.continue(httpCommandOf(reply.request), id, { parts });
     return await this.waits.answer(reply, query, continued);
   }
 
@@ -71,7 +68,7 @@ export class RunRepliesController {
       'continues, and waits again if other calls need a decision. Without the permission `runs:manage`, the caller must have ' +
       'started the run.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })
   @ApiAcceptedResponse({
     type: RunView,
@@ -84,7 +81,7 @@ export class RunRepliesController {
     @Query() query: RunQuery,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
-    const decided = await this.commands.decide(commandOf(reply.request), id, body);
+    const decided = await this.commands.decide(httpCommandOf(reply.request), id, body);
     return await this.waits.answer(reply, query, decided);
   }
 
@@ -101,7 +98,7 @@ export class RunRepliesController {
       'Starts a new run with the target, the input and the budget of a finished run, but without its deadline. The finished run ' +
       'does not change.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiAcceptedResponse({
     type: RunView,
     description: 'The new run, which is queued, or running if this replica has room.',
@@ -110,6 +107,6 @@ export class RunRepliesController {
   @Problems('RUN_REDACTED', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND', 'SPENDING_LIMIT_REACHED', 'AGENT_BUSY')
   @Problems('RUN_QUEUE_FULL')
   async retry(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
-    return await this.waits.answer(reply, NO_WAIT, await this.commands.retry(commandOf(reply.request), id));
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.retry(httpCommandOf(reply.request), id));
   }
 }

@@ -1,19 +1,20 @@
-import { Controller, Get, Headers, Param, Query, Req, Res } from '@nestjs/common';
+import { Controller, Get, Headers, Logger, Param, Query, Res } from '@nestjs/common';
 import { ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiProduces, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../auth/caller.js';
+import type { FastifyReply } from 'fastify';
+import { isFinal, type RunStreamEvent } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
-import { beginSse } from '../events/sse.response.js';
-import { StreamConnections } from '../events/stream.connections.js';
-import { validationFailed } from '../http/validation/validation.errors.js';
-import { LAST, RunSseConnection } from './run-sse.connection.js';
-import { RunStreamQuery } from './run-stream.dto.js';
-import { RunStreams } from './run.streams.js';
-import { RunStepView } from './run.view.js';
-import { RUN_ID } from './runs.examples.js';
-import { Limits } from '../http/server/routes.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { Limits } from '../http/server/routes.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
+import type { StreamEnd } from '../streams/stream.end.js';
+import { type RunSink, type RunStream, RunStreams, toStreamMessage } from './run.stream.js';
+import { RunStepView } from './run.view.js';
+import { RUN_ID_PARAM, RunStreamQuery } from './runs.dto.js';
+import { callerOf } from '../auth/principal.js';
 
+/** The suffix of the `id` of the last state. A client that has received this `id` has received the whole stream. */
+const LAST = '-end';
 const EVENT_ID = new RegExp(`^\\d{1,9}(${LAST})?$`);
 
 @ApiTags('runs')
@@ -21,7 +22,7 @@ const EVENT_ID = new RegExp(`^\\d{1,9}(${LAST})?$`);
 export class RunStreamController {
   constructor(
     private readonly streams: RunStreams,
-    private readonly connections: StreamConnections,
+    private readonly sse: SseStreams,
   ) {}
 
   @Get(':id/stream')
@@ -35,7 +36,7 @@ export class RunStreamController {
       'and `progress` events while they are generated. The `id` of a step is its number, so a client resumes on any replica ' +
       'with `Last-Event-ID` and gets each step once. The stream ends after the last state.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiHeader({
     name: 'Last-Event-ID',
     required: false,
@@ -52,11 +53,9 @@ export class RunStreamController {
     @Param('id') id: string,
     @Query() query: RunStreamQuery,
     @Headers('last-event-id') lastEventId: string | undefined,
-    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const caller = callerOf(request);
-    const key = { namespace: caller.namespace, id };
+    const key = { namespace: callerOf(reply.request).namespace, id };
     const last = readLastEventId(lastEventId);
     if (last?.isEnd) {
       if (!(await this.streams.isEnd(key, last.step))) throw notAnEvent();
@@ -65,16 +64,67 @@ export class RunStreamController {
     const open = last
       ? await this.streams.prepare(key, last.step, notAnEvent)
       : await this.streams.prepare(key, query.afterStep);
-    const response = beginSse(request, reply);
-    if (!response) return;
-    const connection = new RunSseConnection(response);
-    const release = this.connections.add(caller, connection);
-    response.once('close', () => {
-      release();
-      connection.onClosed();
-    });
-    void connection.follow(open);
+    const writer = this.sse.open(reply);
+    if (writer) void new RunSseSink(writer).follow(open);
   }
+}
+
+/** Writes the events of a run as server-sent events. The `id` of a step is its number. */
+class RunSseSink implements RunSink, SseProtocol {
+  private readonly log = new Logger('runs');
+  private stream?: RunStream;
+
+  constructor(private readonly writer: SseWriter) {
+    writer.attach(this);
+  }
+
+  get buffered(): number {
+    return this.writer.buffered;
+  }
+
+  async follow(open: (sink: RunSink) => RunStream): Promise<void> {
+    this.writer.write(': connected\n\n');
+    this.stream = open(this);
+    await this.stream.run();
+  }
+
+  send(event: RunStreamEvent, lastStep: number): void {
+    const { type, data } = toStreamMessage(event);
+    this.writer.write(`${idOf(event, lastStep)}event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  finish(): void {
+    this.writer.finish();
+  }
+
+  end(reason: StreamEnd): void {
+    this.writer.end(reason);
+  }
+
+  fail(error: unknown): void {
+    this.log.error({ event: 'runs.stream_failed', err: error });
+    this.writer.disconnect();
+  }
+
+  /** A client resumes with `afterStep`, and not with a cursor. */
+  onEnd({ code, detail }: StreamEnd): void {
+    this.stream?.close();
+    const reason = { code, detail, afterStep: this.stream?.afterStep };
+    this.writer.finish(`event: end\ndata: ${JSON.stringify(reason)}\n\n`);
+  }
+
+  onDrain(): void {
+    this.stream?.onDrain();
+  }
+
+  onClosed(): void {
+    this.stream?.close();
+  }
+}
+
+function idOf(event: RunStreamEvent, lastStep: number): string {
+  if (event.type === 'step') return `id: ${lastStep}\n`;
+  return event.type === 'state' && isFinal(event.run.state) ? `id: ${lastStep}${LAST}\n` : '';
 }
 
 /** Rejects an id that no event of this stream has: starting at another position would silently omit steps. */

@@ -1,13 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { type Run, type RunDecision, RunsService, type StartRun } from '#rollcall/agent-runtime';
+import {
+  type Run,
+  type RunActor,
+  type RunDecision,
+  type RunKey,
+  RunsService,
+  type StartRun,
+} from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
-import type { ContentPart } from '#rollcall/providers';
+import { type ContentPart, message } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/problems/api.error.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
-import { actorOf } from './run.request.js';
 import { type RunView, toRunView } from './run.view.js';
+import type { StartRunBody } from './runs.dto.js';
 
 /** Who sends a command, and how its repetitions are recognised. */
 export interface RunCommand {
@@ -19,7 +27,7 @@ export interface RunCommand {
 }
 
 /** What a command has changed, or what an earlier command with the same key has changed. */
-export type CommandResult =
+export type RunCommandResult =
   | { readonly id: string; readonly run: Run; readonly earlier?: undefined }
   | {
       readonly id: string;
@@ -28,7 +36,7 @@ export type CommandResult =
       readonly earlier: { readonly view: RunView | undefined };
     };
 
-export interface StartOptions {
+export interface RunStartOptions {
   /** Further facts for the audit log. */
   readonly details?: Record<string, unknown>;
   /** Called in the transaction that stores the run. */
@@ -60,8 +68,8 @@ export class RunCommands {
   async start(
     command: RunCommand,
     request: () => StartRun | Promise<StartRun>,
-    { details, also }: StartOptions = {},
-  ): Promise<CommandResult> {
+    { details, also }: RunStartOptions = {},
+  ): Promise<RunCommandResult> {
     return await this.once(command, async (claim) => {
       const prepared = await this.runs.prepare(await request());
       return await this.db.transaction(async () => {
@@ -74,9 +82,9 @@ export class RunCommands {
   }
 
   /** Starts a new run with the target, the input and the limits of a finished run. */
-  async retry(command: RunCommand, id: string): Promise<CommandResult> {
+  async retry(command: RunCommand, id: string): Promise<RunCommandResult> {
     return await this.once(command, async (claim) => {
-      const prepared = await this.runs.prepareRetry(keyOf(command, id), actorOf(command.caller));
+      const prepared = await this.runs.prepareRetry(runKeyOf(command.caller, id), runActorOf(command.caller));
       return await this.db.transaction(async () => {
         const run = await this.runs.insert(prepared, claim);
         const details = { newRunId: run.id, agentId: run.agentId };
@@ -90,11 +98,11 @@ export class RunCommands {
     command: RunCommand,
     id: string,
     { parts, messageId }: { parts: readonly ContentPart[]; messageId?: string },
-    also?: StartOptions['also'],
-  ): Promise<CommandResult> {
+    also?: RunStartOptions['also'],
+  ): Promise<RunCommandResult> {
     const details = messageId === undefined ? {} : { messageId };
     return await this.change(command, { action: 'run.continued', details }, async () => {
-      const run = await this.runs.continue(keyOf(command, id), parts, actorOf(command.caller), messageId);
+      const run = await this.runs.continue(runKeyOf(command.caller, id), parts, runActorOf(command.caller), messageId);
       await also?.(run);
       return run;
     });
@@ -104,27 +112,27 @@ export class RunCommands {
     command: RunCommand,
     id: string,
     decision: RunDecision,
-    also?: StartOptions['also'],
-  ): Promise<CommandResult> {
+    also?: RunStartOptions['also'],
+  ): Promise<RunCommandResult> {
     const { callId, inputHash, approved, reason } = decision;
     const details = { callId, inputHash, approved, ...(reason !== undefined && { reason }) };
     return await this.change(command, { action: 'run.decided', details }, async () => {
-      const run = await this.runs.approve(keyOf(command, id), decision, actorOf(command.caller));
+      const run = await this.runs.approve(runKeyOf(command.caller, id), decision, runActorOf(command.caller));
       await also?.(run);
       return run;
     });
   }
 
-  async cancel(command: RunCommand, id: string): Promise<CommandResult> {
+  async cancel(command: RunCommand, id: string): Promise<RunCommandResult> {
     return await this.change(
       command,
       { action: 'run.cancelled', details: {} },
-      async () => await this.runs.cancel(keyOf(command, id), actorOf(command.caller)),
+      async () => await this.runs.cancel(runKeyOf(command.caller, id), runActorOf(command.caller)),
     );
   }
 
   /** The claim of the key comes first, because a repetition of the command must not wait for the lock of the run. */
-  private async change(command: RunCommand, commit: Commit, act: () => Promise<Run>): Promise<CommandResult> {
+  private async change(command: RunCommand, commit: Commit, act: () => Promise<Run>): Promise<RunCommandResult> {
     return await this.once(
       command,
       async (claim) =>
@@ -146,7 +154,10 @@ export class RunCommands {
    * `act` commits the command. It calls the claim in its transaction, which is rolled back if the key was used before. A repetition may
    * also fail before it claims the key, for example because its agent has left: the stored response takes precedence over any error.
    */
-  private async once({ once }: RunCommand, act: (claim?: () => Promise<void>) => Promise<Run>): Promise<CommandResult> {
+  private async once(
+    { once }: RunCommand,
+    act: (claim?: () => Promise<void>) => Promise<Run>,
+  ): Promise<RunCommandResult> {
     if (!once) return changed(await act());
     try {
       return changed(await act(async () => await this.idempotency.claim(once)));
@@ -160,16 +171,42 @@ export class RunCommands {
   }
 }
 
-function changed(run: Run): CommandResult {
+function changed(run: Run): RunCommandResult {
   return { id: run.id, run };
 }
 
-function repeated(response: string | RunView): CommandResult {
+function repeated(response: string | RunView): RunCommandResult {
   return typeof response === 'string'
     ? { id: response, earlier: { view: undefined } }
     : { id: response.id, earlier: { view: response } };
 }
 
-function keyOf({ caller: { namespace } }: RunCommand, id: string): { namespace: string; id: string } {
+/** Rejects a body that names more than one target, or `prefer` without `capabilities`. */
+export function toStartRun(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
+  const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
+  const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
+  if (named.length > 1) {
+    const text = `${named.map(([field]) => field).join(', ')}: name only one of them`;
+    throw validationFailed([{ field: named[1]?.[0] ?? 'agent', message: text }]);
+  }
+  if (prefer !== undefined && capabilities === undefined)
+    throw validationFailed([{ field: 'prefer', message: 'prefer needs capabilities' }]);
+  return {
+    namespace,
+    target: { agent, definition, capabilities, prefer },
+    input: message(input, data).parts,
+    ...(budget && { limit: { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null } }),
+    ...(deadline !== undefined && { deadline: Date.parse(deadline) }),
+    ...(redactAfterMs !== undefined && { redactAfterMs }),
+    by,
+  };
+}
+
+function runActorOf({ owner: by, permissions }: Principal): RunActor {
+  return { by, mayManage: permissions.includes('runs:manage') };
+}
+
+/** Identifies a run of the namespace of the caller. */
+export function runKeyOf({ namespace }: Principal, id: string): RunKey {
   return { namespace, id };
 }

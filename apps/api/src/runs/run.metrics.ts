@@ -1,7 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
-import { type MeteredAgent, type MeterObserver, RunMeter, type RunStatus, type RunUse } from '#rollcall/agent-runtime';
+import {
+  type MeteredAgent,
+  type MeterObserver,
+  type OpenRuns,
+  RunMeter,
+  RunReader,
+  type RunStatus,
+  type RunUse,
+} from '#rollcall/agent-runtime';
 import { HttpMetrics } from '../telemetry/http.metrics.js';
+import { gauge, single } from '../telemetry/measure.js';
 
 const WAIT_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30, 120, 600];
 const DURATION_BUCKETS_S = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600];
@@ -11,6 +20,9 @@ const OTHER: AgentLabels = { namespace: 'other', definition: 'other' };
 const MICRO = 1_000_000;
 
 type AgentLabels = Record<'namespace' | 'definition', string>;
+
+/** The database is read at most this often, however often the metrics are scraped. */
+const SAMPLE_EVERY_MS = 10_000;
 
 /** Counts and times the runs that this replica executes and changes. A delegated run counts for its own definition. */
 @Injectable()
@@ -83,5 +95,40 @@ export class RunMetrics implements MeterObserver {
     const labels = { namespace, definition: definition ?? '' };
     this.labels.set(key, labels);
     return labels;
+  }
+}
+
+/** Metrics of the unfinished runs of the whole installation. They are the same on every replica. */
+@Injectable()
+export class OpenRunMetrics {
+  private sampledAt = -Infinity;
+  private sample?: Promise<OpenRuns>;
+
+  constructor(
+    private readonly reader: RunReader,
+    { registry }: HttpMetrics,
+  ) {
+    const oldest = {
+      name: 'rollcall_runs_oldest_queued_seconds',
+      help: 'How long the oldest queued run has waited for a replica, measured at most 10 seconds ago. The same on every replica.',
+    };
+    gauge(registry, oldest, async () => single((await this.current()).oldestQueuedMs / 1_000));
+    const open = {
+      name: 'rollcall_runs',
+      help: 'Unfinished runs by state, without delegated runs, measured at most 10 seconds ago. The same on every replica.',
+      labels: ['state'],
+    } as const;
+    gauge(registry, open, async () =>
+      Object.entries((await this.current()).runs).map(([state, runs]) => [runs, { state }]),
+    );
+  }
+
+  private async current(): Promise<OpenRuns> {
+    const now = performance.now();
+    if (!this.sample || now - this.sampledAt >= SAMPLE_EVERY_MS) {
+      this.sampledAt = now;
+      this.sample = this.reader.open();
+    }
+    return await this.sample;
   }
 }

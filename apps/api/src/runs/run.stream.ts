@@ -1,7 +1,12 @@
-import { isFinal, type RunFeed, type RunKey, type RunStreamEvent } from '#rollcall/agent-runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import { isFinal, RunFeed, type RunKey, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
-import { SendSpace } from '../events/send.space.js';
-import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../events/stream.end.js';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
+import { validationFailed } from '../http/validation/validation.errors.js';
+import { SendSpace } from '../streams/send.space.js';
+import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../streams/stream.end.js';
+import { type RunStepView, type RunView, toRunView, toStepView } from './run.view.js';
 
 const RESUME = 'Connect again, resume each run with the last step that you received as `afterStep`';
 
@@ -18,7 +23,7 @@ export interface RunSink {
   fail(error: unknown): void;
 }
 
-export interface RunStreamOptions {
+interface RunStreamOptions {
   readonly key: RunKey;
   readonly afterStep: number;
   /** The maximum number of bytes in the send buffer. */
@@ -84,4 +89,55 @@ export class RunStream {
     }
     return shuttingDown();
   }
+}
+
+/** Opens streams of runs for SSE and WebSocket connections. */
+@Injectable()
+export class RunStreams {
+  constructor(
+    private readonly feed: RunFeed,
+    private readonly reader: RunReader,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * Returns a function that opens the stream. Rejects if the run does not exist, or has no step `afterStep`: the stream would silently
+   * omit the steps up to this number.
+   */
+  async prepare(key: RunKey, afterStep: number, unknownStep = notAStep): Promise<(sink: RunSink) => RunStream> {
+    const found = await this.reader.steps(key, Math.max(0, afterStep - 1), 1);
+    if (afterStep > 0 && found.length === 0) throw unknownStep();
+    const { buffer, slowAfter: slowAfterMs } = this.config.events;
+    return (sink) => new RunStream(this.feed, sink, { key, afterStep, buffer, slowAfterMs });
+  }
+
+  /** Whether the run is finished, and this step is its last one. */
+  async isEnd(key: RunKey, step: number): Promise<boolean> {
+    const { state } = await this.reader.get(key);
+    const found = await this.reader.steps(key, Math.max(0, step - 1), 2);
+    return isFinal(state) && step > 0 && found.length === 1;
+  }
+}
+
+function notAStep(): Error {
+  return validationFailed([{ field: 'afterStep', message: 'afterStep must be the number of a step of this run' }]);
+}
+
+/** A piece of an answer. Pieces are not stored: the first step after `afterStep` replaces them. */
+interface RunPiece {
+  readonly text: string;
+  readonly afterStep: number;
+}
+
+/** One message of a stream, without its transport. */
+interface RunStreamMessage {
+  readonly type: RunStreamEvent['type'];
+  readonly data: RunStepView | RunView | RunPiece;
+}
+
+export function toStreamMessage(event: RunStreamEvent): RunStreamMessage {
+  if (event.type === 'step') return { type: 'step', data: toStepView(event.stored) };
+  if (event.type === 'state') return { type: 'state', data: toRunView(event.run) };
+  const { type, text, afterStep } = event;
+  return { type, data: { text, afterStep } };
 }

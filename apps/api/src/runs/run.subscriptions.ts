@@ -1,14 +1,19 @@
-import { Injectable } from '@nestjs/common';
-import { checkScope } from '../auth/namespace.scope.js';
+import { randomUUID } from 'node:crypto';
+import { Injectable, Logger } from '@nestjs/common';
+import type { RunStreamEvent } from '#rollcall/agent-runtime';
 import type { Principal } from '../auth/principal.js';
 import type { SocketConnection } from '../events/socket.connection.js';
+import { toProblem } from '../http/problems/problem.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
-import { RunSocketSink } from './run-socket.sink.js';
-import type { RunSubscriptionBody, SubscribeRunBody } from './run-stream.dto.js';
-import { RunStreams } from './run.streams.js';
+import type { StreamEnd } from '../streams/stream.end.js';
+import { type RunSink, RunStreams, toStreamMessage } from './run.stream.js';
+import type { RunSubscriptionBody, SubscribeRunBody } from './runs.dto.js';
+import { checkScope } from '../auth/route.access.js';
 
 /** The number is limited, because each subscription reads its run from the database repeatedly. */
 const MAX_RUNS = 32;
+
+const TOO_MANY = `runId: this socket follows ${MAX_RUNS} runs, which is the limit. Unsubscribe from one, or open another socket`;
 
 /** Sends the events of single runs on the WebSocket for events. */
 @Injectable()
@@ -34,4 +39,38 @@ export class RunSubscriptions {
   }
 }
 
-const TOO_MANY = `runId: this socket follows ${MAX_RUNS} runs, which is the limit. Unsubscribe from one, or open another socket`;
+/** Sends the events of one run as `run` frames, on a socket that other streams also use. */
+class RunSocketSink implements RunSink {
+  private readonly log = new Logger('runs');
+
+  constructor(
+    private readonly connection: SocketConnection,
+    private readonly runId: string,
+  ) {}
+
+  get buffered(): number {
+    return this.connection.buffered;
+  }
+
+  send(event: RunStreamEvent): void {
+    const { type, data } = toStreamMessage(event);
+    this.connection.sendFrame('run', { runId: this.runId, type, data });
+  }
+
+  finish(): void {
+    this.connection.detach(this.runId);
+  }
+
+  /** Ends the whole connection: its other streams have the same problem. */
+  end({ code, detail }: StreamEnd): void {
+    this.connection.end({ code, detail, after: this.connection.cursor });
+  }
+
+  fail(error: unknown): void {
+    const { status, body, unexpected } = toProblem(error, randomUUID());
+    if (unexpected) this.log.error({ event: 'runs.stream_failed', runId: this.runId, err: error });
+    if (status >= 500) return this.connection.fail(body);
+    this.connection.detach(this.runId);
+    this.connection.sendFrame('error', { ...body, runId: this.runId });
+  }
+}

@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { type ListedRun, type Run, RUN_STATES, type StoredStep, WAITING_FOR } from '#rollcall/agent-runtime';
 import { PageView } from '../http/page.js';
 
@@ -137,7 +137,8 @@ export class RunView {
   redactedAt: string | null;
 }
 
-export class RunPage extends PageView {
+@ApiSchema({ name: 'RunPage' })
+export class RunPageView extends PageView {
   @ApiProperty({ type: [RunView], description: 'The runs, newest first.' }) items: RunView[];
 }
 

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Run, type RunKey, RunReader } from '#rollcall/agent-runtime';
-import { callerOf } from '../auth/caller.js';
 import { closeSignal } from '../http/close.signal.js';
-import { keyedHttpRequest } from '../idempotency/idempotency.service.js';
-import type { CommandResult, RunCommand } from './run.commands.js';
-import { type RunView, toRunView } from './run.view.js';
-import type { RunQuery } from './runs.dto.js';
 import { InFlight, MAX_WAIT_MS } from '../http/server/in-flight.js';
 import type { RequestKind } from '../http/server/routes.js';
+import { keyedHttpRequest } from '../idempotency/idempotency.service.js';
+import { type RunCommand, type RunCommandResult, runKeyOf } from './run.commands.js';
+import { type RunView, toRunView } from './run.view.js';
+import type { RunQuery } from './runs.dto.js';
+import { callerOf } from '../auth/principal.js';
 
 /** RFC 7240: `Prefer: respond-async, wait=10`. Names are case-insensitive, and a value may be quoted. */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
@@ -28,7 +28,7 @@ export class RunWaits {
 
   /** Reads the run, and waits for it if the client asks for it. */
   async read(reply: FastifyReply, query: RunQuery, id: string): Promise<RunView> {
-    const key = { namespace: callerOf(reply.request).namespace, id };
+    const key = runKeyOf(callerOf(reply.request), id);
     const waitMs = acceptedWait(reply, query);
     return toRunView(waitMs === 0 ? await this.reader.get(key) : await this.settled(reply, { key, waitMs }));
   }
@@ -36,9 +36,9 @@ export class RunWaits {
   /**
    * Answers a command with the run, after the wait if the client asks for one. A repetition that does not wait gets the stored response.
    */
-  async answer(reply: FastifyReply, query: RunQuery, { id, run, earlier }: CommandResult): Promise<RunView> {
+  async answer(reply: FastifyReply, query: RunQuery, { id, run, earlier }: RunCommandResult): Promise<RunView> {
     if (earlier) void reply.header('idempotency-replayed', 'true');
-    const key = { namespace: callerOf(reply.request).namespace, id };
+    const key = runKeyOf(callerOf(reply.request), id);
     const waitMs = acceptedWait(reply, query);
     if (waitMs === 0) return earlier?.view ?? toRunView(run ?? (await this.reader.get(key)));
     return toRunView(await this.settled(reply, { key, waitMs, known: run }));
@@ -67,7 +67,7 @@ export function PreferHeader(): MethodDecorator {
 }
 
 /** The command of a request of the REST API. The time to wait is not part of the command, so a repetition may wait longer. */
-export function commandOf(request: FastifyRequest): RunCommand {
+export function httpCommandOf(request: FastifyRequest): RunCommand {
   const once = keyedHttpRequest(request, request.url.split('?', 1)[0] ?? '');
   return { caller: callerOf(request), stores: 'view', ...(once && { once }) };
 }

@@ -2,21 +2,17 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query, Res } from '@nestj
 import { ApiAcceptedResponse, ApiBody, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RunReader } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
-import { IdempotencyHeader } from '../mutation/mutation.js';
-import { SelfAudited } from '../mutation/self-audited.js';
-import { RunCommands } from './run.commands.js';
-import { toStartRun } from './run.request.js';
-import { RunPage, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
-import { commandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
-import { RunQuery, RunsQuery, StartRunBody } from './runs.dto.js';
-import { RUN_ID, START_EXAMPLES } from './runs.examples.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { Problems } from '../http/problems/problem.docs.js';
+import { RunCommands, toStartRun } from './run.commands.js';
+import { RunPageView, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
+import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
+import { RUN_ID_PARAM, RunQuery, RunsQuery, START_EXAMPLES, StartRunBody } from './runs.dto.js';
+import { IdempotencyHeader, SelfAudited } from '../mutation/mutation.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const RUNS = new PagedList('runs');
 const STEPS = new PagedList('run-steps', /^\d{1,9}$/);
@@ -60,16 +56,16 @@ export class RunsController {
     @Caller() caller: Principal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
-    const started = await this.commands.start(commandOf(reply.request), () => toStartRun(body, caller));
+    const started = await this.commands.start(httpCommandOf(reply.request), () => toStartRun(body, caller));
     return await this.waits.answer(reply, query, started);
   }
 
   @Get()
   @Permit('runs:read')
   @ApiOperation({ operationId: 'runs.list', summary: 'List runs', description: 'The newest runs come first.' })
-  @ApiOkResponse({ type: RunPage, description: 'A page of runs.' })
+  @ApiOkResponse({ type: RunPageView, description: 'A page of runs.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() query: RunsQuery, @Caller() { namespace }: Principal): Promise<RunPage> {
+  async list(@Query() query: RunsQuery, @Caller() { namespace }: Principal): Promise<RunPageView> {
     const { limit, cursor, state: states, agent: agentId, definition, root: rootId, from, to } = query;
     const before = RUNS.readCursor(cursor);
     const filter = { namespace, states, agentId, definition, rootId, from, to };
@@ -87,7 +83,7 @@ export class RunsController {
     description:
       'With `waitMs` or `Prefer: wait`, the request waits until the run is finished or waits for its caller.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunView, description: 'The run.' })
   @Problems('RUN_NOT_FOUND')
   async get(
@@ -105,7 +101,7 @@ export class RunsController {
     summary: 'List the steps of a run',
     description: 'The first step comes first.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunStepPage, description: 'A page of steps.' })
   @Problems('RUN_NOT_FOUND', 'CURSOR_INVALID')
   async steps(
@@ -131,10 +127,10 @@ export class RunsController {
       'Cancels the run and all its descendants. No step is recorded afterwards. A run that is already cancelled is returned ' +
       'unchanged. Without the permission `runs:manage`, the caller must have started the run.',
   })
-  @ApiParam(RUN_ID)
+  @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunView, description: 'The cancelled run.' })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_DELEGATED', 'RUN_FOREIGN')
   async cancel(@Param('id') id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<RunView> {
-    return await this.waits.answer(reply, NO_WAIT, await this.commands.cancel(commandOf(reply.request), id));
+    return await this.waits.answer(reply, NO_WAIT, await this.commands.cancel(httpCommandOf(reply.request), id));
   }
 }

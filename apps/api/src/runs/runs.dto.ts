@@ -1,9 +1,10 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
   ArrayNotEmpty,
   IsArray,
+  IsBoolean,
   IsIn,
   IsInt,
   IsObject,
@@ -11,6 +12,7 @@ import {
   IsString,
   Length,
   Max,
+  MaxLength,
   Min,
 } from 'class-validator';
 import { RUN_STATES, type RunStatus } from '#rollcall/agent-runtime';
@@ -23,6 +25,43 @@ import { IsDateTime, Nested, Optional, QueryNumber } from '../http/validation/fi
 
 const MAX_NAME = 128;
 const MAX_REDACT_AFTER_MS = 3_600_000;
+
+const MAX_CALL_ID = 512;
+const MAX_HASH = 128;
+export const MAX_REASON = 2_000;
+export const MAX_OUTPUT = 20_000;
+
+const MAX_STEP = 2 ** 31 - 1;
+const MAX_ID = 128;
+
+export const RUN_ID_PARAM: ApiParamOptions = {
+  name: 'id',
+  description: 'The id of the run.',
+  example: '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f',
+};
+
+export const START_EXAMPLES = {
+  definition: {
+    summary: 'Run a definition with a budget',
+    value: { definition: 'reviewer', input: 'Review the last change.', budget: { tokens: 100_000, microUsd: null } },
+  },
+  capabilities: {
+    summary: 'Run the best agent with these capabilities',
+    value: { capabilities: ['code.review'], prefer: 'cheapest', input: 'Review the last change.' },
+  },
+};
+
+export const DECISION_EXAMPLES = {
+  approve: { summary: 'Approve a call', value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: true } },
+  reject: {
+    summary: 'Reject a call',
+    value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: false, reason: 'The amount is too high.' },
+  },
+  executed: {
+    summary: 'Record the result of an interrupted call that was executed',
+    value: { callId: 'call-1', inputHash: '9f86d081884c7d65', approved: true, output: 'paid' },
+  },
+};
 
 /** Accepts `a,b` in a query string. A list with more elements than there are states is cut to one more element, and then rejected. */
 const States = (): PropertyDecorator =>
@@ -134,6 +173,50 @@ export class StartRunBody extends MessageBody {
   redactAfterMs?: number;
 }
 
+/** A decision about one of the calls in `result.approvals` of the run. */
+export class DecisionBody {
+  @ApiProperty({ minLength: 1, maxLength: MAX_CALL_ID, example: 'call-1', description: 'The id of the call.' })
+  @IsString()
+  @Length(1, MAX_CALL_ID)
+  callId: string;
+
+  @ApiProperty({
+    minLength: 1,
+    maxLength: MAX_HASH,
+    example: '9f86d081884c7d65',
+    description: 'The hash of the input of the call. The decision applies to exactly this input.',
+  })
+  @IsString()
+  @Length(1, MAX_HASH)
+  inputHash: string;
+
+  @ApiProperty({ example: true, description: 'Whether the call may be executed.' })
+  @IsBoolean()
+  approved: boolean;
+
+  @ApiPropertyOptional({
+    maxLength: MAX_REASON,
+    example: 'The amount is correct.',
+    description: 'The reason for the decision. The agent receives the reason for a rejection.',
+  })
+  @Optional()
+  @IsString()
+  @MaxLength(MAX_REASON)
+  reason?: string;
+
+  @ApiPropertyOptional({
+    maxLength: MAX_OUTPUT,
+    example: 'paid',
+    description:
+      'The result of the call, if you know that it was executed. Only for a run that waits for `needs_review`: the call is then ' +
+      'not repeated.',
+  })
+  @Optional()
+  @IsString()
+  @MaxLength(MAX_OUTPUT)
+  output?: string;
+}
+
 export class RunQuery {
   @ApiPropertyOptional({
     type: 'integer',
@@ -217,4 +300,38 @@ export class RunsQuery extends PageQuery {
   @IsOptional()
   @IsDateTime()
   to?: string;
+}
+
+export class RunStreamQuery {
+  @ApiPropertyOptional({
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_STEP,
+    default: 0,
+    example: 0,
+    description: 'The last step that you have. `Last-Event-ID` has precedence.',
+  })
+  @IsOptional()
+  @QueryNumber()
+  @IsInt()
+  @Min(0)
+  @Max(MAX_STEP)
+  afterStep: number = 0;
+}
+
+/** The `data` of an `unsubscribe-run` frame. */
+export class RunSubscriptionBody {
+  @IsString()
+  @Length(1, MAX_ID)
+  runId: string;
+}
+
+/** The `data` of a `subscribe-run` frame. */
+export class SubscribeRunBody extends RunSubscriptionBody {
+  /** The last step that the client has. */
+  @Optional(0)
+  @IsInt()
+  @Min(0)
+  @Max(MAX_STEP)
+  afterStep: number = 0;
 }

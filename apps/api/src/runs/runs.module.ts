@@ -1,11 +1,10 @@
 import { Global, Module } from '@nestjs/common';
-import { OpenRunMetrics } from './open-run.metrics.js';
 import { RunHistoryController } from './run-history.controller.js';
-import { RunCommands } from './run.commands.js';
-import { RunMetrics } from './run.metrics.js';
 import { RunRepliesController } from './run-replies.controller.js';
 import { RunStreamController } from './run-stream.controller.js';
-import { RunStreams } from './run.streams.js';
+import { RunCommands } from './run.commands.js';
+import { OpenRunMetrics, RunMetrics } from './run.metrics.js';
+import { RunStreams } from './run.stream.js';
 import { RunSubscriptions } from './run.subscriptions.js';
 import { RunWaits } from './run.waits.js';
 import { RunsController } from './runs.controller.js';

@@ -9,8 +9,6 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { AgentLifecycle } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -25,6 +23,7 @@ import {
   SpawnBody,
 } from './runtime.dto.js';
 import { AgentShutdownView, HostedAgentPage, HostedAgentView, ShutdownReportView } from './runtime.view.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 const AGENTS = new PagedList('hosted-agents', /^[\w.:-]{1,128}$/);
 

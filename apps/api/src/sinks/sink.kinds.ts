@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { PUSH_KIND, SinkFactories, WEBHOOK_KIND, WebhookSinks } from '#rollcall/platform';
-import { PushSinks } from '../a2a/push.sinks.js';
-import { NATS_KIND, NatsRelay } from '../nats/nats.relay.js';
+import { PushSinks } from '../a2a/push/push.sinks.js';
+import { NATS_KIND, NatsRelay } from './nats.relay.js';
 
 /** Registers the kinds of sinks that this replica can deliver to. */
 @Injectable()

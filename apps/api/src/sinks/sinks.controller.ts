@@ -1,13 +1,11 @@
 import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { isVisible, SinksService } from '#rollcall/platform';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import { ReplayAfterBody, SinkList, SinkView, toSinkView } from './sinks.dto.js';
-import { Problems } from '../http/problems/problem.docs.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 @ApiTags('webhooks')
 @Controller('sinks')

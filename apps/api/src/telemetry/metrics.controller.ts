@@ -1,8 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProduces, ApiTags } from '@nestjs/swagger';
-import { Scope } from '../auth/namespace.scope.js';
-import { Permit } from '../auth/route.access.js';
 import { HttpMetrics } from './http.metrics.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const EXAMPLE = 'rollcall_http_request_duration_seconds_count{method="GET",route="/v1/me",status="200"} 42';
 

@@ -2,12 +2,10 @@ import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Matches } from 'class-validator';
 import { type McpToolBox, type ToolPin, ToolPinsService } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import type { Principal } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
+import { Caller, type Principal } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const STATES = ['accepted', 'waiting', 'changed'] as const;
 const HASH = '9f2b6d0c1f4a7e3d5b8c0a1e2f3d4c5b6a7f8e9d0c1b2a3f4e5d6c7b8a9f0e1d';

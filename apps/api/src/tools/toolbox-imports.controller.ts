@@ -4,12 +4,11 @@ import { IsObject, IsString, MaxLength } from 'class-validator';
 import { EndpointCheck, readServerJson } from '#rollcall/providers';
 import { IsEndpoint } from '../agents/registration/declaration.rules.js';
 import { RemoteDocuments } from '../agents/registration/remote.documents.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Optional } from '../http/validation/fields.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
-import { Repeatable } from '../mutation/repeatable.js';
+import { Repeatable } from '../mutation/mutation.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 class ToolboxImportBody {
   @ApiPropertyOptional({

@@ -1,9 +1,8 @@
 import { Controller, Get } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { type ListedTool, ToolCatalog } from '#rollcall/agent-runtime';
-import { Caller } from '../auth/caller.js';
-import type { Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
+import { Caller, type Principal } from '../auth/principal.js';
 
 class ToolItem {
   @ApiProperty({ example: 'clock', description: 'The name that models and filters use.' }) name: string;

@@ -1,19 +1,21 @@
 import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, type ApiParamOptions, ApiTags } from '@nestjs/swagger';
 import { SinksService, WebhooksService } from '#rollcall/platform';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { WholeNumberPipe } from '../http/validation/fields.js';
 import { Mutation } from '../mutation/mutation.js';
-import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView } from './webhooks.dto.js';
-import { SEQUENCE, WEBHOOK_ID } from './webhooks.examples.js';
+import { DeliveriesQuery, DeliveryPage, DeliveryView, toDeliveryView, WEBHOOK_ID } from './webhooks.dto.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const DELIVERIES = new PagedList('deliveries');
 const SEQUENCE_NUMBER = new WholeNumberPipe({ example: 1_042 });
+const SEQUENCE: ApiParamOptions = {
+  name: 'sequence',
+  description: 'The position of the event in the log.',
+  schema: { type: 'integer', example: 1 },
+};
 
 @ApiTags('webhooks')
 @Controller('webhooks/:id/deliveries')

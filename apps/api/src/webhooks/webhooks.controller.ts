@@ -10,12 +10,9 @@ import {
 } from '@nestjs/swagger';
 import { WebhooksService } from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl } from '#rollcall/providers';
-import { Caller } from '../auth/caller.js';
-import { Scope } from '../auth/namespace.scope.js';
-import { type Principal, visibleTo } from '../auth/principal.js';
-import { Permit } from '../auth/route.access.js';
 import { EventsService } from '../events/events.service.js';
 import { PagedList, PageQuery } from '../http/page.js';
+import { Problems } from '../http/problems/problem.docs.js';
 import { Mutation } from '../mutation/mutation.js';
 import {
   ChangeWebhookBody,
@@ -26,13 +23,18 @@ import {
   toFields,
   toIssuedView,
   toWebhookView,
+  WEBHOOK_ID,
   WebhookPage,
   WebhookView,
 } from './webhooks.dto.js';
-import { REPLAY_EXAMPLES, WEBHOOK_ID } from './webhooks.examples.js';
-import { Problems } from '../http/problems/problem.docs.js';
+import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Permit, Scope } from '../auth/route.access.js';
 
 const WEBHOOKS = new PagedList('webhooks');
+const REPLAY_EXAMPLES = {
+  parked: { summary: 'Parked events', value: {} satisfies ReplayBody },
+  all: { summary: 'All events after the first', value: { after: '1' } satisfies ReplayBody },
+};
 
 @ApiTags('webhooks')
 @Controller('webhooks')

@@ -1,20 +1,20 @@
-import { ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
+import { type ApiParamOptions, ApiProperty, ApiPropertyOptional, OmitType } from '@nestjs/swagger';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsString, Length, Max, MaxLength, Min } from 'class-validator';
-import {
-  type DeliveryRow,
-  type DeliveryState,
-  type IssuedWebhook,
-  type Webhook,
-  type WebhookFields,
-} from '#rollcall/platform';
+import type { DeliveryRow, DeliveryState, IssuedWebhook, Webhook, WebhookFields } from '#rollcall/platform';
 import { EventFilterQuery, IsCursor, IsStart } from '../events/events.dto.js';
 import { PageQuery, PageView } from '../http/page.js';
-import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 import { Optional } from '../http/validation/fields.js';
+import { SinkStatusView, toStatusView } from '../sinks/sinks.dto.js';
 
 const DEFAULT_OVERLAP_S = 24 * 3_600;
 const MAX_OVERLAP_S = 30 * 24 * 3_600;
 const STATES: DeliveryState[] = ['delivered', 'retrying', 'parked', 'pending'];
+
+export const WEBHOOK_ID: ApiParamOptions = {
+  name: 'id',
+  description: 'The id of the webhook.',
+  example: 'wh_5f0c2e8a9b7d4c31a2b3c4d5',
+};
 
 class WebhookBody extends EventFilterQuery {
   @ApiPropertyOptional({

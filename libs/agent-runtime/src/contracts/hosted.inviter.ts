@@ -14,7 +14,7 @@ import {
 } from '#rollcall/registry';
 import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
-import { leaseClaimOf } from '../lifecycle/registration/agent.registrar.js';
+import { leaseCredentialOf } from '../lifecycle/registration/agent.registrar.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
 import { repeated } from './temporary.errors.js';
 
@@ -52,7 +52,7 @@ export class HostedInviter implements Inviter {
     try {
       if (notice.kind === 'bid') await this.bid(agent, notice);
       if (notice.kind === 'award')
-        await repeated(async () => await this.bidding.confirm(notice.contract, leaseClaimOf(agent)));
+        await repeated(async () => await this.bidding.confirm(notice.contract, leaseCredentialOf(agent)));
       if (notice.kind === 'lost') await this.using(agent, async (one) => one.lost?.(notice.contract.id), true);
     } catch (error) {
       if (!(error instanceof RegistryError && OVER.has(error.code))) throw error;
@@ -67,7 +67,7 @@ export class HostedInviter implements Inviter {
     const answer = await untilAborted(this.ask(agent, notice, signal), signal).catch(this.refusalOf);
     if (signal.aborted) return;
     const send = async (request: BidRequest): Promise<void> =>
-      await repeated(async () => await this.bidding.bid(contract, leaseClaimOf(agent), request));
+      await repeated(async () => await this.bidding.bid(contract, leaseCredentialOf(agent), request));
     try {
       await send(toRequest(answer));
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { WantedModel } from '#rollcall/providers';
-import { claimFault, normaliseCapability } from '#rollcall/registry';
+import { capabilityFault, normaliseCapability } from '#rollcall/registry';
 
 /** The provider of the agents that Rollcall runs itself. */
 export const NATIVE = 'native';
@@ -86,7 +86,7 @@ export function proposedName(text: string): string | undefined {
 
 /** The capabilities that an agent of this definition claims: the valid ones, in their normal form, sorted (S0.5). */
 export function capabilitiesOf({ capabilities = [] }: Pick<DefinitionContent, 'capabilities'>): string[] {
-  const claimable = capabilities.filter((one) => claimFault(one) === undefined).map(normaliseCapability);
+  const claimable = capabilities.filter((one) => capabilityFault(one) === undefined).map(normaliseCapability);
   return [...new Set(claimable.filter((one) => VALID_CAPABILITY.test(one)))].toSorted();
 }
 

@@ -65,7 +65,7 @@ export class ModelCircuit implements ModelMiddleware {
     const state = this.states.get(key);
     if (!state || state.phase === 'closed') return undefined;
     const probeId = String((this.probes += 1));
-    if (this.step(key, { kind: 'claim', probeId }).claimed) return probeId;
+    if (this.step(key, { kind: 'acquire', probeId }).acquired) return probeId;
     const now = this.now();
     const next = nextCircuitChange(this.states.get(key) ?? CLOSED_CIRCUIT, now) ?? now;
     throw new ModelCircuitOpenError(`${vendor} ${model}`, Math.max(0, next - now));

@@ -4,3 +4,4 @@ export { given, outcomeOf } from './given.js';
 export { runFaults } from './run.ledger.js';
 export { TestCalls } from './tool-calls.js';
 export { type TestRuntime, testRuntime, type TestRuntimeOptions } from './test-runtime.js';
+export { RUNTIME_ENTITIES } from './entities.js';

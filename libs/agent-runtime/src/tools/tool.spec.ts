@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Type } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -246,5 +247,12 @@ describe('the hash of an input', () => {
     ];
     const hashes = others.map(inputHashOf);
     expect(new Set([...hashes, hash]).size).toBe(others.length + 1);
+  });
+
+  it('S2.2 is the SHA-256 of canonical JSON, and exists for every value that JSON can express', () => {
+    const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+    expect(inputHashOf({ b: 1, a: '\ud800' })).toBe(sha256('{"a":"\\ud800","b":1}'));
+    expect(inputHashOf(JSON.parse('[1e999, 1e30]'))).toBe(sha256('[null,1e+30]'));
+    expect(inputHashOf(undefined)).toBe(sha256('null'));
   });
 });

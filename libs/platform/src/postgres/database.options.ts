@@ -26,17 +26,16 @@ const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 /** A statement is sent without waiting for the result of the previous one. */
 const PIPELINE = { pipeline: true };
 
-/** The tables and migrations of one library. The application joins the migrations of all libraries into one timeline. */
+// oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that TypeORM uses for entity and migration classes
+type OrmClass = Function;
+
+/** The migrations of one library. The application joins the migrations of all libraries into one timeline. */
 export interface Schema {
-  // oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that TypeORM uses for entity and migration classes
-  entities: Function[];
-  // oxlint-disable-next-line typescript/no-unsafe-function-type -- see above
-  migrations: Function[];
+  migrations: OrmClass[];
 }
 
 export function joinSchemas(...parts: Schema[]): Schema {
   return {
-    entities: parts.flatMap((part) => part.entities),
     migrations: parts.flatMap((part) => part.migrations).toSorted((a, b) => timestampOf(a) - timestampOf(b)),
   };
 }
@@ -96,15 +95,19 @@ export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, appl
 }
 
 /**
- * TypeORM is used only for entities and migrations, on its own connections. A migration may take a long time, but
- * connecting to a server that does not respond fails within seconds.
+ * TypeORM only runs migrations, on its own connections. A migration may take a long time, but connecting to a server that does not
+ * respond fails within seconds. Migrations do not need the entities, which describe the tables.
  */
-export function migrationOptions(options: DatabaseOptions, schema: Schema): DataSourceOptions {
+export function migrationOptions(
+  options: DatabaseOptions,
+  schema: Schema,
+  entities: OrmClass[] = [],
+): DataSourceOptions {
   return {
     type: 'postgres',
     url: options.url,
     applicationName: 'rollcall',
-    entities: schema.entities as MixedList<() => unknown>,
+    entities: entities as MixedList<() => unknown>,
     migrations: schema.migrations as MixedList<() => unknown>,
     migrationsTableName: 'schema_migration',
     installExtensions: false,

@@ -7,7 +7,7 @@ import { migrate } from './migrator.js';
 
 const LOCK = 0x726f6c6c;
 const ROLE = 'migrator_without_privileges';
-const NOTHING = { entities: [], migrations: [] };
+const NOTHING = { migrations: [] };
 
 let url: string;
 let admin: Client;

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DataSource, type QueryRunner } from 'typeorm';
+import { isDeepStrictEqual } from 'node:util';
+import { Client } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseRefusedError, sqlState } from './database.errors.js';
-import { type DatabaseOptions, migrationOptions, type Schema } from './database.options.js';
+import { clientOptions, type DatabaseOptions, migrationOptions, type Schema } from './database.options.js';
 
 /** An arbitrary constant. Every version of Rollcall must use the same one. */
 const MIGRATION_LOCK = 0x726f6c6c;
@@ -32,7 +34,9 @@ export async function migrate(
   schema: Schema,
   { onWait, waitMs = LOCK_WAIT_MS }: MigrateOptions = {},
 ): Promise<string[]> {
-  const dataSource = await new DataSource(migrationOptions(options, schema)).initialize();
+  if (await isCurrent(options, schema)) return [];
+  const typeorm = await import('typeorm'); // a large package, which only migrations need
+  const dataSource = await new typeorm.DataSource(migrationOptions(options, schema)).initialize();
   try {
     await using lock = dataSource.createQueryRunner();
     await lock.connect();
@@ -46,6 +50,27 @@ export async function migrate(
     throw explain(error);
   } finally {
     await dataSource.destroy();
+  }
+}
+
+/** Whether all migrations of this version have run, and no others. Any problem is left to the caller, which can explain it. */
+async function isCurrent(options: DatabaseOptions, schema: Schema): Promise<boolean> {
+  const client = new Client(clientOptions(options, 'rollcall'));
+  client.on('error', () => undefined); // if the connection breaks later, the query fails
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ name: string; server: number }>(
+      `SELECT name, current_setting('server_version_num')::int / 10000 AS server FROM schema_migration`,
+    );
+    const isComplete = isDeepStrictEqual(
+      rows.map(({ name }) => name).toSorted(),
+      schema.migrations.map(({ name }) => name).toSorted(),
+    );
+    return isComplete && rows.every(({ server }) => server >= MIN_SERVER_VERSION);
+  } catch {
+    return false; // such as a database without the table
+  } finally {
+    await client.end().catch(() => undefined);
   }
 }
 

@@ -18,3 +18,4 @@ export { CountingProxy } from './counting-proxy.js';
 export type { DatabaseTraffic } from './database-traffic.js';
 export { FreezablePostgres } from './freezable-postgres.js';
 export { RecordingSink } from './recording-sink.js';
+export { PLATFORM_ENTITIES } from './entities.js';

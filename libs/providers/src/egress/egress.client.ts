@@ -1,6 +1,6 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { isIPv6, type LookupFunction } from 'node:net';
-import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciInit } from 'undici';
+import type { Agent, buildConnector, fetch as undiciFetch, RequestInit as UndiciInit } from 'undici';
 import { aborted, ProviderError } from '../errors.js';
 import type { EgressPolicy } from './egress.policy.js';
 
@@ -49,19 +49,15 @@ interface EgressClientOptions {
  */
 export class EgressClient {
   readonly fetch: typeof fetch = (input, init) => this.call(input, init);
-  private readonly agent: Agent;
+  private dispatcher?: Promise<Dispatcher>;
+  private closed = false;
   private readonly policy: EgressPolicy;
   private readonly limits: EgressLimits;
   private readonly timers = new Set<RequestTimer>();
 
-  constructor({ policy, limits = SHORT_CALL_LIMITS, resolve }: EgressClientOptions) {
-    this.policy = policy;
-    this.limits = limits;
-    this.agent = new Agent({
-      connect: guardedConnector({ policy, connectMs: limits.connectMs, resolve }),
-      headersTimeout: limits.headersMs,
-      bodyTimeout: limits.idleMs,
-    });
+  constructor(private readonly options: EgressClientOptions) {
+    this.policy = options.policy;
+    this.limits = options.limits ?? SHORT_CALL_LIMITS;
   }
 
   /** The number of requests whose response was neither read to the end nor aborted. */
@@ -70,9 +66,23 @@ export class EgressClient {
   }
 
   async close(): Promise<void> {
-    await this.agent.destroy();
+    this.closed = true;
+    const dispatcher = await this.dispatcher;
+    await dispatcher?.agent.destroy();
     for (const requestTimer of this.timers) requestTimer.stop();
     this.timers.clear();
+  }
+
+  /** The package is large, so it is loaded at the first request. */
+  private async createDispatcher(): Promise<Dispatcher> {
+    const { Agent, buildConnector, fetch } = await import('undici');
+    const agent = new Agent({
+      connect: guardedConnector(buildConnector, { ...this.options, connectMs: this.limits.connectMs }),
+      headersTimeout: this.limits.headersMs,
+      bodyTimeout: this.limits.idleMs,
+    });
+    if (this.closed) await agent.destroy(); // it rejects all requests
+    return { agent, fetch };
   }
 
   private async call(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -92,8 +102,9 @@ export class EgressClient {
         : (requestTimer.expired ?? toEgressError(error, url.host));
     try {
       const signal = caller ? AbortSignal.any([caller, requestTimer.signal]) : requestTimer.signal;
-      const options = { ...init, signal, redirect: 'manual', dispatcher: this.agent } as UndiciInit;
-      const response = await undiciFetch(url, options);
+      const { agent, fetch: send } = await (this.dispatcher ??= this.createDispatcher());
+      const options = { ...init, signal, redirect: 'manual', dispatcher: agent } as UndiciInit;
+      const response = await send(url, options);
       if (REDIRECTS.has(response.status)) throw redirected(url, response.status);
       return guardedResponse(response, { limit: this.limits.bytes, host: url.host, explain, end });
     } catch (error) {
@@ -102,6 +113,11 @@ export class EgressClient {
       throw explained;
     }
   }
+}
+
+interface Dispatcher {
+  agent: Agent;
+  fetch: typeof undiciFetch;
 }
 
 function guardedResponse(
@@ -165,11 +181,14 @@ export interface ConnectorOptions {
  * Checks the resolved address of every connection, because a name can resolve to another address later (DNS rebinding). Literal
  * addresses are checked without a lookup.
  */
-function guardedConnector({ policy, connectMs, resolve = systemLookup }: ConnectorOptions): buildConnector.connector {
+function guardedConnector(
+  build: typeof buildConnector,
+  { policy, connectMs, resolve = systemLookup }: ConnectorOptions,
+): buildConnector.connector {
   const connectors = new Map(
     ['http:', 'https:'].map((protocol) => [
       protocol,
-      buildConnector({ timeout: connectMs, allowH2: false, lookup: guardedLookup(policy, protocol, resolve) }),
+      build({ timeout: connectMs, allowH2: false, lookup: guardedLookup(policy, protocol, resolve) }),
     ]),
   );
   return (options, callback) => {

@@ -1,17 +1,10 @@
-import {
-  type CallToolResult,
-  type Client,
-  type ConnectOptions,
-  type PriorDiscovery,
-  SdkHttpError,
-  type Tool,
-} from '@modelcontextprotocol/client';
+import type { CallToolResult, Client, ConnectOptions, PriorDiscovery, Tool } from '@modelcontextprotocol/client';
 import { aborted, ProviderError } from '../errors.js';
 import { redactDeep } from '../secrets/secret.js';
 import { CallScope } from './call.scope.js';
 import type { McpServerConfig } from './mcp.config.js';
-import { McpConnection, type McpTransport } from './mcp.connection.js';
-import { type ErrorSource, toMcpError } from './mcp.errors.js';
+import type { McpConnection, McpTransport } from './mcp.connection.js';
+import type { ErrorSource } from './mcp.errors.js';
 
 /** A tool as its server describes it. A third party wrote all of these texts, so they are not trusted. */
 export interface McpToolDefinition {
@@ -26,7 +19,7 @@ interface McpCallOptions {
 
 /** How one server is reached. */
 export interface McpLink {
-  createTransport(): McpTransport;
+  createTransport(): Promise<McpTransport>;
   redact(text: string): string;
   /** Whether the server is a program, which is started for the connection. */
   readonly isProgram: boolean;
@@ -115,8 +108,9 @@ export class McpClient {
           const limits = { timeout: this.config.timeoutMs, signal: scope.signal };
           return await scope.result(connection.use(async (client) => await work(client, limits)));
         } catch (error) {
+          const { isLostSession, toMcpError } = await import('./mcp.errors.js');
           if (isLostSession(error, connection)) throw error;
-          throw this.explain(error, scope, connection);
+          throw this.explain(toMcpError(error, this.source, scope), scope, connection);
         }
       });
     } catch (error) {
@@ -131,11 +125,10 @@ export class McpClient {
     }
   }
 
-  private explain(error: unknown, scope: CallScope, connection: McpConnection): ProviderError {
+  private explain(error: ProviderError, scope: CallScope, connection: McpConnection): ProviderError {
     if (this.closed && !scope.isCancelled) return this.closedError();
-    const explained = toMcpError(error, this.source, scope);
-    const ended = explained.code === 'MCP_SERVER_UNREACHABLE' ? connection.failure : undefined;
-    return ended ? this.redacted(ended) : explained;
+    const ended = error.code === 'MCP_SERVER_UNREACHABLE' ? connection.failure : undefined;
+    return ended ? this.redacted(ended) : error;
   }
 
   private redacted({ code, message }: ProviderError): ProviderError {
@@ -164,6 +157,7 @@ export class McpClient {
       try {
         return await scope.result(this.negotiate());
       } catch (error) {
+        const { toMcpError } = await import('./mcp.errors.js');
         throw toMcpError(error, this.source, scope);
       }
     });
@@ -175,7 +169,7 @@ export class McpClient {
   }
 
   private async negotiate(): Promise<McpConnection> {
-    const transport = this.link.createTransport();
+    const transport = await this.link.createTransport();
     try {
       return await this.open(transport, this.prior);
     } catch (error) {
@@ -187,13 +181,14 @@ export class McpClient {
 
   /** Some programs of the protocol of 2025 end when they receive a request of 2026. */
   private async openOldProgram(failure: ProviderError): Promise<McpConnection> {
-    const transport = this.link.createTransport();
+    const transport = await this.link.createTransport();
     return await this.open(transport, { kind: 'legacy' }).catch(() => {
       throw this.redacted(failure);
     });
   }
 
   private async open(transport: McpTransport, prior: PriorDiscovery | undefined): Promise<McpConnection> {
+    const { McpConnection } = await import('./mcp.connection.js');
     const { startTimeoutMs } = this.config;
     const probeMs = this.link.isProgram ? startTimeoutMs / 2 : startTimeoutMs;
     return await McpConnection.open({ transport, timeoutMs: startTimeoutMs, probeMs, ...(prior && { prior }) });
@@ -204,11 +199,6 @@ export class McpClient {
       retryable: false,
     });
   }
-}
-
-/** A server of the protocol of 2025 forgets its sessions when it restarts. */
-function isLostSession(error: unknown, connection: McpConnection): boolean {
-  return error instanceof SdkHttpError && (error.status === 404 || error.status === 400) && connection.hasSession;
 }
 
 async function untilCancelled<Result>(

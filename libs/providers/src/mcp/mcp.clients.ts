@@ -1,4 +1,3 @@
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Program } from '../agents/subprocess/program.process.js';
 import type { AllowedProgram } from '../agents/subprocess/subprocess.agent-provider.js';
 import { ProviderError } from '../errors.js';
@@ -7,7 +6,6 @@ import { scopedFetch } from './call.scope.js';
 import { McpClient, type McpLink } from './mcp.client.js';
 import type { McpHttpServer, McpServerConfig } from './mcp.config.js';
 import { type AuthorizedFetch, authorizedFetch, mcpKey } from './mcp.credential.js';
-import { ProgramTransport } from './program.transport.js';
 
 /** A stream that breaks is not resumed: its call fails. */
 const NO_RECONNECTION = {
@@ -25,7 +23,7 @@ interface McpClientsOptions {
   secretsOf(config: McpServerConfig): SecretSource;
 }
 
-/** The clients of all MCP servers that the operator configured. */
+/** The clients of all MCP servers that the operator configured. The SDK is large, so it is loaded when a client connects. */
 export class McpClients {
   readonly all: readonly McpClient[];
 
@@ -45,7 +43,8 @@ export class McpClients {
     let authorized: AuthorizedFetch | undefined;
     return {
       isProgram: false,
-      createTransport: () => {
+      createTransport: async () => {
+        const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client');
         authorized ??= authorizedFetch(config, fetch, secretsOf(config));
         const options = { fetch: scopedFetch(authorized.fetch), reconnectionOptions: NO_RECONNECTION };
         return new StreamableHTTPClientTransport(new URL(config.url), options);
@@ -59,7 +58,8 @@ export class McpClients {
     let keys: Record<string, Secret> = {};
     return {
       isProgram: true,
-      createTransport: () => {
+      createTransport: async () => {
+        const { ProgramTransport } = await import('./program.transport.js');
         const { secretEnv = [], ...program } = this.allowed(config.program);
         keys = Object.fromEntries(secretEnv.map((env) => [env, mcpKey(env, secrets)]));
         return new ProgramTransport({ ...program, keys } satisfies Program, `MCP server ${name}`);

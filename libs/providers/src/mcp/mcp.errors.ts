@@ -1,6 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client';
 import { aborted, findProviderError, ProviderError, reasonOf } from '../errors.js';
 import type { CallScope } from './call.scope.js';
+import type { McpConnection } from './mcp.connection.js';
 
 const MAX_REASON = 300;
 const LOST = new Set([
@@ -21,6 +22,11 @@ export function toMcpError(error: unknown, source: ErrorSource, scope: CallScope
   if (scope.isCancelled) return aborted(`The call to ${source.label}`);
   const known = scope.failure ?? findProviderError(error);
   return known ? withMcpCode(known, source) : fromSdk(error, source);
+}
+
+/** A server of the protocol of 2025 forgets its sessions when it restarts. */
+export function isLostSession(error: unknown, connection: McpConnection): boolean {
+  return error instanceof SdkHttpError && (error.status === 404 || error.status === 400) && connection.hasSession;
 }
 
 function fromSdk(error: unknown, { label, redact }: ErrorSource): ProviderError {

@@ -1,4 +1,4 @@
-import { LangfuseClient } from '@langfuse/client';
+import type { LangfuseClient } from '@langfuse/client';
 import { EgressPolicy } from '../egress/egress.policy.js';
 import { readRetryAfter } from '../egress/retry-after.js';
 import { ProviderError, reasonOf } from '../errors.js';
@@ -41,13 +41,11 @@ const [TOKENS, COST] = ['sum_totalTokens', 'sum_totalCost'];
  */
 export class LangfuseUsage {
   readonly name = 'langfuse';
-  private readonly client: LangfuseClient;
+  private client?: Promise<LangfuseClient>;
   private isLegacy = false;
 
   constructor(private readonly options: LangfuseUsageOptions) {
-    const { baseUrl, publicKey, secretKey, policy, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-    policy.checkUrl(baseUrl);
-    this.client = new LangfuseClient({ baseUrl, publicKey, secretKey: secretKey.reveal(), timeout: timeoutMs / 1_000 });
+    options.policy.checkUrl(options.baseUrl);
   }
 
   async usage({
@@ -92,7 +90,8 @@ export class LangfuseUsage {
 
   /** Older installations offer only the first version of the metrics API. The query is the same. */
   private async call(query: string): Promise<{ data: MetricsRow[] }> {
-    const { metrics, legacy } = this.client.api;
+    const { api } = await (this.client ??= this.createClient());
+    const { metrics, legacy } = api;
     const { timeoutMs = DEFAULT_TIMEOUT_MS } = this.options;
     // the timeout of the library covers only the headers of the response; this timeout also covers the body
     const options = { maxRetries: 0, abortSignal: AbortSignal.timeout(timeoutMs) };
@@ -106,6 +105,13 @@ export class LangfuseUsage {
     }
     // oxlint-disable-next-line typescript/no-deprecated -- for older installations
     return await legacy.metricsV1.metrics({ query }, options);
+  }
+
+  /** The package is large, so it is loaded only if Langfuse is configured. */
+  private async createClient(): Promise<LangfuseClient> {
+    const { LangfuseClient } = await import('@langfuse/client');
+    const { baseUrl, publicKey, secretKey, timeoutMs = DEFAULT_TIMEOUT_MS } = this.options;
+    return new LangfuseClient({ baseUrl, publicKey, secretKey: secretKey.reveal(), timeout: timeoutMs / 1_000 });
   }
 
   private explain(error: unknown): ProviderError {

@@ -18,7 +18,7 @@ describe('the capabilities in an event', () => {
     await here.sweeper.sweep();
     await replicas.silence(suspectAfterMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
-    await here.heartbeats.beatAll([joined.claim]);
+    await here.heartbeats.beatAll([joined.credential]);
     await here.sweeper.sweep();
     await replicas.silence(leaseTtlMs(DEFAULT_LEASE_POLICY) + 100, 'a-1');
     await here.sweeper.sweep();
@@ -53,7 +53,7 @@ describe('the capabilities in an event', () => {
 
   it('B3 the event of an update includes the old and the new capabilities', async () => {
     const joined = await replicas.given.agent({ agentId: 'a-1', capabilities: ['build', 'plan'] });
-    await replicas.here.agents.update(joined.claim, { capabilities: ['plan', 'review'] });
+    await replicas.here.agents.update(joined.credential, { capabilities: ['plan', 'review'] });
     expect(await capabilitiesOf('agent.updated')).toEqual([['agent.updated', ['build', 'plan', 'review']]]);
   });
 });

@@ -56,7 +56,7 @@ describe('the events of a registration', () => {
 
 describe('the events of an agent that leaves', () => {
   it('S3.3 deregistration, eviction and shutdown publish agent.left with reason and generation', async () => {
-    await here.agents.deregister((await here.given.agent({ agentId: 'by-itself' })).claim);
+    await here.agents.deregister((await here.given.agent({ agentId: 'by-itself' })).credential);
     await here.given.agent({ agentId: 'by-force' });
     await here.agents.remove('by-force', 'evicted');
     await here.given.agent({ agentId: 'by-shutdown' });
@@ -74,11 +74,11 @@ describe('the events of an agent that leaves', () => {
     await expect(here.agents.deregister(unknown)).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await expect(here.agents.remove('unknown', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     const first = await here.given.agent({ agentId: 'a-1' });
-    await here.agents.deregister(first.claim);
-    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    await here.agents.deregister(first.credential);
+    await expect(here.agents.deregister(first.credential)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     await expect(here.agents.remove('a-1', 'evicted')).rejects.toMatchObject({ code: 'AGENT_NOT_FOUND' });
     await here.given.agent({ agentId: 'a-1', leaseToken: first.leaseToken });
-    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
+    await expect(here.agents.deregister(first.credential)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
     expect(lines(await replicas.loggedEvents())).toEqual([
       'agent.joined a-1',
       'agent.left a-1 deregistered',
@@ -89,17 +89,17 @@ describe('the events of an agent that leaves', () => {
   it('S3.3 twenty concurrent deregistrations, removals and evictions on two replicas publish agent.left once', async () => {
     for (let round = 0; round < 5; round++) {
       const agentId = `a-${round}`;
-      const claim = (await here.given.agent({ agentId })).claim;
+      const credential = (await here.given.agent({ agentId })).credential;
       await setSilence(agentId, leaseTtlMs(DEFAULT_LEASE_POLICY) + 1_000);
       const attempts = Array.from({ length: 20 }, async (_, index) => {
         const at = index % 2 ? here : there;
-        if (index % 3 === 0) return await at.agents.deregister(claim);
+        if (index % 3 === 0) return await at.agents.deregister(credential);
         if (index % 3 === 1) return await at.agents.remove(agentId, 'evicted');
         await at.sweeper.sweep();
       });
       await Promise.allSettled([
         ...attempts,
-        here.agents.deregister({ ...claim, agentId: 'unknown' }),
+        here.agents.deregister({ ...credential, agentId: 'unknown' }),
         there.agents.remove('unknown', 'evicted'),
       ]);
     }
@@ -113,7 +113,7 @@ describe('the events of an agent that leaves', () => {
       for (let round = 0; round < 8; round++) {
         const agentId = `a-${(index + round) % 4}`;
         const joined = await at.given.agent({ agentId }).catch(() => undefined); // the agentId is registered already
-        await (joined ? at.agents.deregister(joined.claim) : at.agents.remove(agentId, 'evicted')).catch(() => 0);
+        await (joined ? at.agents.deregister(joined.credential) : at.agents.remove(agentId, 'evicted')).catch(() => 0);
       }
     });
     await Promise.all(writers);
@@ -150,7 +150,7 @@ describe('the events of missed heartbeats', () => {
   it('S3.4 a heartbeat of an evicted agent is rejected with REGISTER_AGAIN and publishes nothing', async () => {
     const joined = await here.given.agent({ agentId: 'a-1' });
     await here.agents.remove('a-1', 'evicted');
-    expect(await here.heartbeats.beatAll([joined.claim])).toMatchObject([{ error: { code: 'REGISTER_AGAIN' } }]);
+    expect(await here.heartbeats.beatAll([joined.credential])).toMatchObject([{ error: { code: 'REGISTER_AGAIN' } }]);
     expect(lines(await replicas.loggedEvents())).toEqual(['agent.joined a-1', 'agent.left a-1 evicted']);
   });
 });

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox, qualifiedId } from '#rollcall/platform';
 import type { CircuitState, CircuitStep, CircuitTransition } from '../circuit/circuit.breaker.js';
 import type { FailureReporter } from '../circuit/outcome.js';
-import type { ProtectionExplanation } from '../leases/protection.explanation.js';
+import type { ProtectionExplanation } from '../leases/self-preservation.js';
 import type { ProtectionMode } from '../leases/protection.state.js';
 import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
-import type { AgentRow } from './agent.row.js';
+import type { AgentRow } from './agent.store.js';
 
 /** Identifies the registration that an event is about. */
 export interface AgentGeneration {

@@ -20,10 +20,10 @@ describe('the generations of an agentId', () => {
     const next = await replicas.given.agent({ agentId: 'a-1', leaseToken });
     expect(next.record.generation).toBe(2);
     expect(next.leaseToken).not.toBe(leaseToken);
-    expect(await here.heartbeats.beatAll([first.claim])).toMatchObject([
+    expect(await here.heartbeats.beatAll([first.credential])).toMatchObject([
       { ok: false, error: { code: 'LEASE_TOKEN_REFUSED' } },
     ]);
-    const old = { ...next.claim, generation: 1 };
+    const old = { ...next.credential, generation: 1 };
     expect(await here.heartbeats.beatAll([old])).toMatchObject([{ ok: false, error: { code: 'STALE_GENERATION' } }]);
     await expect(here.agents.update(old, { name: 'ghost' })).rejects.toMatchObject({
       code: 'STALE_GENERATION',

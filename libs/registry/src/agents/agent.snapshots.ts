@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { EventSequencer, type EventSnapshot, type LogPosition, type VisibleNamespaces } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import type { AgentRecord } from './agent.record.js';
-import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.row.js';
+import { AGENT_COLUMNS, AGENT_TABLES, type AgentRow, toRecord } from './agent.store.js';
 
 /** Each open snapshot holds a database connection outside the pool. */
 const MAX_OPEN = 4;

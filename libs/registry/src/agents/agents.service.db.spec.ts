@@ -1,5 +1,5 @@
 import { TwoReplicas } from '../testing/two-replicas.js';
-import { hashOfToken } from './lease.token.js';
+import { hashOfToken } from './lease-token.store.js';
 
 let replicas: TwoReplicas;
 beforeEach(async () => void (replicas = await TwoReplicas.start()));
@@ -8,10 +8,10 @@ afterEach(async () => await replicas.stop());
 describe('an update', () => {
   it('S3.1 changes the record, publishes the changed fields, and publishes nothing if no field changes', async () => {
     const { here } = replicas;
-    const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
-    const { record, version } = await here.agents.update(claim, { capabilities: ['review'], version: '2.0' });
+    const credential = (await replicas.given.agent({ agentId: 'builder' })).credential;
+    const { record, version } = await here.agents.update(credential, { capabilities: ['review'], version: '2.0' });
     expect(record).toMatchObject({ capabilities: ['review'], version: '2.0', name: 'swarm-builder', generation: 1 });
-    expect(await here.agents.update(claim, { capabilities: ['review'] })).toMatchObject({ version });
+    expect(await here.agents.update(credential, { capabilities: ['review'] })).toMatchObject({ version });
     expect(await replicas.loggedEvents('agent.updated')).toMatchObject([
       {
         subject: 'builder',
@@ -23,8 +23,8 @@ describe('an update', () => {
 
   it('S3.11 an update is in the directory of its replica immediately, under the new capabilities', async () => {
     const { here } = replicas;
-    const claim = (await replicas.given.agent({ agentId: 'builder' })).claim;
-    await here.agents.update(claim, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
+    const credential = (await replicas.given.agent({ agentId: 'builder' })).credential;
+    await here.agents.update(credential, { capabilities: ['review'], costModel: { usdPerTask: 1 } });
     await here.sync.idle();
     const find = (capability: string): string[] =>
       here.ranker.rank({ capabilities: [capability] }, here.clock.now()).candidates.map(({ agent }) => agent.agentId);
@@ -35,15 +35,15 @@ describe('an update', () => {
     const { here } = replicas;
     const first = await replicas.given.agent({ agentId: 'mine' });
     const second = await replicas.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
-    const now = second.claim;
+    const now = second.credential;
     const rejections = [
-      [first.claim, 'STALE_GENERATION'],
+      [first.credential, 'STALE_GENERATION'],
       [{ ...now, generation: 3 }, 'GENERATION_AHEAD'],
       [{ ...now, tokenHash: 'wrong' }, 'LEASE_TOKEN_REFUSED'],
       [{ ...now, agentId: 'unknown' }, 'AGENT_NOT_FOUND'],
     ] as const;
-    for (const [claim, code] of rejections)
-      await expect(here.agents.update(claim, { name: 'hijacked' })).rejects.toMatchObject({ code });
+    for (const [credential, code] of rejections)
+      await expect(here.agents.update(credential, { name: 'hijacked' })).rejects.toMatchObject({ code });
     await here.agents.deregister(now);
     await expect(here.agents.update(now, { name: 'late' })).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     expect(await replicas.loggedEvents('agent.updated')).toEqual([]);
@@ -66,8 +66,8 @@ describe('an update', () => {
     await replicas.given.agent({ agentId: 'busy' });
     await Promise.all(
       Array.from({ length: 20 }, async (_, index) => {
-        const claim = { agentId: 'busy', generation: null, tokenHash: null };
-        await (index % 2 ? here : there).agents.update(claim, { labels: { [`l${index}`]: 'x' } });
+        const credential = { agentId: 'busy', generation: null, tokenHash: null };
+        await (index % 2 ? here : there).agents.update(credential, { labels: { [`l${index}`]: 'x' } });
       }),
     );
     expect(Object.keys((await here.agents.get('busy')).labels)).toHaveLength(20);
@@ -81,16 +81,16 @@ describe('the leave reason', () => {
 
   it('S3.3 the leave reason is "deregistered" by default, or "shutdown" if the agent gives that reason', async () => {
     const { agents } = replicas.here;
-    await agents.deregister((await replicas.given.agent({ agentId: 'one' })).claim);
-    await agents.deregister((await replicas.given.agent({ agentId: 'two' })).claim, 'shutdown');
+    await agents.deregister((await replicas.given.agent({ agentId: 'one' })).credential);
+    await agents.deregister((await replicas.given.agent({ agentId: 'two' })).credential, 'shutdown');
     expect((await agents.get('two')).leaveReason).toBe('shutdown');
     expect(await reasons()).toEqual(['deregistered', 'shutdown']);
   });
 
   it('S3.3 the leave reason is "drained" if a draining agent deregisters, whatever reason it gives', async () => {
     const { agents } = replicas.here;
-    const { claim } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
-    await agents.deregister(claim, 'shutdown');
+    const { credential } = await replicas.given.agent({ agentId: 'tired', desiredState: 'draining' });
+    await agents.deregister(credential, 'shutdown');
     expect(await agents.get('tired')).toMatchObject({ status: 'left', leaveReason: 'drained' });
     expect(await reasons()).toEqual(['drained']);
   });
@@ -100,8 +100,8 @@ describe('the leave reason', () => {
     const budget = { totalTokens: 10, usedTokens: 10, source: 'ledger' };
     for (const [agentId, reason] of [['spent'], ['spent-too', 'shutdown'], ['drained']] as const) {
       const desiredState = agentId === 'drained' ? 'draining' : 'active';
-      const { claim } = await replicas.given.agent({ agentId, budget, desiredState });
-      await agents.deregister(claim, reason);
+      const { credential } = await replicas.given.agent({ agentId, budget, desiredState });
+      await agents.deregister(credential, reason);
     }
     expect(await reasons()).toEqual(['budget_exhausted', 'shutdown', 'drained']);
   });
@@ -113,7 +113,7 @@ describe('the leave reason', () => {
       status: 'left',
       leaveReason: 'quarantined',
     });
-    await expect(agents.deregister(joined.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    await expect(agents.deregister(joined.credential)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     expect((await replicas.given.agent({ agentId: 'bad' })).record).toMatchObject({
       status: 'quarantined',
       generation: 2,
@@ -143,9 +143,9 @@ describe('the leave reason', () => {
 
   it('S3.3 exactly one leave reason is published if agent and operator end the registration concurrently on two replicas', async () => {
     const { here, there } = replicas;
-    const claim = (await replicas.given.agent({ agentId: 'contested' })).claim;
+    const credential = (await replicas.given.agent({ agentId: 'contested' })).credential;
     const ends = await Promise.allSettled([
-      here.agents.deregister(claim),
+      here.agents.deregister(credential),
       there.agents.remove('contested', 'evicted'),
       there.agents.quarantineAndRemove('contested', null, 'key:op'),
     ]);
@@ -159,9 +159,9 @@ describe('tokens reported with heartbeats', () => {
     const { here } = replicas;
     const budget = { totalTokens: 500_000, usedTokens: 0, source: 'reported' };
     for (const agentId of ['leaver', 'silent']) {
-      const claim = (await replicas.given.agent({ agentId, budget })).claim;
-      await here.heartbeats.beatAll([{ ...claim, usedTokens: 400_000 }]);
-      if (agentId === 'leaver') await here.agents.deregister(claim);
+      const credential = (await replicas.given.agent({ agentId, budget })).credential;
+      await here.heartbeats.beatAll([{ ...credential, usedTokens: 400_000 }]);
+      if (agentId === 'leaver') await here.agents.deregister(credential);
     }
     await here.sweeper.sweep();
     await replicas.silence(40_000, 'silent');
@@ -191,7 +191,7 @@ describe('writes with another generation', () => {
   it('B4 S3.4 rejects all writes of an old generation that are replayed after a new registration, and changes nothing', async () => {
     const { here, there } = replicas;
     const first = await replicas.given.agent({ agentId: 'phoenix' });
-    const old = first.claim;
+    const old = first.credential;
     await replicas.given.agent({ agentId: 'phoenix', leaseToken: first.leaseToken });
     const before = await here.agents.getVersioned('phoenix');
     const events = (await replicas.loggedEvents()).length;
@@ -213,8 +213,8 @@ describe('writes with another generation', () => {
   });
 
   it('S3.4 rejects a write with GENERATION_AHEAD if its generation does not exist yet', async () => {
-    const claim = (await replicas.given.agent({ agentId: 'early' })).claim;
-    const [result] = await replicas.here.heartbeats.beatAll([{ ...claim, generation: 7 }]);
+    const credential = (await replicas.given.agent({ agentId: 'early' })).credential;
+    const [result] = await replicas.here.heartbeats.beatAll([{ ...credential, generation: 7 }]);
     expect(result).toMatchObject({ ok: false, error: { code: 'GENERATION_AHEAD' } });
   });
 });
@@ -223,11 +223,11 @@ describe('a request with a wrong lease token', () => {
   it('B4 rejects a wrong lease token without taking a lock, so that the request neither waits for others nor delays them', async () => {
     const { here, there, database } = replicas;
     await replicas.given.agent({ agentId: 'busy' });
-    const wrongClaim = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
+    const wrongCredential = { agentId: 'busy', generation: 1, tokenHash: hashOfToken('rl_not-it') };
     await database.db.transaction(async () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'busy' FOR UPDATE`);
-      await expect(there.agents.deregister(wrongClaim)).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
-      await expect(there.agents.update(wrongClaim, { name: 'x' })).rejects.toMatchObject({
+      await expect(there.agents.deregister(wrongCredential)).rejects.toMatchObject({ code: 'LEASE_TOKEN_REFUSED' });
+      await expect(there.agents.update(wrongCredential, { name: 'x' })).rejects.toMatchObject({
         code: 'LEASE_TOKEN_REFUSED',
       });
     });

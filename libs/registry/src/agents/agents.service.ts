@@ -1,27 +1,30 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE, inBatches, qualifiedId, StopsIn } from '#rollcall/platform';
-import { capabilityKeys } from '../discovery/capability.js';
+import { AgentBudgets } from '../budgets/agent.budgets.js';
+import { capabilityKeys } from '../discovery/capabilities/capability.js';
+import { type AgentCredential, credentialError } from './agent.credential.js';
 import { AgentNotFoundError } from './agent.errors.js';
-import { AgentLifecycle } from './agent.lifecycle.js';
+import { AgentEvents } from './agent.events.js';
 import {
   type AgentRecord,
-  type DesiredState,
   type DeregistrationReason,
+  type DesiredState,
   type LeaveReason,
   leaveReasonOf,
 } from './agent.record.js';
-import { type AgentRow, toRecord, versionOf } from './agent.row.js';
-import { type AgentListFilter, AgentStore } from './agent.store.js';
-import type { AgentUpdate } from './agent.update.js';
-import { claimError } from './claim.check.js';
-import { newAgentId, newLeaseToken, hashOfToken } from './lease.token.js';
-import type { IssuedLease, Joining } from './registration.batch.js';
-import { type Joined, type JoinResult, RegistrationGroup } from './registration.group.js';
-import type { AgentClaim, Registration } from './registration.js';
-import { UpdateGroup, type VersionedAgent } from './update.group.js';
+import { type AgentListFilter, type AgentRow, AgentStore, recordVersionOf, toRecord } from './agent.store.js';
+import { hashOfToken, newLeaseToken } from './lease-token.store.js';
+import type { IssuedLease, Joining } from './registration/registration.batch.js';
+import { type Joined, type JoinResult, RegistrationGroup } from './registration/registration.group.js';
+import type { AgentUpdate, Registration } from './registration/registration.js';
+import { UpdateGroup, type VersionedAgent } from './registration/update.group.js';
 
-export type { Joined, JoinResult } from './registration.group.js';
-export type { VersionedAgent } from './update.group.js';
+interface DesiredStateChange {
+  desiredState: DesiredState;
+  note: string | null;
+  by: string;
+}
 
 export interface JoinRequest {
   /** The namespace of the agent; `default` if absent. */
@@ -40,6 +43,8 @@ export interface JoinRequest {
 }
 
 const PRUNE_BATCH = 500;
+/** The number of random digits at the end of a generated agentId. The last 12 digits of a random UUID are all random. */
+const SUFFIX_LENGTH = 10;
 
 /** Registers, updates and removes agents, and stores the desired state that operators set. Postgres decides every race. */
 @Injectable()
@@ -47,7 +52,8 @@ export class AgentsService {
   constructor(
     private readonly db: Database,
     private readonly store: AgentStore,
-    private readonly lifecycle: AgentLifecycle,
+    private readonly events: AgentEvents,
+    private readonly budgets: AgentBudgets,
     private readonly registrations: RegistrationGroup,
     private readonly updates: UpdateGroup,
   ) {}
@@ -74,22 +80,21 @@ export class AgentsService {
   }
 
   async getVersioned(agentId: string): Promise<VersionedAgent> {
-    const row = await this.store.find(agentId);
-    if (!row) throw new AgentNotFoundError(agentId);
-    return { record: toRecord(row, await this.store.now()), version: versionOf(row) };
+    const row = await this.find(agentId);
+    return { record: toRecord(row, await this.store.now()), version: recordVersionOf(row) };
   }
 
-  /** Throws if the claim may not act for the agent. Callers use it before expensive work; the change itself checks again. */
-  async check(claim: AgentClaim): Promise<void> {
-    await this.verify(claim);
+  /** Throws if the credential may not act for the agent. Callers use it before expensive work; the change itself checks again. */
+  async check(credential: AgentCredential): Promise<void> {
+    await this.verify(credential);
   }
 
   /**
    * Updates the declaration of the agent; with `ifVersion`, only if the record still has that version. An update without a
    * difference writes nothing and appends no event.
    */
-  async update(claim: AgentClaim, update: AgentUpdate, ifVersion?: string): Promise<VersionedAgent> {
-    return await this.updates.update({ claim, update, ifVersion });
+  async update(credential: AgentCredential, update: AgentUpdate, ifVersion?: string): Promise<VersionedAgent> {
+    return await this.updates.update({ credential, update, ifVersion });
   }
 
   async list(limit: number, after: string | undefined, filter: AgentListFilter): Promise<AgentRecord[]> {
@@ -99,23 +104,23 @@ export class AgentsService {
     return rows.map((row: AgentRow) => toRecord(row, now));
   }
 
-  /** Returns the record if the claim may act for the agent. */
-  async identify(claim: AgentClaim): Promise<AgentRecord> {
-    return toRecord(await this.verify(claim), await this.store.now());
+  /** Returns the record if the credential may act for the agent. */
+  async identify(credential: AgentCredential): Promise<AgentRecord> {
+    return toRecord(await this.verify(credential), await this.store.now());
   }
 
   /** Deregisters the agent at the request of the agent, its owner or an operator. `leaveReasonOf` determines the recorded reason. */
-  async deregister(claim: AgentClaim, given: DeregistrationReason = 'deregistered'): Promise<void> {
+  async deregister(credential: AgentCredential, given: DeregistrationReason = 'deregistered'): Promise<void> {
     await this.db.transaction(async () => {
-      const record = toRecord(await this.lockFor(claim), await this.store.now());
-      await this.lifecycle.leave(claim.agentId, leaveReasonOf(given, record));
+      const record = toRecord(await this.lockFor(credential), await this.store.now());
+      await this.leave(credential.agentId, leaveReasonOf(given, record));
     });
   }
 
   /** Ends the registration of the agent, whatever its generation, on behalf of an operator. */
   async remove(agentId: string, reason: LeaveReason): Promise<void> {
     await this.db.transaction(async () => {
-      if (!(await this.lifecycle.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
+      if (!(await this.leave(agentId, reason))) throw new AgentNotFoundError(agentId);
     });
   }
 
@@ -127,14 +132,14 @@ export class AgentsService {
     by: string,
   ): Promise<AgentRecord> {
     const change = { desiredState, note, by };
-    return await this.db.transaction(async () => await this.lifecycle.setDesiredState(agentId, change));
+    return await this.db.transaction(async () => await this.setDesired(agentId, change));
   }
 
   /** Quarantines the agent and ends its registration. If it registers again, it is still quarantined. */
   async quarantineAndRemove(agentId: string, note: string | null, by: string): Promise<AgentRecord> {
     return await this.db.transaction(async () => {
-      await this.lifecycle.setDesiredState(agentId, { desiredState: 'quarantined', note, by });
-      await this.lifecycle.leave(agentId, 'quarantined');
+      await this.setDesired(agentId, { desiredState: 'quarantined', note, by });
+      await this.leave(agentId, 'quarantined');
       return await this.get(agentId);
     });
   }
@@ -144,17 +149,42 @@ export class AgentsService {
     return await inBatches(PRUNE_BATCH, async (limit) => await this.store.prune(keepMs, limit));
   }
 
-  /** Locks the agent until the transaction ends, and returns it if the claim may act for it. */
-  private async lockFor(claim: AgentClaim): Promise<AgentRow> {
-    await this.verify(claim); // before the lock: a claim that may not act must not delay other requests
-    await this.store.lock(claim.agentId);
-    return await this.verify(claim); // the agent may have changed before the lock was granted
+  /** Ends the registration in the transaction of the caller. Returns whether a live agent left. */
+  private async leave(agentId: string, reason: LeaveReason): Promise<boolean> {
+    const left = await this.store.leave({ agentId, generation: null, tokenHash: null }, reason);
+    if (!left) return false;
+    await this.budgets.applyLastReports([left]);
+    await this.events.left([left], reason);
+    return true;
   }
 
-  private async verify(claim: AgentClaim): Promise<AgentRow> {
-    const row = await this.store.find(claim.agentId);
-    const error = claimError(claim, row);
-    if (error || !row) throw error ?? new AgentNotFoundError(claim.agentId);
+  /** Runs in the transaction of the caller. Setting the same state again appends no event. */
+  private async setDesired(agentId: string, { desiredState, note, by }: DesiredStateChange): Promise<AgentRecord> {
+    if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
+    const before = await this.find(agentId);
+    await this.store.setIntent(agentId, desiredState, note, by);
+    const record = toRecord(await this.find(agentId), await this.store.now());
+    if (before.desiredState !== desiredState) await this.events.desiredStateChanged(record, by, note);
+    return record;
+  }
+
+  private async find(agentId: string): Promise<AgentRow> {
+    const row = await this.store.find(agentId);
+    if (!row) throw new AgentNotFoundError(agentId);
+    return row;
+  }
+
+  /** Locks the agent until the transaction ends, and returns it if the credential may act for it. */
+  private async lockFor(credential: AgentCredential): Promise<AgentRow> {
+    await this.verify(credential); // before the lock: a credential that may not act must not delay other requests
+    await this.store.lock(credential.agentId);
+    return await this.verify(credential); // the agent may have changed before the lock was granted
+  }
+
+  private async verify(credential: AgentCredential): Promise<AgentRow> {
+    const row = await this.store.find(credential.agentId);
+    const error = credentialError(credential, row);
+    if (error || !row) throw error ?? new AgentNotFoundError(credential.agentId);
     return row;
   }
 }
@@ -177,4 +207,14 @@ function toJoining(request: JoinRequest): Joining {
 
 function leaseOf(leaseToken: string): IssuedLease {
   return { leaseToken, tokenHash: hashOfToken(leaseToken) };
+}
+
+/** Returns an agentId for an agent that proposes none: its name and a random suffix. */
+function newAgentId(name: string): string {
+  const stem = name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .slice(0, 40);
+  return `${stem || 'agent'}-${randomUUID().slice(-SUFFIX_LENGTH)}`;
 }

@@ -2,7 +2,7 @@ import { REPORTER } from '../testing/given-agents.js';
 import { given } from '../testing/given.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import type { JoinRequest } from './agents.service.js';
-import { hashOfToken } from './lease.token.js';
+import { hashOfToken } from './lease-token.store.js';
 
 let replicas: TwoReplicas;
 beforeEach(async () => void (replicas = await TwoReplicas.start()));
@@ -33,12 +33,12 @@ describe('the owner of an agent', () => {
   it('may update and deregister the agent without its lease token; another principal gets NOT_THE_OWNER', async () => {
     const { here, there } = replicas;
     await replicas.given.agent({ agentId: 'builder', by: ALICE });
-    const claim = { agentId: 'builder', generation: null, tokenHash: null };
-    const foreign = { ...claim, owner: MALLORY };
+    const credential = { agentId: 'builder', generation: null, tokenHash: null };
+    const foreign = { ...credential, owner: MALLORY };
     await expect(there.agents.update(foreign, { name: 'hijacked' })).rejects.toMatchObject({ code: 'NOT_THE_OWNER' });
     await expect(there.agents.deregister(foreign)).rejects.toMatchObject({ code: 'NOT_THE_OWNER' });
     await expect(there.agents.check(foreign)).rejects.toThrow('Use the lease token of the agent, or the key');
-    const own = { ...claim, owner: ALICE };
+    const own = { ...credential, owner: ALICE };
     expect((await here.agents.update(own, { name: 'renamed' })).record.name).toBe('renamed');
     await there.agents.deregister({ ...own, generation: 1 }, 'shutdown');
     expect(await here.agents.get('builder')).toMatchObject({ status: 'left', owner: ALICE });
@@ -46,8 +46,8 @@ describe('the owner of an agent', () => {
 
   it('A9 keeps the agentId after the agent has left: another principal cannot register it', async () => {
     const { here } = replicas;
-    const { claim, leaseToken } = await replicas.given.agent({ agentId: 'builder', by: ALICE });
-    await here.agents.deregister(claim);
+    const { credential, leaseToken } = await replicas.given.agent({ agentId: 'builder', by: ALICE });
+    await here.agents.deregister(credential);
     await expect(replicas.given.agent({ agentId: 'builder', by: MALLORY })).rejects.toMatchObject({
       code: 'NOT_THE_OWNER',
     });
@@ -63,7 +63,7 @@ describe('the owner of an agent', () => {
     const { leaseToken } = await replicas.given.agent({ agentId: 'builder', by: ALICE });
     const moved = await replicas.given.agent({ agentId: 'builder', leaseToken, by: 'key:new' });
     expect(moved).toMatchObject({ leaseToken, record: { owner: 'key:new', generation: 2 } });
-    await replicas.here.agents.deregister(moved.claim);
+    await replicas.here.agents.deregister(moved.credential);
     const back = await replicas.given.agent({ agentId: 'builder', leaseToken, by: ALICE });
     expect(back.record).toMatchObject({ owner: ALICE, generation: 3 });
   });
@@ -72,7 +72,7 @@ describe('the owner of an agent', () => {
     await replicas.given.agent({ agentId: 'builder', by: ALICE });
     const live = await replicas.given.agent({ agentId: 'builder', takeover: true, ...OPERATOR });
     expect(live.record).toMatchObject({ owner: ALICE, generation: 2 });
-    await replicas.here.agents.deregister(live.claim);
+    await replicas.here.agents.deregister(live.credential);
     const left = await replicas.given.agent({ agentId: 'builder', ...OPERATOR });
     expect(left.record).toMatchObject({ owner: ALICE, generation: 3 });
   });
@@ -85,7 +85,7 @@ describe('a takeover', () => {
     const back = await there.agents.register(takeover(ALICE));
     expect(back.record).toMatchObject({ generation: 2, status: 'active', owner: ALICE });
     expect(back.leaseToken).not.toBe(crashed.leaseToken);
-    const [result] = await here.heartbeats.beatAll([crashed.claim]);
+    const [result] = await here.heartbeats.beatAll([crashed.credential]);
     expect(result).toMatchObject({ ok: false, error: { code: 'LEASE_TOKEN_REFUSED' } });
     expect(await generationsThatLeft()).toMatchObject([
       ['agent.joined', { generation: 1 }],
@@ -124,9 +124,9 @@ describe('a takeover', () => {
   });
 
   it('registers an agent that does not exist or has left, like a registration without takeover', async () => {
-    const { claim, record } = await replicas.given.agent({ agentId: 'builder', by: ALICE, takeover: true });
+    const { credential, record } = await replicas.given.agent({ agentId: 'builder', by: ALICE, takeover: true });
     expect(record.generation).toBe(1);
-    await replicas.here.agents.deregister(claim);
+    await replicas.here.agents.deregister(credential);
     const back = await replicas.given.agent({ agentId: 'builder', by: ALICE, takeover: true });
     expect(back.record).toMatchObject({ generation: 2, status: 'active' });
   });
@@ -198,12 +198,12 @@ describe('the circuit of an agent that registers again', () => {
       health: { circuitBreakerState: 'open', consecutiveFailures: 5 },
     });
     expect(await phases()).toEqual(['open', 'open']);
-    const claim = await replicas.there.circuits.claimProbe('builder', 'p-1');
-    expect(claim).toMatchObject({ claimed: false, circuit: { phase: 'open', openUntil } });
+    const permit = await replicas.there.circuits.acquireProbe('builder', 'p-1');
+    expect(permit).toMatchObject({ claimed: false, circuit: { phase: 'open', openUntil } });
     await replicas.database.db.query(
       `UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'builder'`,
     );
-    expect(await replicas.here.circuits.claimProbe('builder', 'p-2')).toMatchObject({ claimed: true });
+    expect(await replicas.here.circuits.acquireProbe('builder', 'p-2')).toMatchObject({ claimed: true });
     await replicas.there.circuits.report('builder', { ok: true, probeId: 'p-2' }, REPORTER);
     expect(await phases()).toEqual(['closed', 'closed']);
   });

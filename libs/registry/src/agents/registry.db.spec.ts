@@ -93,17 +93,17 @@ describe('a registration', () => {
 describe('leaving the registry', () => {
   it('S3.3 a deregistration publishes agent.left once and sets the status left', async () => {
     const joined = await here.given.agent({ agentId: 'leaver' });
-    await here.agents.deregister(joined.claim);
+    await here.agents.deregister(joined.credential);
     expect(await here.agents.get('leaver')).toMatchObject({ status: 'left', leaveReason: 'deregistered' });
-    await expect(here.agents.deregister(joined.claim)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
+    await expect(here.agents.deregister(joined.credential)).rejects.toMatchObject({ code: 'REGISTER_AGAIN' });
     expect(await replicas.loggedEvents('agent.left')).toMatchObject([
       { subject: 'leaver', data: { reason: 'deregistered', generation: 1 } },
     ]);
   });
 
   it('S3.3 an agent that has left is pruned after the retention time; a listed agent is never pruned', async () => {
-    await here.agents.deregister((await here.given.agent({ agentId: 'old' })).claim);
-    await here.agents.deregister((await here.given.agent({ agentId: 'recent' })).claim);
+    await here.agents.deregister((await here.given.agent({ agentId: 'old' })).credential);
+    await here.agents.deregister((await here.given.agent({ agentId: 'recent' })).credential);
     await here.given.agent({ agentId: 'alive' });
     await db.query(
       `UPDATE agent SET left_at = left_at - interval '8 days', registered_at = registered_at - interval '9 days' WHERE agent_id IN ('old', 'alive')`,
@@ -127,17 +127,17 @@ describe('leaving the registry', () => {
   it('S3.3 rejects a deregistration with a wrong lease token or an old generation', async () => {
     const first = await here.given.agent({ agentId: 'mine' });
     const second = await here.given.agent({ agentId: 'mine', leaseToken: first.leaseToken });
-    await expect(here.agents.deregister({ ...second.claim, tokenHash: 'wrong' })).rejects.toMatchObject({
+    await expect(here.agents.deregister({ ...second.credential, tokenHash: 'wrong' })).rejects.toMatchObject({
       code: 'LEASE_TOKEN_REFUSED',
     });
-    await expect(here.agents.deregister(first.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
+    await expect(here.agents.deregister(first.credential)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
     expect((await here.agents.get('mine')).status).toBe('active');
   });
 
   it('B4 an agent that leaves keeps its desired state, which holds for the next registration too', async () => {
     const joined = await here.given.agent({ agentId: 'drained' });
     await here.agents.setDesiredState('drained', 'draining', 'maintenance', 'key:op');
-    await here.agents.deregister(joined.claim);
+    await here.agents.deregister(joined.credential);
     expect((await here.given.agent({ agentId: 'drained' })).record).toMatchObject({
       status: 'draining',
       desiredState: 'draining',
@@ -157,7 +157,9 @@ describe('heartbeats', () => {
       Array.from({ length: 50 }, async (_, index) => await here.given.agent({ agentId: `beating-${index}` })),
     );
     await replicas.silence(60_000, ...agents.map(({ record }) => record.agentId));
-    const results = await here.heartbeats.beatAll(agents.map(({ claim }) => Object.assign(claim, { inFlight: 3 })));
+    const results = await here.heartbeats.beatAll(
+      agents.map(({ credential }) => Object.assign(credential, { inFlight: 3 })),
+    );
     expect(results.every(({ ok }) => ok)).toBe(true);
     expect(await here.agents.get('beating-7')).toMatchObject({ load: { inFlight: 3 }, health: { state: 'active' } });
     await sweepNow();
@@ -170,10 +172,10 @@ describe('heartbeats', () => {
     const evicted = await here.given.agent({ agentId: 'two' });
     await here.agents.remove('two', 'evicted');
     const beats = [
-      second.claim,
-      first.claim,
-      { ...second.claim, tokenHash: 'wrong' },
-      evicted.claim,
+      second.credential,
+      first.credential,
+      { ...second.credential, tokenHash: 'wrong' },
+      evicted.credential,
       { agentId: 'unknown', generation: 1, tokenHash: 'x' },
     ];
     const results = await here.heartbeats.beatAll(beats);
@@ -215,7 +217,7 @@ describe('a sweep', () => {
     await sweepNow();
     await replicas.silence(25_000, 'sleepy');
     await here.sweeper.sweep();
-    await here.heartbeats.beatAll([agent.claim]);
+    await here.heartbeats.beatAll([agent.credential]);
     expect((await here.sweeper.sweep()).recovered).toEqual(['sleepy']);
     expect((await replicas.loggedEvents('agent.suspect', 'agent.recovered')).map(({ type }) => type)).toEqual([
       'agent.suspect',
@@ -243,7 +245,7 @@ describe('a sweep', () => {
     expect(await there.protection.read()).toMatchObject({
       explanation: { state: 'protecting', reason: 'mass_silence', numbers: { fleet: 10, expired: 6 } },
     });
-    await here.heartbeats.beatAll(silent.map(({ claim }) => claim));
+    await here.heartbeats.beatAll(silent.map(({ credential }) => credential));
     await here.sweeper.sweep();
     expect(await here.protection.read()).toMatchObject({ explanation: { state: 'normal' } });
     expect(
@@ -273,15 +275,15 @@ describe('a circuit', () => {
     expect(await here.agents.get('flaky')).toMatchObject({
       health: { circuitBreakerState: 'open', consecutiveFailures: 5 },
     });
-    expect(await there.circuits.claimProbe('flaky', 'early')).toMatchObject({ claimed: false });
+    expect(await there.circuits.acquireProbe('flaky', 'early')).toMatchObject({ claimed: false });
     await db.query(`UPDATE agent_circuit SET state = jsonb_set(state, '{openUntil}', '1') WHERE agent_id = 'flaky'`);
-    const claims = await Promise.all(
+    const permits = await Promise.all(
       Array.from(
         { length: 150 },
-        async (_, index) => await [here, there, third][index % 3]?.circuits.claimProbe('flaky', `probe-${index}`),
+        async (_, index) => await [here, there, third][index % 3]?.circuits.acquireProbe('flaky', `probe-${index}`),
       ),
     );
-    const winners = claims.flatMap((claim, index) => (claim?.claimed ? [`probe-${index}`] : []));
+    const winners = permits.flatMap((permit, index) => (permit?.claimed ? [`probe-${index}`] : []));
     expect(winners).toHaveLength(1);
     expect(await there.circuits.report('flaky', { ok: true, probeId: winners[0] }, REPORTER)).toMatchObject({
       phase: 'closed',
@@ -318,10 +320,10 @@ describe('the directory', () => {
   it('S3.11 the directory of another replica is loaded from Postgres, and applies heartbeats and departures', async () => {
     const agent = await here.given.agent({ agentId: 'far' });
     expect(await there.sync.load()).toBe(1);
-    await here.heartbeats.beatAll([{ ...agent.claim, inFlight: 5 }]);
+    await here.heartbeats.beatAll([{ ...agent.credential, inFlight: 5 }]);
     expect(await there.sync.readBeats()).toBe(1);
     expect(there.directory.find('far')?.record.load.inFlight).toBe(5);
-    await here.agents.deregister(agent.claim);
+    await here.agents.deregister(agent.credential);
     await there.sync.refresh(['far']);
     expect(there.directory.find('far')).toBeUndefined();
   });

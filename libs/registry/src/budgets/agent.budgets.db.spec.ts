@@ -109,9 +109,9 @@ describe('an agent with an exhausted budget', () => {
   });
 
   it('S3.10 an agent with an exhausted budget leaves with the reason budget_exhausted', async () => {
-    const { claim } = await register('builder', 10);
+    const { credential } = await register('builder', 10);
     await charge('builder', 10);
-    await here.agents.deregister(claim);
+    await here.agents.deregister(credential);
     expect(await replicas.loggedEvents('agent.left')).toMatchObject([
       { subject: 'builder', data: { reason: 'budget_exhausted' } },
     ]);
@@ -141,11 +141,11 @@ describe('a declared limit', () => {
 
 describe('usage that an agent reports', () => {
   it('S3.10 usage in a heartbeat is in the record immediately and in the ledger after the next sweep', async () => {
-    const { claim } = await register('builder', 1_000, 'reported');
-    await here.heartbeats.beatAll([{ ...claim, usedTokens: 600 }]);
+    const { credential } = await register('builder', 1_000, 'reported');
+    await here.heartbeats.beatAll([{ ...credential, usedTokens: 600 }]);
     expect((await here.agents.get('builder')).budget).toMatchObject({ usedTokens: 600, remaining: 400 });
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
-    await here.heartbeats.beatAll([{ ...claim, usedTokens: 100 }]);
+    await here.heartbeats.beatAll([{ ...credential, usedTokens: 100 }]);
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     const lines = await here.budgets.budgets.lines(await budgetIdOf('builder'), 10, undefined);
     expect(lines.map(({ kind, tokens }) => [kind, Number(tokens)])).toEqual([
@@ -158,13 +158,13 @@ describe('usage that an agent reports', () => {
 
 describe('usage that agents report to several replicas', () => {
   it('S3.10 reported usage is charged by the replica that received it, or by the first sweep of a new replica', async () => {
-    const { claim } = await register('builder', 1_000, 'reported');
+    const { credential } = await register('builder', 1_000, 'reported');
     for (const replica of [here, there]) expect(await replica.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
-    await there.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
-    await there.heartbeats.beatAll([{ ...claim, usedTokens: 200 }]);
+    await there.heartbeats.beatAll([{ ...credential, usedTokens: 300 }]);
+    await there.heartbeats.beatAll([{ ...credential, usedTokens: 200 }]);
     expect(await here.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
-    await there.heartbeats.beatAll([{ ...claim, usedTokens: 700 }]);
+    await there.heartbeats.beatAll([{ ...credential, usedTokens: 700 }]);
     const fresh = await testRegistry(await replicas.database.connectAgain());
     expect(await fresh.budgets.sweeper.sweep()).toMatchObject({ reported: 1 });
     expect(await there.budgets.sweeper.sweep()).toMatchObject({ reported: 0 });
@@ -186,10 +186,10 @@ describe('usage that agents report to several replicas', () => {
   });
 
   it('S3.10 if a sweep fails, the next sweep charges the usage', async () => {
-    const { claim } = await register('builder', 1_000, 'reported');
+    const { credential } = await register('builder', 1_000, 'reported');
     const { store, sweeper } = here.budgets;
     await sweeper.sweep();
-    await here.heartbeats.beatAll([{ ...claim, usedTokens: 300 }]);
+    await here.heartbeats.beatAll([{ ...credential, usedTokens: 300 }]);
     const failure = async (): Promise<never> => await Promise.reject(new Error('Postgres is unavailable'));
     mock.method(store, 'aheadOfLedger', failure, { times: 1 });
     await expect(sweeper.sweep()).rejects.toThrow('Postgres is unavailable');

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { BudgetLedger } from './budget.ledger.js';
-import { BudgetStore, type BudgetSourceChange } from './budget.store.js';
-import type { Correction } from './correction.js';
-import type { LockedBudgets } from './ledger.store.js';
-import { usageCorrection, type ReportedTotal } from './usage.report.js';
+import { BudgetLedger } from './ledger/budget.ledger.js';
+import { usageCorrection } from './ledger/correction.js';
+import type { Correction } from './ledger/ledger.operation.js';
+import { type BudgetSourceChange, BudgetStore, type ReportedTotal } from './store/budget.store.js';
+import type { LockedBudgets } from './store/ledger.store.js';
 
 /** The budget that an agent declares when it registers. */
-export interface DeclaredBudget {
+interface DeclaredBudget {
   totalTokens: number | null;
   usedTokens: number;
   source: string;

@@ -1,6 +1,6 @@
 import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import { available, MAX_COUNT, type Amount, type Budget, type BudgetKind, type Unit } from './budget.js';
+import { type Amount, available, type Budget, type BudgetKind, MAX_COUNT, type Unit } from './budget.js';
 
 export class BudgetNotFoundError extends RegistryError {
   readonly code = 'BUDGET_NOT_FOUND';

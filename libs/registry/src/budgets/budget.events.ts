@@ -1,6 +1,6 @@
 import { type Database, type EventDraft, type EventOutbox, type EventPayloads, localIdOf } from '#rollcall/platform';
-import { namespaceOfBudget, remaining, UNITS, type Budget, type LowBudgetPolicy, type Unit } from './budget.js';
-import type { ConditionChange, LedgerBatch } from './ledger.batch.js';
+import { type Budget, type LowBudgetPolicy, namespaceOfBudget, remaining, type Unit, UNITS } from './budget.js';
+import type { ConditionChange, LedgerBatch } from './ledger/ledger.batch.js';
 
 const TYPES = {
   ample: 'budget.replenished',

@@ -5,7 +5,7 @@ import { expectSound } from '../testing/test-budgets.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
 import { type Budget, FLEET } from './budget.js';
 import type { BudgetExhaustedError } from './budget.errors.js';
-import type { Reservation, ReserveRequest } from './reservation.js';
+import type { Reservation, ReserveRequest } from './ledger/reservation.js';
 
 let replicas: TwoReplicas;
 let db: Database;

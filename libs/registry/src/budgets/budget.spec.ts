@@ -1,12 +1,21 @@
 import * as fc from 'fast-check';
 import { given } from '../testing/given.js';
-import { bindingBudgetOf, toAgentBudget } from './binding.budget.js';
-import { available, conditionOf, type Budget, FLEET, rolled, insufficientUnit, DEFAULT_LOW_BUDGET } from './budget.js';
+import {
+  available,
+  bindingBudgetOf,
+  type Budget,
+  conditionOf,
+  DEFAULT_LOW_BUDGET,
+  FLEET,
+  insufficientUnit,
+  rolled,
+  toAgentBudget,
+} from './budget.js';
 import { isTimeZone, nextWindow } from './budget.window.js';
 import { forecast } from './forecast.js';
-import { LedgerBatch, type LedgerOp } from './ledger.batch.js';
-import type { LedgerOutcome } from './ledger.outcome.js';
-import { fittingAmount } from './reservation.request.js';
+import { LedgerBatch } from './ledger/ledger.batch.js';
+import type { LedgerOp, LedgerOutcome } from './ledger/ledger.operation.js';
+import { fittingAmount } from './ledger/reservation.js';
 
 const limit = (tokens: number | null, microUsd: number | null = null): Budget['limit'] => ({ tokens, microUsd });
 const spent = (tokens: number, microUsd = 0): Budget['used'] => ({ tokens, microUsd });

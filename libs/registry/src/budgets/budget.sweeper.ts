@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { inBatches, Periodic } from '#rollcall/platform';
-import { BudgetLedger } from './budget.ledger.js';
-import { BudgetStore } from './budget.store.js';
-import type { LedgerOp } from './ledger.batch.js';
-import { LedgerStore } from './ledger.store.js';
-import { ReconciliationStore } from './reconciliation.store.js';
-import { usageCorrection, type UsageReport } from './usage.report.js';
+import { BudgetLedger } from './ledger/budget.ledger.js';
+import { usageCorrection } from './ledger/correction.js';
+import type { LedgerOp } from './ledger/ledger.operation.js';
+import { BudgetStore, type UsageReport } from './store/budget.store.js';
+import { LedgerStore } from './store/ledger.store.js';
+import { ReconciliationStore } from './store/reconciliation.store.js';
 
-export interface BudgetSweep {
+interface BudgetSweep {
   /** Reservations that were neither settled nor released in time. */
   expired: number;
   /** Budgets whose new window has begun. */

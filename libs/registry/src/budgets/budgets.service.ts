@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Database, isVisible, type VisibleNamespaces } from '#rollcall/platform';
 import { NotTheOwnerError } from '../agents/agent.errors.js';
 import {
-  ZERO,
   type Amount,
   type Budget,
   type BudgetKind,
@@ -12,6 +11,7 @@ import {
   namespaceOfBudget,
   rolled,
   UNITS,
+  ZERO,
 } from './budget.js';
 import {
   BudgetExhaustedError,
@@ -22,12 +22,12 @@ import {
   RunTreeTooDeepError,
 } from './budget.errors.js';
 import { BudgetEvents } from './budget.events.js';
-import { BudgetLedger } from './budget.ledger.js';
-import { BudgetStore, type BudgetFilter, type BudgetReading, type NewBudget } from './budget.store.js';
+import { BudgetLedger } from './ledger/budget.ledger.js';
+import { BudgetStore, type BudgetFilter, type BudgetReading, type BudgetDraft } from './store/budget.store.js';
 import { isTimeZone, nextWindow, type BudgetWindow, type WindowSpan } from './budget.window.js';
-import type { BudgetScope } from './ledger.store.js';
+import type { BudgetScope } from './store/ledger.store.js';
 import { forecast, type Forecast } from './forecast.js';
-import type { LedgerEntryEntity } from './ledger-entry.entity.js';
+import type { LedgerEntryEntity } from './store/budget.entities.js';
 
 export interface BudgetRequest {
   kind: BudgetKind;
@@ -43,7 +43,7 @@ export interface BudgetRequest {
 }
 
 /** Who changes a budget, and why. */
-export interface Attribution {
+interface Attribution {
   by: string;
   note: string | null;
 }
@@ -158,7 +158,7 @@ export class BudgetsService {
     if (actual !== undefined && actual !== owner) throw NotTheOwnerError.ofRun(runId);
   }
 
-  private async complete(request: BudgetRequest): Promise<NewBudget> {
+  private async complete(request: BudgetRequest): Promise<BudgetDraft> {
     const { kind, subject, window = 'total', timeZone = 'UTC', limit, parentRunId = null, by } = request;
     const { low = NO_LIMIT, source = 'ledger' } = request;
     if (kind === 'run' && window !== 'total')
@@ -177,20 +177,20 @@ export class BudgetsService {
   }
 
   /** Inserts the budget, and prevents the deletion of its namespace before the transaction ends. */
-  private async insert(budget: NewBudget): Promise<Budget | undefined> {
-    await this.ledger.holdNamespace(namespaceOfBudget(budget));
+  private async insert(budget: BudgetDraft): Promise<Budget | undefined> {
+    await this.ledger.lockNamespace(namespaceOfBudget(budget));
     const inserted = await this.store.insert(budget, await this.firstWindow(budget));
     if (inserted) this.events.notify([inserted]);
     return inserted;
   }
 
   /** A window without an end begins when the budget is inserted. */
-  private async firstWindow({ window, timeZone }: NewBudget): Promise<Partial<WindowSpan>> {
+  private async firstWindow({ window, timeZone }: BudgetDraft): Promise<Partial<WindowSpan>> {
     return window === 'total' ? {} : nextWindow(window, await this.store.now(), timeZone);
   }
 
   /** Compares the request with the limit at the creation of the budget, so that a top-up between two attempts does not count as a difference. */
-  private async existingRun({ subject, path, limit }: NewBudget): Promise<Budget> {
+  private async existingRun({ subject, path, limit }: BudgetDraft): Promise<Budget> {
     const [found] = await this.store.findOf('run', subject);
     if (!found) throw new BudgetNotFoundError('run', subject);
     const { budget } = found;

@@ -1,4 +1,4 @@
-import { available, MAX_COUNT, type Budget, type Unit, UNITS } from './budget.js';
+import { available, type Budget, MAX_COUNT, type Unit, UNITS } from './budget.js';
 
 /** The amounts charged in the recent past, and the length of that period. */
 export interface Burn {

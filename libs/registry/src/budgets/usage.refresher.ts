@@ -1,16 +1,17 @@
-import { Injectable } from '@nestjs/common';
-import { rolled, type Budget } from './budget.js';
-import { BudgetLedger } from './budget.ledger.js';
-import { BudgetStore } from './budget.store.js';
-import type { LedgerOp } from './ledger.batch.js';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { BackgroundFaults, Loop, StopsIn } from '#rollcall/platform';
+import { type Budget, rolled } from './budget.js';
+import { BudgetLedger } from './ledger/budget.ledger.js';
+import type { LedgerOp } from './ledger/ledger.operation.js';
+import { BudgetStore } from './store/budget.store.js';
 
 /** A query for the usage of agents since a time, or for their total usage if the time is null. */
-export interface UsageQuery {
+interface UsageQuery {
   agentIds: readonly string[];
   since: Date | null;
 }
 
-export interface ReportedUsage {
+interface SourceUsage {
   tokens: number;
   microUsd: number;
 }
@@ -19,10 +20,10 @@ export interface ReportedUsage {
 export interface BudgetSource {
   /** The name that agents declare in `budget.source`. */
   readonly name: string;
-  usage(query: UsageQuery): Promise<ReadonlyMap<string, ReportedUsage>>;
+  usage(query: UsageQuery): Promise<ReadonlyMap<string, SourceUsage>>;
 }
 
-export interface RefreshResult {
+interface RefreshResult {
   refreshed: number;
   /** Failed refreshes. The counters of these budgets stay unchanged. */
   failures: { budgets: number; error: Error }[];
@@ -99,4 +100,60 @@ function queryFor(budgets: readonly Budget[]): UsageQuery {
   const [first] = budgets;
   const since = first ? sinceOf(first) : null;
   return { agentIds: budgets.map(({ subject }) => subject), since: since === null ? null : new Date(since) };
+}
+
+export interface UsageOptions {
+  sources: readonly BudgetSource[];
+  refreshEveryMs: number;
+}
+
+/** Refreshes budgets from each usage source periodically. If a source requests a longer pause, the next refresh waits for it. */
+@Injectable()
+export class UsageLoops implements OnApplicationBootstrap {
+  private readonly log = new Logger('budgets');
+  private readonly loops: Loop[];
+  private readonly everyMs: number;
+
+  constructor(
+    private readonly refresher: UsageRefresher,
+    private readonly faults: BackgroundFaults,
+    { sources, refreshEveryMs }: UsageOptions,
+  ) {
+    this.everyMs = refreshEveryMs;
+    this.loops = sources.map((source) => this.loopOf(source));
+  }
+
+  onApplicationBootstrap(): void {
+    for (const loop of this.loops) loop.start();
+  }
+
+  @StopsIn('background')
+  async stop(): Promise<void> {
+    await Promise.all(this.loops.map(async (loop) => await loop.stop()));
+  }
+
+  private loopOf(source: BudgetSource): Loop {
+    let pauseMs = this.everyMs;
+    return new Loop({
+      pass: async () => (pauseMs = await this.refresh(source)),
+      everyMs: () => pauseMs,
+      onError: (error) => this.faults.report('budgets.refresh', error),
+    });
+  }
+
+  /** Returns the pause until the next refresh. */
+  private async refresh(source: BudgetSource): Promise<number> {
+    const { refreshed, failures } = await this.refresher.refresh(source);
+    let pauseMs = this.everyMs;
+    for (const { error, budgets } of failures) {
+      this.log.warn({ event: 'budgets.source_failed', source: source.name, budgets, err: error });
+      pauseMs = Math.max(pauseMs, retryAfterMs(error));
+    }
+    if (refreshed > 0) this.log.debug({ event: 'budgets.refreshed', source: source.name, budgets: refreshed });
+    return pauseMs;
+  }
+}
+
+function retryAfterMs(error: Error): number {
+  return 'retryAfterMs' in error && typeof error.retryAfterMs === 'number' ? error.retryAfterMs : 0;
 }

@@ -14,7 +14,7 @@ import {
 const POLICY = { failuresToOpen: 3, coolDownMs: 1_000, backOff: 2, longestCoolDownMs: 5_000, probeMs: 400 };
 const FAILURE: CircuitInput = { kind: 'outcome', ok: false };
 const SUCCESS: CircuitInput = { kind: 'outcome', ok: true };
-const claim = (probeId: string): CircuitInput => ({ kind: 'claim', probeId });
+const acquire = (probeId: string): CircuitInput => ({ kind: 'acquire', probeId });
 
 function after(inputs: [CircuitInput, number][], from: CircuitState = CLOSED_CIRCUIT): CircuitState {
   return inputs.reduce((state, [input, now]) => stepCircuit(state, input, now, POLICY).state, from);
@@ -52,34 +52,34 @@ describe('the circuit breaker', () => {
   it('S3.8 ignores late outcomes and stays open until the cool-down ends', () => {
     expect(after([[SUCCESS, 500]], OPEN)).toEqual(OPEN);
     expect(after([[FAILURE, 999]], OPEN)).toEqual(OPEN);
-    expect(stepCircuit(OPEN, claim('early'), 999, POLICY).claimed).toBe(false);
+    expect(stepCircuit(OPEN, acquire('early'), 999, POLICY).acquired).toBe(false);
     expect(circuitPhase(OPEN, 999)).toBe('open');
     expect(circuitPhase(OPEN, 1_000)).toBe('half_open');
   });
 
   it('S3.8 grants its one probe slot to the first claim', () => {
-    const first = stepCircuit(OPEN, claim('first'), 1_000, POLICY);
-    expect(first.claimed).toBe(true);
+    const first = stepCircuit(OPEN, acquire('first'), 1_000, POLICY);
+    expect(first.acquired).toBe(true);
     expect(first.transitions).toEqual([{ from: 'open', to: 'half_open', at: 1_000, reason: 'cool_down_over' }]);
-    expect(stepCircuit(first.state, claim('second'), 1_100, POLICY).claimed).toBe(false);
-    expect(stepCircuit(first.state, claim('first'), 1_100, POLICY)).toMatchObject({
-      claimed: true,
+    expect(stepCircuit(first.state, acquire('second'), 1_100, POLICY).acquired).toBe(false);
+    expect(stepCircuit(first.state, acquire('first'), 1_100, POLICY)).toMatchObject({
+      acquired: true,
       state: first.state,
     });
     expect(probeIsFree(first.state, 1_399)).toBe(false);
   });
 
   it('S3.8 frees a probe slot whose holder does not report in time', () => {
-    const held = after([[claim('dead'), 1_000]], OPEN);
+    const held = after([[acquire('dead'), 1_000]], OPEN);
     expect(nextCircuitChange(held, 1_000)).toBe(1_400);
     expect(probeIsFree(held, 1_400)).toBe(true);
-    const second = stepCircuit(held, claim('second'), 1_400, POLICY);
-    expect(second.claimed).toBe(true);
+    const second = stepCircuit(held, acquire('second'), 1_400, POLICY);
+    expect(second.acquired).toBe(true);
     expect(after([[{ ...SUCCESS, probeId: 'dead' }, 1_500]], second.state)).toEqual(second.state);
   });
 
   it('S3.8 closes when the probe succeeds', () => {
-    const held = after([[claim('p'), 1_000]], OPEN);
+    const held = after([[acquire('p'), 1_000]], OPEN);
     const step = stepCircuit(held, { ...SUCCESS, probeId: 'p' }, 1_100, POLICY);
     expect(step.state).toEqual(CLOSED_CIRCUIT);
     expect(step.transitions).toEqual([{ from: 'half_open', to: 'closed', at: 1_100, reason: 'probe_succeeded' }]);
@@ -90,14 +90,14 @@ describe('the circuit breaker', () => {
     const coolDowns: number[] = [];
     for (let round = 0; round < 5; round += 1) {
       const at = state.openUntil ?? 0;
-      state = after([[claim('p'), at], [{ ...FAILURE, probeId: 'p' }, at]], state); // prettier-ignore
+      state = after([[acquire('p'), at], [{ ...FAILURE, probeId: 'p' }, at]], state); // prettier-ignore
       coolDowns.push((state.openUntil ?? 0) - at);
     }
     expect(coolDowns).toEqual([2_000, 4_000, 5_000, 5_000, 5_000]);
   });
 
   it('S3.8 accepts only the outcome of the probe while the slot is held', () => {
-    const held = after([[claim('p'), 1_000]], OPEN);
+    const held = after([[acquire('p'), 1_000]], OPEN);
     expect(after([[SUCCESS, 1_100]], held)).toEqual(held);
     expect(after([[{ ...FAILURE, probeId: 'other' }, 1_100]], held)).toEqual(held);
   });
@@ -133,7 +133,7 @@ describe('the circuit breaker', () => {
 
 const input: fc.Arbitrary<CircuitInput> = fc.oneof(
   fc.record({ kind: fc.constant('outcome' as const), ok: fc.boolean(), probeId: fc.constantFrom('a', 'b', undefined) }),
-  fc.record({ kind: fc.constantFrom('claim' as const, 'return' as const), probeId: fc.constantFrom('a', 'b', 'c') }),
+  fc.record({ kind: fc.constantFrom('acquire' as const, 'return' as const), probeId: fc.constantFrom('a', 'b', 'c') }),
   fc.constant({ kind: 'tick' as const }),
 );
 const history = fc.array(fc.tuple(input, fc.nat(700)), { maxLength: 80 });
@@ -149,7 +149,7 @@ describe('the circuit breaker, after any sequence of inputs', () => {
         for (const [next, pause] of steps) {
           now += pause;
           const step = stepCircuit(state, next, now, POLICY);
-          if (step.claimed && next.kind === 'claim') {
+          if (step.acquired && next.kind === 'acquire') {
             expect(!holder || holder.until <= now || holder.id === next.probeId).toBe(true);
             holder = { id: next.probeId, until: step.state.probe?.expiresAt ?? 0 };
           }

@@ -35,7 +35,7 @@ export interface CircuitState {
 
 export type CircuitInput =
   | { kind: 'outcome'; ok: boolean; probeId?: string }
-  | { kind: 'claim'; probeId: string }
+  | { kind: 'acquire'; probeId: string }
   /** Frees the probe slot: there was no probe call, or it gave no information about the agent. */
   | { kind: 'return'; probeId: string }
   | { kind: 'tick' };
@@ -49,10 +49,10 @@ export interface CircuitTransition {
 
 export interface CircuitStep {
   state: CircuitState;
-  /** In order, because a claim after the cool-down first makes the circuit half open. Empty when the phase did not change. */
+  /** In order, because an acquisition after the cool-down first makes the circuit half open. Empty when the phase did not change. */
   transitions: CircuitTransition[];
-  /** Whether the input was a claim and got the slot. */
-  claimed: boolean;
+  /** Whether the input was `acquire` and got the slot. */
+  acquired: boolean;
 }
 
 export const CLOSED_CIRCUIT: CircuitState = Object.freeze({
@@ -68,7 +68,7 @@ export function circuitPhase(state: CircuitState, now: number): CircuitPhase {
   return state.phase === 'open' && now >= (state.openUntil ?? 0) ? 'half_open' : state.phase;
 }
 
-/** Whether a caller may claim the probe slot: the circuit is half open, and no caller holds the slot. */
+/** Whether a caller may acquire the probe slot: the circuit is half open, and no caller holds the slot. */
 export function probeIsFree(state: CircuitState, now: number): boolean {
   return circuitPhase(state, now) === 'half_open' && !hasLiveProbe(state, now);
 }
@@ -84,7 +84,7 @@ export function nextCircuitChange(state: CircuitState, now: number): number | un
  * The state machine of one agent's circuit. Consecutive failures open a closed circuit. After the cool-down it is half open and
  * allows exactly one probe: success closes it, failure opens it for longer. While it is open, outcomes of calls that started
  * earlier are ignored. While it is half open, only the outcome of the slot's holder counts. If no caller holds the slot, any
- * outcome counts as the probe, so an agent can recover even if its callers never claim the slot.
+ * outcome counts as the probe, so an agent can recover even if its callers never acquire the slot.
  */
 export function stepCircuit(
   before: CircuitState,
@@ -96,8 +96,8 @@ export function stepCircuit(
   switch (input.kind) {
     case 'tick':
       return step;
-    case 'claim':
-      return claim(step, input.probeId, now, policy);
+    case 'acquire':
+      return acquire(step, input.probeId, now, policy);
     case 'return':
       return freeSlot(step, input.probeId);
     case 'outcome':
@@ -108,17 +108,17 @@ export function stepCircuit(
 }
 
 function coolDown(state: CircuitState, now: number): CircuitStep {
-  if (state.phase !== 'open' || circuitPhase(state, now) === 'open') return { state, transitions: [], claimed: false };
+  if (state.phase !== 'open' || circuitPhase(state, now) === 'open') return { state, transitions: [], acquired: false };
   const halfOpen: CircuitState = { ...state, phase: 'half_open', probe: null };
-  return { state: halfOpen, transitions: [transition('open', 'half_open', now, 'cool_down_over')], claimed: false };
+  return { state: halfOpen, transitions: [transition('open', 'half_open', now, 'cool_down_over')], acquired: false };
 }
 
-/** The holder may repeat its claim. A repeated claim does not extend the time for which it holds the slot. */
-function claim(step: CircuitStep, probeId: string, now: number, policy: CircuitPolicy): CircuitStep {
+/** The holder may acquire the slot again, which does not extend the time for which it holds the slot. */
+function acquire(step: CircuitStep, probeId: string, now: number, policy: CircuitPolicy): CircuitStep {
   const { state } = step;
   if (state.phase !== 'half_open') return step;
-  if (hasLiveProbe(state, now)) return { ...step, claimed: state.probe?.id === probeId };
-  return { ...step, state: { ...state, probe: { id: probeId, expiresAt: now + policy.probeMs } }, claimed: true };
+  if (hasLiveProbe(state, now)) return { ...step, acquired: state.probe?.id === probeId };
+  return { ...step, state: { ...state, probe: { id: probeId, expiresAt: now + policy.probeMs } }, acquired: true };
 }
 
 /** Only the holder frees the slot. A late call does not free the slot of the next holder. */

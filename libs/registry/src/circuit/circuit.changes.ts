@@ -1,6 +1,5 @@
 import { type CircuitPolicy, type CircuitState, type CircuitStep, stepCircuit } from './circuit.breaker.js';
-import type { CircuitWrite, AgentCircuit } from './circuit.store.js';
-import { averageLatency } from './latency.average.js';
+import type { AgentCircuit, CircuitWrite } from './circuit.store.js';
 import type { NumberedOutcome, OutcomeReport, Reporter } from './outcome.js';
 
 /** A step that changed the phase of a circuit, with the failures that opened it. */
@@ -68,4 +67,15 @@ export class CircuitChanges implements CircuitWrite {
     if (reporters.length === failures) return { step, reporters };
     return { step, olderFailures: { first: this.count - failures + 1, last: Number(this.before.outcomes) }, reporters };
   }
+}
+
+/** The weight of the latest call. The influence of a call halves after about three more calls. */
+const WEIGHT = 0.2;
+/** Averages are rounded to microseconds, so that they are short in JSON. */
+const PRECISION = 1_000;
+
+/** The exponentially weighted average after one more call. The first average is the latency of the first call. */
+export function averageLatency(before: number | null, latencyMs: number): number {
+  const average = before === null ? latencyMs : before + WEIGHT * (latencyMs - before);
+  return Math.round(average * PRECISION) / PRECISION;
 }

@@ -105,13 +105,13 @@ describe('calls on two replicas', () => {
     for (let count = 0; count < failuresToOpen; count++) fail(here);
     await recorded();
     await endCoolDown(replicas.database);
-    await there.circuits.claimProbe('a-1', 'p-1');
+    await there.circuits.acquireProbe('a-1', 'p-1');
     await there.circuits.report('a-1', { ok: true, probeId: 'p-1' }, ADA);
     const after = await here.agents.getVersioned('a-1');
     expect([after.version, after.record.latency.observedMs]).toEqual([version, 50]);
     expect(await here.circuits.listOutcomes('a-1', 1, undefined)).toMatchObject([{ number: 101 + failuresToOpen }]);
-    const claim = { agentId: 'a-1', generation: record.generation, tokenHash: null };
-    const updated = await there.agents.update(claim, { version: '2' }, version);
+    const credential = { agentId: 'a-1', generation: record.generation, tokenHash: null };
+    const updated = await there.agents.update(credential, { version: '2' }, version);
     expect(updated.record.version).toBe('2');
     expect(updated.version).not.toBe(version);
   });

@@ -1,22 +1,21 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DatabaseBusyError, GroupCommit, Periodic, StopsIn } from '#rollcall/platform';
+import { Database, DatabaseBusyError, GroupCommit, localIdOf, Periodic, StopsIn } from '#rollcall/platform';
 import { AgentNotFoundError } from '../agents/agent.errors.js';
 import { AgentEvents } from '../agents/agent.events.js';
-import { MAX_ATTEMPTS } from '../agents/contention.js';
-import { GROUP_FAILURE } from '../agents/group.failure.js';
-import type { Directory } from '../discovery/directory.js';
+import { GROUP_FAILURE, MAX_ATTEMPTS } from '../agents/group.failure.js';
+import type { Directory } from '../discovery/directory/directory.js';
+import { RegistryError } from '../errors.js';
 import {
-  circuitPhase,
-  nextCircuitChange,
-  stepCircuit,
   type CircuitInput,
+  circuitPhase,
   type CircuitPhase,
   type CircuitPolicy,
   type CircuitState,
   type CircuitStep,
+  nextCircuitChange,
+  stepCircuit,
 } from './circuit.breaker.js';
 import { CircuitChanges, type PhaseChange } from './circuit.changes.js';
-import { CircuitOpenError } from './circuit.errors.js';
 import { type AgentCircuit, type CircuitRow, CircuitStore, type CircuitWrite, historyOf } from './circuit.store.js';
 import {
   type CallOutcome,
@@ -29,6 +28,21 @@ import {
 } from './outcome.js';
 import { OutcomeQueue } from './outcome.queue.js';
 
+/** The circuit of the agent is open, or another caller holds its probe slot. */
+export class CircuitOpenError extends RegistryError {
+  readonly code = 'CIRCUIT_OPEN';
+
+  constructor(
+    agentId: string,
+    override readonly retryAfterMs: number,
+  ) {
+    const seconds = Math.ceil(retryAfterMs / 1_000);
+    super(
+      `The circuit of the agent "${localIdOf(agentId)}" is open. Call another agent, or call this one again in ${seconds} s.`,
+    );
+  }
+}
+
 export interface CircuitView {
   phase: CircuitPhase;
   consecutiveFailures: number;
@@ -37,7 +51,7 @@ export interface CircuitView {
   retryAfterMs: number | null;
 }
 
-export interface ProbeClaim {
+export interface ProbePermit {
   /** Whether the caller has the probe slot and may make the call that tests the agent. */
   claimed: boolean;
   circuit: CircuitView;
@@ -52,7 +66,7 @@ const RECORD_EVERY_MS = 250;
 
 /**
  * The circuit breakers of all agents. Replicas share their state in one row for each agent, which has a version. Outcomes are committed in
- * groups of two round trips: one locks the circuits, the other writes circuits, outcomes and events. The probe slot is claimed by an
+ * groups of two round trips: one locks the circuits, the other writes circuits, outcomes and events. The probe slot is acquired by an
  * update that requires the version that was read. The row of the agent is never locked or changed, so its revision counts no calls.
  */
 @Injectable()
@@ -131,10 +145,10 @@ export class CircuitService {
     return outcomes;
   }
 
-  /** Claims the probe slot of a half-open circuit. Exactly one caller among all replicas gets it. */
-  async claimProbe(agentId: string, probeId: string): Promise<ProbeClaim> {
-    const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId });
-    return { claimed, circuit: viewOf(state, now), heldUntil: momentOf(state.probe?.expiresAt) };
+  /** Acquires the probe slot of a half-open circuit. Exactly one caller among all replicas gets it. */
+  async acquireProbe(agentId: string, probeId: string): Promise<ProbePermit> {
+    const { state, acquired, now } = await this.step(agentId, { kind: 'acquire', probeId });
+    return { claimed: acquired, circuit: viewOf(state, now), heldUntil: momentOf(state.probe?.expiresAt) };
   }
 
   /**
@@ -143,13 +157,13 @@ export class CircuitService {
    *
    * If the directory of this replica lists the agent with a closed circuit, the call is admitted without access to the database. The
    * directory learns from the event feed that another replica opened the circuit or that the agent left. Calls that are admitted before
-   * that are accepted: their outcomes do not count for an open circuit. The probe is always claimed in the shared row, so there is
+   * that are accepted: their outcomes do not count for an open circuit. The probe is always acquired in the shared row, so there is
    * exactly one.
    */
   async admit(agentId: string, callId: string): Promise<string | undefined> {
     if (this.directory.circuitOf(agentId)?.phase === 'closed') return undefined;
-    const { state, claimed, now } = await this.step(agentId, { kind: 'claim', probeId: callId });
-    if (claimed) return callId;
+    const { state, acquired, now } = await this.step(agentId, { kind: 'acquire', probeId: callId });
+    if (acquired) return callId;
     if (circuitPhase(state, now) === 'closed') return undefined;
     throw new CircuitOpenError(agentId, Math.max((nextCircuitChange(state, now) ?? now) - now, 0));
   }
@@ -192,14 +206,14 @@ export class CircuitService {
   private async step(
     agentId: string,
     input: CircuitInput,
-  ): Promise<{ state: CircuitState; claimed: boolean; now: number }> {
+  ): Promise<{ state: CircuitState; acquired: boolean; now: number }> {
     for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
       const found = await this.store.find(agentId);
       if (!found) throw new AgentNotFoundError(agentId);
       const { circuit, now } = found;
       const step = stepCircuit(circuit.state, input, now, this.policy);
       const isDone = step.state === circuit.state || (await this.replace(circuit, step));
-      if (isDone) return { state: step.state, claimed: step.claimed, now };
+      if (isDone) return { state: step.state, acquired: step.acquired, now };
     }
     throw new DatabaseBusyError('several callers change the circuit of this agent at the same time');
   }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type Statement } from '#rollcall/platform';
-import type { CallHistory } from '../discovery/directory.entry.js';
+import type { CallHistory } from '../discovery/directory/directory.entry.js';
 import type { CircuitState } from './circuit.breaker.js';
 import { KEPT_OUTCOMES, type NumberedOutcome, type ReportedOutcome, type Reporter } from './outcome.js';
 

@@ -52,7 +52,7 @@ export interface FailureReporter extends Reporter {
 /** How many outcomes of each agent are kept. */
 export const KEPT_OUTCOMES = 100;
 /** An event names at most this many reporters: those with the most failures. */
-export const MAX_REPORTERS = 20;
+const MAX_REPORTERS = 20;
 
 /** Counts the failures of each reporter: the reporter with the most failures first, then the reporter whose last failure is older. */
 export function countFailures(inOrder: readonly Reporter[]): FailureReporter[] {

@@ -1,7 +1,7 @@
 import { TwoReplicas } from '../testing/two-replicas.js';
 import type { TestRegistry } from '../testing/test-registry.js';
 import { DEFAULT_CIRCUIT_POLICY } from './circuit.breaker.js';
-import { averageLatency } from './latency.average.js';
+import { averageLatency } from './circuit.changes.js';
 import { KEPT_OUTCOMES, type ReportedOutcome } from './outcome.js';
 
 const ADA = { id: 'key:ada', name: 'ada' };
@@ -104,7 +104,7 @@ describe('circuit.opened', () => {
     for (let count = 0; count < failuresToOpen; count++) await here.circuits.report('a-1', { ok: false }, ADA);
     await here.circuits.report('a-1', { ok: false }, ADA); // late: the circuit is open, so it does not count
     await coolDown();
-    await there.circuits.claimProbe('a-1', 'p-1');
+    await there.circuits.acquireProbe('a-1', 'p-1');
     await there.circuits.report('a-1', { ok: false, probeId: 'p-1' }, BOB);
     expect(await reportersOf()).toEqual([[{ ...ADA, failures: failuresToOpen }], [{ ...BOB, failures: 1 }]]);
   });
@@ -175,11 +175,11 @@ describe('the observed latency', () => {
 
 describe('the declared latency', () => {
   it('is the latency of the last heartbeat that contains one, or else that of the registration', async () => {
-    const { claim } = await replicas.given.agent({ agentId: 'b-1', declaredMs: 300 });
+    const { credential } = await replicas.given.agent({ agentId: 'b-1', declaredMs: 300 });
     const declared = async (at: TestRegistry): Promise<unknown> => (await at.agents.get('b-1')).latency;
     await Promise.all([here.sync.load(), there.sync.load()]);
-    await here.heartbeats.beatAll([{ ...claim, reportedMs: 250 }]);
-    await here.heartbeats.beatAll([claim]);
+    await here.heartbeats.beatAll([{ ...credential, reportedMs: 250 }]);
+    await here.heartbeats.beatAll([credential]);
     await Promise.all([here.idle(), there.sync.readBeats()]);
     const expected = { declaredMs: 250, observedMs: null };
     expect(await declared(here)).toEqual(expected);

@@ -1,6 +1,6 @@
 import { localIdOf } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
-import type { ContractState } from './auction.js';
+import type { ContractState } from './auction/auction.js';
 
 export class ContractNotFoundError extends RegistryError {
   readonly code = 'CONTRACT_NOT_FOUND';
@@ -30,7 +30,7 @@ export class ContractClosedError extends RegistryError {
 }
 
 /** The contract was announced by another principal. */
-export class ContractForeignError extends RegistryError {
+export class NotTheAnnouncerError extends RegistryError {
   readonly code = 'CONTRACT_FOREIGN';
 
   constructor(id: string) {

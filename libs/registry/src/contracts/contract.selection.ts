@@ -1,13 +1,49 @@
 import { Injectable } from '@nestjs/common';
-import { isFinalContract } from './auction.js';
-import { ContractClosedError } from './contract.errors.js';
-import type { InvitationRules } from './contract.invitees.js';
-import { ContractOutcomes } from './contract.outcomes.js';
-import type { ContractKey } from './contract.store.js';
-import { ContractWaits } from './contract.waits.js';
+import { isFinalContract } from './auction/auction.js';
+import { DEFAULT_WEIGHTS } from './auction/scoring.js';
+import { ContractClosedError, ContractNotFoundError } from './contract.errors.js';
 import type { Announcement, Contract } from './contract.js';
+import { ContractOutcomes } from './contract.outcomes.js';
 import { type ContractReading, ContractsService } from './contracts.service.js';
-import { DEFAULT_WEIGHTS } from './scoring.js';
+import { ContractDispatcher } from './invitations/contract.dispatcher.js';
+import type { InvitationRules } from './invitations/contract.invitees.js';
+import { type ContractKey, ContractStore } from './store/contract.store.js';
+
+/** Waits for the end of contracts, on any replica. */
+@Injectable()
+export class ContractWaits {
+  constructor(
+    private readonly store: ContractStore,
+    private readonly dispatcher: ContractDispatcher,
+  ) {}
+
+  /** Resolves when the contract is confirmed, expired or cancelled, or with its current state when the time is over. */
+  async ended(key: ContractKey, waitMs: number, signal?: AbortSignal): Promise<Contract> {
+    const end = Promise.withResolvers<void>();
+    const stop = this.dispatcher.onEnded(({ id }) => {
+      if (id === key.id) end.resolve();
+    });
+    const timer = setTimeout(end.resolve, waitMs).unref();
+    const onAbort = (): void => end.resolve();
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      const contract = await this.read(key); // after the listener was added, so that no event is missed
+      if (isFinalContract(contract.state) || signal?.aborted) return contract;
+      await end.promise;
+      return await this.read(key);
+    } finally {
+      stop();
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
+  private async read(key: ContractKey): Promise<Contract> {
+    const contract = await this.store.find(key);
+    if (!contract) throw new ContractNotFoundError(key.id);
+    return contract;
+  }
+}
 
 export const DEFAULT_SELECTION_MS = 3_000;
 /** The share of the time in which agents may bid. The rest is for the confirmation. */
@@ -15,7 +51,7 @@ const BID_SHARE = 0.6;
 const MIN_PART_MS = 100;
 
 /** A selection of one agent by an auction within a time limit. */
-export interface SelectionRequest extends Pick<Announcement, 'namespace' | 'capabilities' | 'task' | 'by' | 'payer'> {
+interface SelectionRequest extends Pick<Announcement, 'namespace' | 'capabilities' | 'task' | 'by' | 'payer'> {
   readonly waitMs: number;
   readonly rules?: InvitationRules;
   readonly runId?: string;

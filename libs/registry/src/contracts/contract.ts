@@ -1,7 +1,7 @@
-import type { Auction, ContractState, ExpiryReason, LapseReason } from './auction.js';
-import type { ContractLimits, Offer } from './bid.js';
-import type { BidScore, ScoringWeights } from './scoring.js';
-import type { AwardResult } from './track-record.js';
+import type { Auction, ContractState, ExpiryReason } from './auction/auction.js';
+import type { ContractLimits, Offer } from './auction/bid.js';
+import type { ScoringWeights } from './auction/scoring.js';
+import type { AwardResult } from './auction/track-record.js';
 
 /** What the award reserves. Without `microUsd`, it reserves the price of the bid. */
 export interface ContractReserve {
@@ -87,49 +87,3 @@ export interface Participant {
   readonly score: number | null;
   readonly result: AwardResult | null;
 }
-
-/** The entries of a transcript, by kind. Ids of agents are local. */
-export interface TranscriptFacts {
-  announced: { invited: string[]; notInvited?: number; capabilities: string[]; deadline: string };
-  bid: { agentId: string; revision: number } & Offer;
-  refused: { agentId: string; revision: number; note: string | null };
-  late: { agentId: string; lateMs: number; answer: Answer } & Partial<Offer>;
-  scored: { rule: string; bids: BidScore[] };
-  left: { agentId: string };
-  unfunded: { agentId: string; code: string };
-  awarded: { agentId: string; score: number; price: number; etaMs: number; confirmBy: string };
-  lapsed: { agentId: string; reason: LapseReason };
-  declined: { agentId: string };
-  confirmed: { agentId: string };
-  lost: { agentIds: string[] };
-  expired: { reason: ExpiryReason };
-  cancelled: { by: string };
-  run_started: { runId: string };
-  outcome: ContractOutcome & { agentId: string };
-}
-export const TRANSCRIPT_KINDS = [
-  'announced',
-  'bid',
-  'refused',
-  'late',
-  'scored',
-  'left',
-  'unfunded',
-  'awarded',
-  'lapsed',
-  'declined',
-  'confirmed',
-  'lost',
-  'expired',
-  'cancelled',
-  'run_started',
-  'outcome',
-] as const satisfies readonly (keyof TranscriptFacts)[];
-export type TranscriptKind = (typeof TRANSCRIPT_KINDS)[number];
-
-export type TranscriptEntry = {
-  [Kind in TranscriptKind]: { readonly at: Date; readonly kind: Kind; readonly data: TranscriptFacts[Kind] };
-}[TranscriptKind];
-
-/** The entries that contain bids. They are hidden while the bids are sealed. */
-export const SEALED_KINDS: ReadonlySet<TranscriptKind> = new Set(['bid', 'refused', 'late']);

@@ -1,9 +1,9 @@
-import type { Contract } from './contract.js';
 import { AuctionWorld, keyOf, offer } from '../testing/auction-world.js';
 import { announcement, type ContractParts } from '../testing/contract-parts.js';
 import type { GivenAgent } from '../testing/given-agents.js';
 import { expectSound } from '../testing/test-budgets.js';
 import type { TwoReplicas } from '../testing/two-replicas.js';
+import type { Contract } from './contract.js';
 
 const OWNER = { by: 'key:test', mayManage: false };
 
@@ -27,16 +27,22 @@ describe('an auction (S3.9)', () => {
   it('S3.9 an auction closes early when all agents have answered, and the best bid is awarded, reserved and confirmed', async () => {
     const contract = await here.service.announce(announcement());
     expect(contract).toMatchObject({ state: 'announced', invited: 2, answered: 0 });
-    await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toThrow('the auction is not closed yet');
+    await expect(here.bidding.confirm(keyOf(contract), cheap.credential)).rejects.toThrow(
+      'the auction is not closed yet',
+    );
     await world.bothBid(contract);
     expect(await there.closer.pass()).toBe(1);
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'cheap', awards: 1 });
     expect(await world.held()).toBe(1_000);
-    await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toThrow('another agent has the award');
-    expect(await there.bidding.confirm(keyOf(contract), cheap.claim)).toMatchObject({ state: 'confirmed' });
-    await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toThrow('another agent has confirmed it');
-    await expect(here.bidding.decline(keyOf(contract), cheap.claim)).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
-    expect(await here.bidding.confirm(keyOf(contract), cheap.claim)).toMatchObject({ state: 'confirmed' });
+    await expect(here.bidding.confirm(keyOf(contract), fast.credential)).rejects.toThrow('another agent has the award');
+    expect(await there.bidding.confirm(keyOf(contract), cheap.credential)).toMatchObject({ state: 'confirmed' });
+    await expect(here.bidding.confirm(keyOf(contract), fast.credential)).rejects.toThrow(
+      'another agent has confirmed it',
+    );
+    await expect(here.bidding.decline(keyOf(contract), cheap.credential)).rejects.toMatchObject({
+      code: 'CONTRACT_CLOSED',
+    });
+    expect(await here.bidding.confirm(keyOf(contract), cheap.credential)).toMatchObject({ state: 'confirmed' });
     expect(await kinds(contract)).toEqual(['announced', 'bid', 'bid', 'scored', 'awarded', 'confirmed', 'lost']);
     const types = (await replicas.loggedEvents()).map(({ type }) => type).filter((type) => type.startsWith('contract'));
     expect(types).toEqual(
@@ -47,7 +53,7 @@ describe('an auction (S3.9)', () => {
 
   it('S3.9 an auction keeps bids sealed until it closes: until then, neither the transcript nor an event contains a price', async () => {
     const contract = await here.service.announce(announcement());
-    await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 4_711 }));
+    await here.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 4_711 }));
     const reading = await there.service.get(keyOf(contract));
     expect(reading.contract).toMatchObject({ state: 'bidding', answered: 1 });
     expect([reading.participants, reading.transcript.map(({ kind }) => kind)]).toEqual([[], ['announced']]);
@@ -60,14 +66,14 @@ describe('an auction (S3.9)', () => {
   it('S3.9 the last bid of an agent before the deadline counts; a late bid is recorded and rejected', async () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
-    const revised = await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 10, etaMs: 10 }));
+    const revised = await here.bidding.bid(keyOf(contract), fast.credential, offer({ price: 10, etaMs: 10 }));
     expect([revised.revision, revised.contract.answered]).toEqual([2, 2]);
     await world.elapse(60_000);
-    const late = here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
+    const late = here.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 0 }));
     await expect(late).rejects.toMatchObject({ code: 'BID_LATE' });
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ winner: 'fast' });
-    const again = there.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
+    const again = there.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 0 }));
     await expect(again).rejects.toMatchObject({ code: 'BID_LATE' });
     expect((await world.transcript(contract)).filter(({ kind }) => kind === 'late')).toHaveLength(2);
     const { participants } = await here.service.get(keyOf(contract));
@@ -81,17 +87,19 @@ describe('an auction (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     const late = await replicas.given.agent({ agentId: 'newcomer' });
     const bid = here.bidding.bid.bind(here.bidding, keyOf(contract));
-    await expect(bid({ ...cheap.claim, tokenHash: 'forged' }, offer())).rejects.toMatchObject({
+    await expect(bid({ ...cheap.credential, tokenHash: 'forged' }, offer())).rejects.toMatchObject({
       code: 'LEASE_TOKEN_REFUSED',
     });
-    await expect(bid({ ...cheap.claim, generation: 9 }, offer())).rejects.toMatchObject({ code: 'GENERATION_AHEAD' });
-    await expect(bid(late.claim, offer())).rejects.toMatchObject({ code: 'CONTRACT_NOT_INVITED' });
-    await expect(bid(cheap.claim, offer({ price: NaN }))).rejects.toMatchObject({ code: 'BID_INVALID' });
-    const unknown = here.bidding.bid({ namespace: 'other', id: contract.id }, cheap.claim, offer());
+    await expect(bid({ ...cheap.credential, generation: 9 }, offer())).rejects.toMatchObject({
+      code: 'GENERATION_AHEAD',
+    });
+    await expect(bid(late.credential, offer())).rejects.toMatchObject({ code: 'CONTRACT_NOT_INVITED' });
+    await expect(bid(cheap.credential, offer({ price: NaN }))).rejects.toMatchObject({ code: 'BID_INVALID' });
+    const unknown = here.bidding.bid({ namespace: 'other', id: contract.id }, cheap.credential, offer());
     await expect(unknown).rejects.toMatchObject({ code: 'CONTRACT_NOT_FOUND' });
-    for (let price = 0; price <= 20; price++) await bid(cheap.claim, offer({ price })); // a bid and 20 replacements
-    expect((await bid(cheap.claim, offer({ price: 20 }))).revision).toBe(21); // a repetition is not a replacement
-    await expect(bid(cheap.claim, offer())).rejects.toMatchObject({ code: 'BID_REVISED_TOO_OFTEN' });
+    for (let price = 0; price <= 20; price++) await bid(cheap.credential, offer({ price })); // a bid and 20 replacements
+    expect((await bid(cheap.credential, offer({ price: 20 }))).revision).toBe(21); // a repetition is not a replacement
+    await expect(bid(cheap.credential, offer())).rejects.toMatchObject({ code: 'BID_REVISED_TOO_OFTEN' });
   });
 
   it('S3.9 an auction expires with a reason: no capable agent, no bid, only refusals, or a budget that allows no award', async () => {
@@ -106,8 +114,8 @@ describe('an auction (S3.9)', () => {
     await world.elapse(60_000);
     expect(await reasonOf(silent)).toEqual(['expired', 'no_bid']);
     const refused = await here.service.announce(announcement());
-    for (const { claim } of [fast, cheap])
-      await here.bidding.bid(keyOf(refused), claim, { refuse: true, note: 'busy' });
+    for (const { credential } of [fast, cheap])
+      await here.bidding.bid(keyOf(refused), credential, { refuse: true, note: 'busy' });
     expect(await reasonOf(refused)).toEqual(['expired', 'all_refused']);
     await replicas.given.budget(null, { limit: { tokens: null, microUsd: 500 } });
     const unfunded = await here.service.announce(announcement());
@@ -124,8 +132,10 @@ describe('an answer (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     const revisions: number[] = [];
     for (const request of [offer(), offer(), offer({ note: 'sure' }), { refuse: true, note: 'busy' } as const])
-      revisions.push((await here.bidding.bid(keyOf(contract), cheap.claim, request)).revision);
-    revisions.push((await there.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: 'busy' })).revision);
+      revisions.push((await here.bidding.bid(keyOf(contract), cheap.credential, request)).revision);
+    revisions.push(
+      (await there.bidding.bid(keyOf(contract), cheap.credential, { refuse: true, note: 'busy' })).revision,
+    );
     expect(revisions).toEqual([1, 1, 2, 3, 3]);
   });
 
@@ -133,7 +143,7 @@ describe('an answer (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     for (const note of ['x'.repeat(501), 'a\0b'])
       for (const request of [offer({ note }), { refuse: true, note } as const])
-        await expect(here.bidding.bid(keyOf(contract), cheap.claim, request)).rejects.toMatchObject({
+        await expect(here.bidding.bid(keyOf(contract), cheap.credential, request)).rejects.toMatchObject({
           code: 'BID_INVALID',
         });
     expect(await world.now(contract)).toMatchObject({ state: 'announced', answered: 0 });
@@ -146,7 +156,7 @@ describe('an answer (S3.9)', () => {
     await world.bothBid(closed);
     await here.closer.pass();
     for (const contract of [cancelled, closed]) {
-      const bid = here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 0 }));
+      const bid = here.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 0 }));
       await expect(bid).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
       expect(await kinds(contract)).not.toContain('late');
     }
@@ -157,7 +167,7 @@ describe('an answer (S3.9)', () => {
     await world.bothBid(contract);
     await replicas.database.db.query(`UPDATE contract SET deadline = clock_timestamp(), due_at = clock_timestamp()`);
     const late = async (): Promise<string> =>
-      await here.bidding.bid(keyOf(contract), cheap.claim, { refuse: true, note: null }).then(String, String);
+      await here.bidding.bid(keyOf(contract), cheap.credential, { refuse: true, note: null }).then(String, String);
     const messages = [await late(), await late(), await late(), await late()];
     expect(messages.map((text) => text.includes('It is recorded'))).toEqual([true, true, true, false]);
     await here.closer.pass();
@@ -205,16 +215,16 @@ describe('an award (S3.9)', () => {
     await world.bothBid(contract);
     await here.closer.pass();
     await world.elapse(60_000);
-    await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
+    await expect(here.bidding.confirm(keyOf(contract), cheap.credential)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
     await there.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'awarded', winner: 'fast', awards: 2 });
     expect(await world.held()).toBe(9_000);
-    await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
+    await expect(here.bidding.confirm(keyOf(contract), cheap.credential)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
-    await here.bidding.confirm(keyOf(contract), fast.claim);
+    await here.bidding.confirm(keyOf(contract), fast.credential);
     expect(await kinds(contract)).toEqual(expect.arrayContaining(['lapsed', 'confirmed', 'lost']));
     await expectSound(replicas.here.budgets);
   });
@@ -223,16 +233,18 @@ describe('an award (S3.9)', () => {
     const gone = await replicas.given.agent({ agentId: 'gone' });
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
-    await here.bidding.bid(keyOf(contract), gone.claim, offer({ price: 0, etaMs: 1 }));
-    await replicas.here.agents.deregister(gone.claim);
+    await here.bidding.bid(keyOf(contract), gone.credential, offer({ price: 0, etaMs: 1 }));
+    await replicas.here.agents.deregister(gone.credential);
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ winner: 'cheap' });
-    expect(await here.bidding.decline(keyOf(contract), cheap.claim)).toMatchObject({
+    expect(await here.bidding.decline(keyOf(contract), cheap.credential)).toMatchObject({
       state: 'awarded',
       winner: 'fast',
     });
     await replicas.given.agent({ agentId: 'fast', leaseToken: fast.leaseToken });
-    await expect(here.bidding.confirm(keyOf(contract), fast.claim)).rejects.toMatchObject({ code: 'STALE_GENERATION' });
+    await expect(here.bidding.confirm(keyOf(contract), fast.credential)).rejects.toMatchObject({
+      code: 'STALE_GENERATION',
+    });
     await world.elapse(60_000);
     await here.closer.pass();
     expect(await world.now(contract)).toMatchObject({ state: 'expired', expiryReason: 'not_confirmed', winner: null });
@@ -248,7 +260,7 @@ describe('an award (S3.9)', () => {
     expect(steps.reduce((sum, count) => sum + count, 0)).toBe(1);
     await world.elapse(59_990);
     const race = [
-      here.bidding.confirm(keyOf(contract), cheap.claim),
+      here.bidding.confirm(keyOf(contract), cheap.credential),
       world.elapse(20),
       there.closer.pass(),
       here.closer.pass(),
@@ -264,8 +276,8 @@ describe('an award (S3.9)', () => {
   it('S3.9 an outcome settles the reservation, and the next auction scores the agent by what its work really cost', async () => {
     const award = async (): Promise<Contract> => {
       const contract = await here.service.announce(announcement());
-      await here.bidding.bid(keyOf(contract), fast.claim, offer({ price: 1_300 }));
-      await here.bidding.bid(keyOf(contract), cheap.claim, offer({ price: 1_000 }));
+      await here.bidding.bid(keyOf(contract), fast.credential, offer({ price: 1_300 }));
+      await here.bidding.bid(keyOf(contract), cheap.credential, offer({ price: 1_000 }));
       await here.closer.pass();
       return await world.now(contract);
     };
@@ -273,7 +285,7 @@ describe('an award (S3.9)', () => {
     expect(first.winner).toBe('cheap');
     const unconfirmed = here.outcomes.record(keyOf(first), OWNER, { ok: true, microUsd: 1, tokens: 0, ms: 1 });
     await expect(unconfirmed).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
-    await here.bidding.confirm(keyOf(first), cheap.claim);
+    await here.bidding.confirm(keyOf(first), cheap.credential);
     const actual = { ok: true, microUsd: 6_000, tokens: 0, ms: 9_000 };
     const foreign = here.outcomes.record(keyOf(first), { by: 'key:other', mayManage: false }, actual);
     await expect(foreign).rejects.toMatchObject({ code: 'CONTRACT_FOREIGN' });
@@ -295,7 +307,7 @@ describe('an award (S3.9)', () => {
     const contract = await here.service.announce(announcement());
     await world.bothBid(contract);
     await here.closer.pass();
-    await here.bidding.confirm(keyOf(contract), cheap.claim);
+    await here.bidding.confirm(keyOf(contract), cheap.credential);
     await here.outcomes.record(keyOf(contract), OWNER, { ok: true, ms: 1, ...cost });
     const [row] = await replicas.database.db.query(
       `SELECT used_micro_usd AS "microUsd", used_tokens AS tokens FROM budget WHERE kind = 'agent' AND subject = 'cheap'`,
@@ -312,14 +324,14 @@ describe('an award (S3.9)', () => {
     await expect(foreign).rejects.toMatchObject({ code: 'CONTRACT_FOREIGN' });
     expect(await here.service.cancel(keyOf(contract), OWNER)).toMatchObject({ state: 'cancelled', winner: null });
     expect(await here.service.cancel(keyOf(contract), OWNER)).toMatchObject({ state: 'cancelled' });
-    await expect(here.bidding.confirm(keyOf(contract), cheap.claim)).rejects.toMatchObject({
+    await expect(here.bidding.confirm(keyOf(contract), cheap.credential)).rejects.toMatchObject({
       code: 'CONTRACT_NOT_AWARDED',
     });
     expect(await world.held()).toBe(0);
     const confirmed = await here.service.announce(announcement());
     await world.bothBid(confirmed);
     await here.closer.pass();
-    await here.bidding.confirm(keyOf(confirmed), cheap.claim);
+    await here.bidding.confirm(keyOf(confirmed), cheap.credential);
     await expect(here.service.cancel(keyOf(confirmed), OWNER)).rejects.toMatchObject({ code: 'CONTRACT_CLOSED' });
   });
 });

@@ -36,7 +36,7 @@ async function evictedAfter(ms: number, beating: readonly GivenAgent[]): Promise
   const evicted: string[] = [];
   for (let passed = 0; passed < ms; passed += 1_000) {
     await replicas.elapse(1_000);
-    if (passed % 5_000 === 0) await replicas.here.heartbeats.beatAll(beating.map((one) => one.claim));
+    if (passed % 5_000 === 0) await replicas.here.heartbeats.beatAll(beating.map((one) => one.credential));
     evicted.push(...(await replicas.here.sweeper.sweep()).evicted);
   }
   return evicted;
@@ -60,7 +60,7 @@ describe('a database clock that is set back', () => {
       await replicas.here.circuits.report('agent-3', { ok: false }, REPORTER);
     await setClockBack(HOUR_MS);
     await replicas.here.sweeper.sweep();
-    const { circuit } = await replicas.here.circuits.claimProbe('agent-3', 'probe');
+    const { circuit } = await replicas.here.circuits.acquireProbe('agent-3', 'probe');
     expect(circuit).toMatchObject({ phase: 'open' });
     expect(circuit.retryAfterMs).toBeLessThanOrEqual(15_000);
   });
@@ -91,7 +91,7 @@ describe('a database clock that is set back', () => {
     ]);
     await there.sync.load();
     expect(there.directory.advance(0)).toBeLessThan((await there.sync.time()) + 10_000);
-    await here.heartbeats.beatAll(agents.map((one) => ({ ...one.claim, inFlight: 7 })));
+    await here.heartbeats.beatAll(agents.map((one) => ({ ...one.credential, inFlight: 7 })));
     await there.sync.readBeats();
     expect(there.directory.find('agent-3')?.record.load.inFlight).toBe(7);
   });

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Database, Periodic, StopsIn } from '#rollcall/platform';
 import { AgentEvents } from '../agents/agent.events.js';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
-import type { FleetFacts } from './lease.store.js';
-import { leaseTtlMs, type LeasePolicy } from './lease.policy.js';
-import type { ProtectionDecision } from './protection.explanation.js';
+import { ClockStore } from './clock.store.js';
+import { type LeasePolicy, leaseTtlMs } from './lease.policy.js';
+import { type FleetFacts, LeaseStore } from './lease.store.js';
 import { normalProtection, type ProtectionPolicy, type SweepPolicy } from './protection.state.js';
-import { decideProtection } from './self-preservation.js';
-import { SweepStores } from './sweep.stores.js';
+import { ProtectionStore } from './protection.store.js';
+import { decideProtection, type ProtectionDecision } from './self-preservation.js';
 
-export interface SweepResult {
+interface SweepResult {
   /** False if another replica is sweeping or has just swept. */
   swept: boolean;
   evicted: string[];
@@ -39,7 +39,9 @@ export class EvictionSweeper {
 
   constructor(
     private readonly db: Database,
-    private readonly stores: SweepStores,
+    private readonly leases: LeaseStore,
+    private readonly protection: ProtectionStore,
+    private readonly clock: ClockStore,
     private readonly events: AgentEvents,
     private readonly budgets: AgentBudgets,
     private readonly policies: { lease: LeasePolicy; protection: ProtectionPolicy },
@@ -64,21 +66,21 @@ export class EvictionSweeper {
 
   async sweep(notWithinMs = 0): Promise<SweepResult> {
     return await this.db.transaction(async () => {
-      const before = await this.stores.protection.lock(notWithinMs);
+      const before = await this.protection.lock(notWithinMs);
       if (!before) return NOT_SWEPT;
-      const fleet = await this.stores.leases.fleetFacts(this.policies.lease);
+      const fleet = await this.leases.fleetFacts(this.policies.lease);
       const state = before.state ?? normalProtection(fleet.now);
       const facts = { ...fleet, override: before.override };
       const decision = decideProtection(state, facts, fleet.now, this.policy);
       const result = await this.act(decision, fleet);
-      await this.stores.protection.save(decision.state, decision.explanation);
+      await this.protection.save(decision.state, decision.explanation);
       await this.events.protectionChanged(state.mode, decision.explanation);
       return result;
     }, 'reserved');
   }
 
   private async stepBack(byMs: number, now: number): Promise<void> {
-    await this.stores.clock.stepBack(byMs, now);
+    await this.clock.stepBack(byMs, now);
     await this.events.clockSteppedBack(byMs);
   }
 
@@ -90,10 +92,10 @@ export class EvictionSweeper {
     const { lease } = this.policies;
     const { gap, mayEvict, clockBackMs } = decision;
     if (clockBackMs > 0) await this.stepBack(clockBackMs, fleet.now);
-    if (gap) await this.stores.leases.forgive(gap);
-    const recovered = fleet.beatingAgain > 0 ? await this.stores.leases.markRecovered(lease, MAX_BATCH) : [];
-    const suspected = fleet.toSuspect > 0 ? await this.stores.leases.markSuspects(lease, MAX_BATCH) : [];
-    const evicted = mayEvict > 0 ? await this.stores.leases.evictExpired(lease, Math.min(mayEvict, MAX_BATCH)) : [];
+    if (gap) await this.leases.forgive(gap);
+    const recovered = fleet.beatingAgain > 0 ? await this.leases.markRecovered(lease, MAX_BATCH) : [];
+    const suspected = fleet.toSuspect > 0 ? await this.leases.markSuspects(lease, MAX_BATCH) : [];
+    const evicted = mayEvict > 0 ? await this.leases.evictExpired(lease, Math.min(mayEvict, MAX_BATCH)) : [];
     const evictedIds = new Set(evicted.map(idOf));
     await this.events.recovered(recovered);
     const remaining = suspected.filter(({ agentId }) => !evictedIds.has(agentId));

@@ -1,10 +1,10 @@
-import { Database, Loop, migrate, joinSchemas, PLATFORM_SCHEMA } from '#rollcall/platform';
+import { Database, joinSchemas, Loop, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
 import { FreezablePostgres, readAll } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { REGISTRY_SCHEMA } from '../schema.js';
 import { testRegistry, type TestRegistry } from '../testing/test-registry.js';
-import type { Heartbeat } from './heartbeat.js';
-import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
+import { DEFAULT_LEASE_POLICY, leaseTtlMs } from './lease.policy.js';
+import type { Heartbeat } from './lease.store.js';
 import { DEFAULT_PROTECTION_POLICY } from './protection.state.js';
 
 const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA);
@@ -31,7 +31,7 @@ beforeAll(async () => {
   registry = await testRegistry(database, { lease, protection });
   const ids = Array.from({ length: FLEET }, (_, index) => `agent-${index}`);
   const agents = await Promise.all(ids.map(async (agentId) => await registry.given.agent({ agentId })));
-  beating = agents.map(({ claim }) => claim);
+  beating = agents.map(({ credential }) => credential);
   const onError = (): void => void (failures += 1);
   const sweep = async (): Promise<void> => {
     await registry.sweeper.sweep();

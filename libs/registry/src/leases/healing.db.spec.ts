@@ -1,6 +1,6 @@
-import type { Heartbeat } from './heartbeat.js';
-import { leaseTtlMs, DEFAULT_LEASE_POLICY } from './lease.policy.js';
 import { TwoReplicas } from '../testing/two-replicas.js';
+import { DEFAULT_LEASE_POLICY, leaseTtlMs } from './lease.policy.js';
+import type { Heartbeat } from './lease.store.js';
 
 const FLEET = 300;
 const CUT_OFF = 180;
@@ -27,7 +27,7 @@ afterEach(async () => await replicas.stop());
 async function registerAll(count: number): Promise<void> {
   const ids = Array.from({ length: count }, (_, index) => `agent-${String(index).padStart(3, '0')}`);
   fleet = [];
-  for (const agentId of ids) fleet.push((await replicas.given.agent({ agentId })).claim);
+  for (const agentId of ids) fleet.push((await replicas.given.agent({ agentId })).credential);
   startedAt = performance.now();
   skippedMs = 0;
 }

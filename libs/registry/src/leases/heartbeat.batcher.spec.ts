@@ -1,7 +1,6 @@
 import { Database, DatabaseUnavailableError } from '#rollcall/platform';
-import type { BeatResult, Heartbeat } from './heartbeat.js';
-import { HeartbeatBatcher } from './heartbeat.batcher.js';
-import type { RenewedLeases, LeaseStore } from './lease.store.js';
+import { type BeatResult, HeartbeatBatcher } from './heartbeat.batcher.js';
+import type { Heartbeat, LeaseStore, RenewedLeases } from './lease.store.js';
 
 /** A store whose batches the test completes or fails. */
 class ControlledStore {

@@ -1,8 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DatabaseUnavailableError, DomainError, GroupCommit, StopsIn } from '#rollcall/platform';
 import { LeaseTokenError, RegisterAgainError, wrongGeneration } from '../agents/agent.errors.js';
-import type { BeatResult, Heartbeat, OwnBeats } from './heartbeat.js';
-import { type LeaseFacts, LeaseStore } from './lease.store.js';
+import { type Heartbeat, type LeaseFacts, LeaseStore } from './lease.store.js';
+
+/** Heartbeats that this replica committed with one statement. */
+export interface OwnBeats {
+  /** The time of the heartbeats by the database's clock, in milliseconds. */
+  beatAt: number;
+  /** The agents whose previous heartbeat was committed by another replica. */
+  moved: readonly string[];
+}
+
+/** The time at which the heartbeat was accepted, or the reason why it was rejected. */
+export type BeatResult = { ok: true; beatAt: number } | { ok: false; error: DomainError };
 
 type Listener = (beats: readonly Heartbeat[], committed: OwnBeats) => void;
 /** `moved`: another replica committed the agent's previous heartbeat. */

@@ -24,7 +24,7 @@ describe('the row locks of leases', () => {
       await database.db.query(`SELECT FROM agent WHERE agent_id = 'a-1' FOR UPDATE`); // the first lock of every deregistration
       there.sweeper.sweep().then(sweep.resolve, sweep.reject);
       await Promise.race([until('the sweep waits for a lock', isLockAwaited), sweep.promise]);
-      await here.agents.deregister(joined.claim);
+      await here.agents.deregister(joined.credential);
     });
     const [left, swept] = await Promise.allSettled([deregistration, sweep.promise]);
     expect([left.status, swept.status]).toEqual(['fulfilled', 'fulfilled']);

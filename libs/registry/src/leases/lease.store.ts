@@ -1,12 +1,21 @@
 import { randomInt } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
+import type { LeaseCredential } from '../agents/agent.credential.js';
 import type { AgentGeneration } from '../agents/agent.events.js';
 import type { LeaveReason } from '../agents/agent.record.js';
 import type { LeftAgent } from '../agents/agent.store.js';
-import type { Heartbeat } from './heartbeat.js';
-import { leaseTtlMs, suspectAfterMs, type LeasePolicy } from './lease.policy.js';
+import { type LeasePolicy, leaseTtlMs, suspectAfterMs } from './lease.policy.js';
 import type { Gap } from './protection.state.js';
+
+/** A heartbeat and the values that the agent reports. If a value is missing, the last reported value stays. */
+export interface Heartbeat extends LeaseCredential {
+  inFlight?: number;
+  loadRatio?: number;
+  /** The latency that the agent reports. */
+  reportedMs?: number;
+  usedTokens?: number;
+}
 
 export interface FleetFacts {
   now: number;
@@ -202,7 +211,7 @@ export class LeaseStore {
    * The heartbeats that other replicas committed after `since`, from which this replica learns load and latency. A lease without a
    * heartbeat (`taken_by` 0) is not read: the `agent.joined` event reports the agent.
    */
-  async foreignBeatsSince(since: Date): Promise<BeatRow[]> {
+  async beatsOfOtherReplicasSince(since: Date): Promise<BeatRow[]> {
     return await this.db.query<BeatRow>(
       `SELECT ${BEAT_COLUMNS} FROM agent_lease WHERE last_beat_at >= $1 AND taken_by NOT IN (0, $2)`,
       [since, this.replica],

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { ProtectionExplanation } from './protection.explanation.js';
+import type { ProtectionExplanation } from './self-preservation.js';
 import type { ProtectionOverride, ProtectionState } from './protection.state.js';
 
 export interface Protection {

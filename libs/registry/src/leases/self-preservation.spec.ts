@@ -1,12 +1,11 @@
 import * as fc from 'fast-check';
-import type { ProtectionDecision } from './protection.explanation.js';
+import { decideProtection, type ProtectionDecision } from './self-preservation.js';
 import {
   normalProtection,
   DEFAULT_PROTECTION_POLICY,
   type ProtectionState,
   type SweepFacts,
 } from './protection.state.js';
-import { decideProtection } from './self-preservation.js';
 
 const POLICY = { ...DEFAULT_PROTECTION_POLICY, longestMs: 60_000, evictionsPerMinute: 60, leaseMs: 31_000 };
 const HEALTHY: SweepFacts = {

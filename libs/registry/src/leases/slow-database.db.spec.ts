@@ -26,13 +26,13 @@ describe('connections reserved for heartbeats', () => {
     const lockHolder = await connectLockHolder();
     const db = await database.connectAgain({ poolSize: 4, operationTimeoutMs: 30_000 });
     const registry = await testRegistry(db);
-    const { claim } = await registry.given.agent({ agentId: 'beating' });
+    const { credential } = await registry.given.agent({ agentId: 'beating' });
     await registry.idle();
     await lockHolder.query('BEGIN; UPDATE counter SET value = value + 1');
     const writers = Promise.allSettled(Array.from({ length: 40 }, async (_, id) => await increment(db, id + 1)));
     await until('the other connections wait for the lock', async () => (await countWaiting()) === 4);
     for (let times = 0; times < 20; times++) {
-      expect(await registry.heartbeats.beatAll([claim])).toMatchObject([{ ok: true }]);
+      expect(await registry.heartbeats.beatAll([credential])).toMatchObject([{ ok: true }]);
     }
     expect((await registry.sweeper.sweep()).swept).toBe(true);
     expect(await countWaiting()).toBe(4);

@@ -1,5 +1,6 @@
-import type { Offer } from '../contracts/bid.js';
-import type { Contract, TranscriptEntry } from '../contracts/contract.js';
+import type { Offer } from '../contracts/auction/bid.js';
+import type { Contract } from '../contracts/contract.js';
+import type { TranscriptEntry } from '../contracts/store/transcript.store.js';
 import type { RegistryOptions } from '../registry.options.js';
 import type { ContractParts } from './contract-parts.js';
 import type { GivenAgent } from './given-agents.js';
@@ -50,8 +51,8 @@ export class AuctionWorld {
 
   /** Both agents bid; `cheap` has the better bid. */
   async bothBid(contract: Contract): Promise<void> {
-    await this.here.bidding.bid(keyOf(contract), this.fast.claim, offer({ price: 9_000, etaMs: 500 }));
-    await this.there.bidding.bid(keyOf(contract), this.cheap.claim, offer({ price: 1_000, etaMs: 1_000 }));
+    await this.here.bidding.bid(keyOf(contract), this.fast.credential, offer({ price: 9_000, etaMs: 500 }));
+    await this.there.bidding.bid(keyOf(contract), this.cheap.credential, offer({ price: 1_000, etaMs: 1_000 }));
   }
 
   /** Moves the deadline of bids and awards into the past. */

@@ -1,11 +1,11 @@
 import type { TestingModule } from '@nestjs/testing';
 import { AgentBudgets } from '../budgets/agent.budgets.js';
 import { BudgetEvents } from '../budgets/budget.events.js';
-import { BudgetLedger } from '../budgets/budget.ledger.js';
-import { BudgetStore } from '../budgets/budget.store.js';
+import { BudgetLedger } from '../budgets/ledger/budget.ledger.js';
+import { BudgetStore } from '../budgets/store/budget.store.js';
 import { BudgetSweeper } from '../budgets/budget.sweeper.js';
 import { BudgetsService } from '../budgets/budgets.service.js';
-import { ReconciliationStore } from '../budgets/reconciliation.store.js';
+import { ReconciliationStore } from '../budgets/store/reconciliation.store.js';
 import { UsageRefresher } from '../budgets/usage.refresher.js';
 import type { Budget } from '../budgets/budget.js';
 import { given } from './given.js';

@@ -1,12 +1,12 @@
 import type { TestingModule } from '@nestjs/testing';
-import { AttendanceStore } from '../contracts/attendance.store.js';
-import { ContractBidding } from '../contracts/contract.bidding.js';
-import { ContractCloser } from '../contracts/contract.closer.js';
+import { ContractBidding } from '../contracts/auction/contract.bidding.js';
+import { ContractCloser } from '../contracts/auction/contract.closer.js';
+import { DEFAULT_WEIGHTS } from '../contracts/auction/scoring.js';
 import type { Announcement } from '../contracts/contract.js';
 import { ContractOutcomes } from '../contracts/contract.outcomes.js';
-import { ContractWaits } from '../contracts/contract.waits.js';
+import { ContractWaits } from '../contracts/contract.selection.js';
 import { ContractsService } from '../contracts/contracts.service.js';
-import { DEFAULT_WEIGHTS } from '../contracts/scoring.js';
+import { AttendanceStore } from '../contracts/store/attendance.store.js';
 
 /** The services of one replica that handle contracts. */
 export interface ContractParts {

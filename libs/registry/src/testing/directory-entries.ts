@@ -1,7 +1,7 @@
 import { DEFAULT_NAMESPACE, qualifiedId } from '#rollcall/platform';
 import { agentBudget, agentLoad, type AgentRecord } from '../agents/agent.record.js';
 import { CLOSED_CIRCUIT } from '../circuit/circuit.breaker.js';
-import type { DirectoryEntry } from '../discovery/directory.entry.js';
+import type { DirectoryEntry } from '../discovery/directory/directory.entry.js';
 
 export interface EntryOverrides extends Partial<Omit<DirectoryEntry, 'record'>>, Partial<Omit<AgentRecord, 'budget'>> {
   /** The remaining part of `totalTokens`. The budget is unlimited if both are missing. */

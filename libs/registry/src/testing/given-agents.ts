@@ -1,7 +1,9 @@
+import type { LeaseCredential } from '../agents/agent.credential.js';
 import type { DesiredState } from '../agents/agent.record.js';
-import type { AgentsService, Joined } from '../agents/agents.service.js';
-import { hashOfToken } from '../agents/lease.token.js';
-import type { LeaseClaim, Registration } from '../agents/registration.js';
+import type { AgentsService } from '../agents/agents.service.js';
+import { hashOfToken } from '../agents/lease-token.store.js';
+import type { Joined } from '../agents/registration/registration.group.js';
+import type { Registration } from '../agents/registration/registration.js';
 import type { CircuitService } from '../circuit/circuit.service.js';
 import type { Reporter } from '../circuit/outcome.js';
 import { given } from './given.js';
@@ -21,7 +23,7 @@ export interface AgentSpec extends Partial<Registration> {
 }
 
 export interface GivenAgent extends Joined {
-  claim: LeaseClaim;
+  credential: LeaseCredential;
 }
 
 /** The reporter of outcomes in tests. */
@@ -47,6 +49,6 @@ export function givenAgents({ agents, circuits, failuresToOpen }: AgentParts) {
     const { agentId, generation } = joined.record;
     if (desiredState !== 'active') await agents.setDesiredState(agentId, desiredState, null, 'key:op');
     if (circuit === 'open') await openCircuit(agentId);
-    return { ...joined, claim: { agentId, generation, tokenHash: hashOfToken(joined.leaseToken) } };
+    return { ...joined, credential: { agentId, generation, tokenHash: hashOfToken(joined.leaseToken) } };
   };
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Registration } from '../agents/registration.js';
+import type { Registration } from '../agents/registration/registration.js';
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { Budget } from '../budgets/budget.js';
 import type { BudgetRequest } from '../budgets/budgets.service.js';
-import { NO_REPORTS } from '../budgets/reported.usage.js';
-import type { ReserveRequest, Scopes } from '../budgets/reservation.js';
+import { NO_REPORTS } from '../budgets/ledger/reported.usage.js';
+import type { ReserveRequest, Scopes } from '../budgets/ledger/reservation.js';
 import { entry } from './directory-entries.js';
 
 /**

@@ -1,16 +1,16 @@
-import type { AgentQuery, CapabilitySets } from '../discovery/agent.query.js';
-import { assess, type Assessment } from '../discovery/assessment.js';
-import type { CapabilityAliases } from '../discovery/capability.aliases.js';
-import { matchesCapability, withAncestors } from '../discovery/capability.js';
-import type { DirectoryEntry } from '../discovery/directory.entry.js';
-import { filtersOf } from '../discovery/filters.js';
-import { DEFAULT_LOW_BUDGET } from '../discovery/routability.js';
-import type { SelectionStrategy } from '../discovery/strategies/selection.strategy.js';
-import { mostSimilar } from '../discovery/trigram.js';
+import { DEFAULT_LOW_BUDGET } from '../budgets/budget.js';
+import type { CapabilityAliases } from '../discovery/capabilities/capability.aliases.js';
+import { matchesCapability, withAncestors } from '../discovery/capabilities/capability.js';
+import { mostSimilar } from '../discovery/capabilities/trigram.index.js';
+import type { DirectoryEntry } from '../discovery/directory/directory.entry.js';
+import type { AgentQuery, CapabilitySets } from '../discovery/ranking/agent.query.js';
+import { assess, type Assessment } from '../discovery/ranking/assessment.js';
+import { filtersOf } from '../discovery/ranking/filters.js';
+import type { SelectionStrategy } from '../discovery/ranking/strategies.js';
 
 interface Candidate {
   agent: Assessment;
-  claims: string[];
+  capabilities: string[];
   fuzzy: boolean;
 }
 
@@ -28,7 +28,7 @@ export class NaiveRanking {
   ) {
     this.agents = [...entries].map((entry) => ({
       agent: assess(entry, now, DEFAULT_LOW_BUDGET),
-      claims: aliases.resolveAll(entry.record.capabilities),
+      capabilities: aliases.resolveAll(entry.record.capabilities),
       fuzzy: false,
     }));
   }
@@ -57,19 +57,19 @@ export class NaiveRanking {
     const { capabilities = [] } = query;
     const sets = (Array.isArray(capabilities) ? { all: capabilities } : capabilities) as CapabilitySets;
     const [all, any, none] = [sets.all, sets.any, sets.none].map((names) => this.aliases.resolveAll(names ?? []));
-    const claimsOne = (requested: string[]): boolean =>
-      requested.some((one) => candidate.claims.some((claim) => matchesCapability(claim, one)));
+    const declaresOne = (requested: string[]): boolean =>
+      requested.some((one) => candidate.capabilities.some((declared) => matchesCapability(declared, one)));
     const terms = all.map((requested) => this.expand(requested, query));
     const anyTerms = any.map((requested) => this.expand(requested, query));
-    if (claimsOne(none) || !terms.every(({ names }) => claimsOne(names))) return undefined;
-    if (anyTerms.length > 0 && !anyTerms.some(({ names }) => claimsOne(names))) return undefined;
-    const exactAny = anyTerms.length === 0 || anyTerms.some(({ exact, names }) => exact && claimsOne(names));
+    if (declaresOne(none) || !terms.every(({ names }) => declaresOne(names))) return undefined;
+    if (anyTerms.length > 0 && !anyTerms.some(({ names }) => declaresOne(names))) return undefined;
+    const exactAny = anyTerms.length === 0 || anyTerms.some(({ exact, names }) => exact && declaresOne(names));
     return { ...candidate, fuzzy: !exactAny || terms.some(({ exact }) => !exact) };
   }
 
-  /** Returns the capability itself if an agent claims it; otherwise, with `fuzzy`, similarly spelled ones. */
+  /** Returns the capability itself if an agent declares it; otherwise, with `fuzzy`, similarly spelled ones. */
   private expand(requested: string, { fuzzy = false }: AgentQuery): { names: string[]; exact: boolean } {
-    const vocabulary = new Set(this.agents.flatMap(({ claims }) => claims.flatMap(withAncestors)));
+    const vocabulary = new Set(this.agents.flatMap(({ capabilities }) => capabilities.flatMap(withAncestors)));
     if (vocabulary.has(requested)) return { names: [requested], exact: true };
     return { names: fuzzy ? mostSimilar(requested, vocabulary) : [], exact: false };
   }

@@ -1,16 +1,16 @@
 import { Controller, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { callerOf } from '../../auth/caller.js';
 import { Permit } from '../../auth/route.access.js';
 import { JSON_TYPE } from '../../http/body/json-body.parser.js';
 import { closeSignal } from '../../http/close.signal.js';
 import { Problems } from '../../http/problems/problem.docs.js';
-import { Repeatable } from '../../mutation/repeatable.js';
 import { QUERY_EXAMPLES } from '../agents.examples.js';
 import { AgentQueries } from './agent.queries.js';
 import { QueryBody } from './query.dto.js';
 import { RankingView } from './ranking.view.js';
+import { Repeatable } from '../../mutation/mutation.js';
+import { callerOf } from '../../auth/principal.js';
 
 @ApiTags('agents')
 @Controller()

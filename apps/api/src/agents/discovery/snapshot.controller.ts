@@ -4,14 +4,12 @@ import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagg
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { formatCursor } from '#rollcall/platform';
 import { type AgentSnapshot, AgentSnapshots } from '#rollcall/registry';
-import { callerOf } from '../../auth/caller.js';
-import { Scope } from '../../auth/namespace.scope.js';
-import { visibleTo } from '../../auth/principal.js';
-import { Permit } from '../../auth/route.access.js';
 import { Problems } from '../../http/problems/problem.docs.js';
 import { InFlight } from '../../http/server/in-flight.js';
 import { Limits } from '../../http/server/routes.js';
 import { AgentView } from '../agent.view.js';
+import { callerOf, visibleTo } from '../../auth/principal.js';
+import { Permit, Scope } from '../../auth/route.access.js';
 
 /** An open snapshot holds back vacuum in Postgres, so a consumer that reads too slowly is disconnected. */
 const MAX_READ_MS = 60_000;

@@ -14,7 +14,7 @@ import {
   ContractInviters,
   type ContractNotice,
   type Inviter,
-  type LeaseClaim,
+  type LeaseCredential,
   type LeasePolicy,
   type NoticeView,
   RegisterAgainError,
@@ -22,10 +22,10 @@ import {
   toNoticeView,
 } from '#rollcall/registry';
 import type { Principal } from '../../auth/principal.js';
-import type { FrameSocket } from '../../events/frame.socket.js';
-import { type StreamConnection, StreamConnections } from '../../events/stream.connections.js';
-import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../../events/stream.end.js';
 import { toProblem } from '../../http/problems/problem.js';
+import type { FrameSocket } from '../../streams/frame.socket.js';
+import { type StreamConnection, StreamConnections } from '../../streams/stream.connections.js';
+import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../../streams/stream.end.js';
 import { heartbeatJson, LEASE_POLICY } from './heartbeat.js';
 
 /** An action that the server requests from the agent. */
@@ -57,7 +57,7 @@ export class AgentSocket implements StreamConnection {
 
   constructor(
     private readonly socket: FrameSocket,
-    readonly claim: LeaseClaim,
+    readonly credential: LeaseCredential,
   ) {}
 
   get open(): boolean {
@@ -198,7 +198,7 @@ export class AgentSockets implements OnApplicationBootstrap, Inviter {
 
   /** Returns a function that removes the socket. */
   add(socket: AgentSocket, principal: Principal): () => void {
-    const { agentId } = socket.claim;
+    const { agentId } = socket.credential;
     const sockets = this.byAgent.get(agentId) ?? new Set();
     this.byAgent.set(agentId, sockets.add(socket));
     const release = this.connections.add(principal, socket);
@@ -210,8 +210,8 @@ export class AgentSockets implements OnApplicationBootstrap, Inviter {
   }
 
   /** Call this when the agent has received its welcome: it then receives the invitations and awards that wait for its answer. */
-  onWelcome({ claim }: AgentSocket): void {
-    this.inviters.onReachable?.(claim.agentId);
+  onWelcome({ credential }: AgentSocket): void {
+    this.inviters.onReachable?.(credential.agentId);
   }
 
   reaches(agentId: string): boolean {
@@ -255,8 +255,8 @@ function forward(event: RegistryEvent, socket: AgentSocket): void {
 /** Events about earlier generations are ignored. */
 function forwardLeft({ data }: Extract<RegistryEvent, { type: 'agent.left' }>, socket: AgentSocket): void {
   const { generation, reason } = data;
-  const { agentId } = socket.claim;
-  if (generation < socket.claim.generation) return;
+  const { agentId } = socket.credential;
+  if (generation < socket.credential.generation) return;
   if (reason === 'replaced') return socket.sendError(new StaleGenerationError(agentId, generation, generation + 1));
   socket.control({ action: FINAL_REASONS.has(reason) ? 'stop' : 'register', reason });
   socket.sendError(new RegisterAgainError(agentId, reason));

@@ -3,16 +3,22 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
 import { qualifiedId } from '#rollcall/platform';
-import { AgentsService, HeartbeatBatcher, type LeaseClaim, type LeasePolicy, nextIntervalMs } from '#rollcall/registry';
+import {
+  AgentsService,
+  HeartbeatBatcher,
+  type LeaseCredential,
+  type LeasePolicy,
+  nextIntervalMs,
+} from '#rollcall/registry';
 import { AuthGuard } from '../../auth/auth.guard.js';
 import { type Principal, principalOf } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { SocketAccess } from '../../auth/sockets/socket.access.js';
-import { FrameSocket } from '../../events/frame.socket.js';
 import { ApiError } from '../../http/problems/api.error.js';
-import { requiredOwner } from '../agent.claim.js';
+import { FrameSocket } from '../../streams/frame.socket.js';
+import { requiredOwner } from '../agent.credential.js';
 import { AgentSocket, AgentSockets } from './agent.sockets.js';
-import { readBeat, readClaim } from './beat.reader.js';
+import { readBeat, readCredential } from './beat.reader.js';
 import { heartbeatPlan, LEASE_POLICY } from './heartbeat.js';
 
 const AGENT_SOCKET = '/v1/agents/ws';
@@ -24,7 +30,7 @@ const MAX_FRAME_BYTES = 4_096;
 export class AgentSocketAccess {
   constructor(access: SocketAccess, agents: AgentsService) {
     const check = async (request: URLSearchParams, principal: Principal): Promise<void> =>
-      await agents.check(socketClaim(request, principal));
+      await agents.check(socketCredential(request, principal));
     access.declare(AGENT_SOCKET, { permission: 'agents:self', check });
   }
 }
@@ -49,7 +55,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
     const { searchParams } = new URL(request.url ?? '/', 'ws://localhost');
-    const agent = new AgentSocket(new FrameSocket(socket), socketClaim(searchParams, principal));
+    const agent = new AgentSocket(new FrameSocket(socket), socketCredential(searchParams, principal));
     socket.once('close', this.sockets.add(agent, principal));
     socket.on('message', (data, binary) => this.onFrame(agent, principal, binary ? undefined : data));
     void this.welcome(agent);
@@ -58,11 +64,11 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   /** Reads the desired state after the socket was added, so that no change is missed: the event feed reports all later changes. */
   private async welcome(agent: AgentSocket): Promise<void> {
     try {
-      const record = await this.agents.identify(agent.claim);
+      const record = await this.agents.identify(agent.credential);
       agent.welcome(record, heartbeatPlan(this.lease));
       this.sockets.onWelcome(agent);
     } catch (error) {
-      this.log.warn({ event: 'agents.welcome_failed', agentId: agent.claim.agentId, err: error });
+      this.log.warn({ event: 'agents.welcome_failed', agentId: agent.credential.agentId, err: error });
       agent.sendError(error);
       if (agent.open)
         agent.end({ code: 'TRY_AGAIN', detail: 'The registration could not be read. Connect again later.' });
@@ -72,7 +78,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   private onFrame(agent: AgentSocket, principal: Principal, data: RawData | undefined): void {
     try {
       this.guard.allow(principal, 'agents:self');
-      const { agentId, generation, tokenHash } = agent.claim;
+      const { agentId, generation, tokenHash } = agent.credential;
       const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
       this.heartbeats.beat(beat, (result) => {
         agent.sendResult(result, nextIntervalMs(this.lease, Math.random()));
@@ -84,10 +90,10 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
   }
 }
 
-function socketClaim(request: URLSearchParams, principal: Principal): LeaseClaim {
-  const claim = readClaim(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
-  const agentId = qualifiedId(principal.namespace, claim.agentId);
-  return { ...claim, agentId, owner: requiredOwner(principal) };
+function socketCredential(request: URLSearchParams, principal: Principal): LeaseCredential {
+  const credential = readCredential(request.get('agentId'), request.get('generation'), principal.leaseHash ?? null);
+  const agentId = qualifiedId(principal.namespace, credential.agentId);
+  return { ...credential, agentId, owner: requiredOwner(principal) };
 }
 
 /** Returns the data of a heartbeat. The data is optional: `{"event":"beat"}` is a complete frame. */

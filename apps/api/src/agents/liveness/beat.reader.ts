@@ -1,5 +1,5 @@
 import { qualifiedId } from '#rollcall/platform';
-import { hashOfToken, type Heartbeat, type LeaseClaim } from '#rollcall/registry';
+import { hashOfToken, type Heartbeat, type LeaseCredential } from '#rollcall/registry';
 import type { FieldError } from '../../http/problems/api.error.js';
 import { shortName, unknownField, validationFailed } from '../../http/validation/validation.errors.js';
 
@@ -44,7 +44,10 @@ const BEAT_RULES: Record<keyof Beat, Rule> = {
   usedTokens: optional(whole(0, Number.MAX_SAFE_INTEGER)),
 };
 const BATCH_BEAT_RULES: Record<keyof BatchBeat, Rule> = { ...BEAT_RULES, agentId: text(128), leaseToken: text(200) };
-const CLAIM_RULES: Record<'agentId' | 'generation', Rule> = { agentId: text(128), generation: BEAT_RULES.generation };
+const CREDENTIAL_RULES: Record<'agentId' | 'generation', Rule> = {
+  agentId: text(128),
+  generation: BEAT_RULES.generation,
+};
 const BATCH_RULES: Record<'beats', Rule> = { beats: list(MAX_BEATS) };
 
 /**
@@ -57,12 +60,16 @@ export function readBeat(agentId: string, body: unknown, tokenHash: string | nul
   return toHeartbeat(agentId, body as Beat, tokenHash);
 }
 
-/** Reads the claim of an agent from the URL of its socket. */
-export function readClaim(agentId: string | null, generation: string | null, tokenHash: string | null): LeaseClaim {
-  const claim = { agentId, generation: generation === null ? null : Number(generation) };
-  const errors = errorsOf(claim, CLAIM_RULES, '');
+/** Reads the credential of an agent from the URL of its socket. */
+export function readCredential(
+  agentId: string | null,
+  generation: string | null,
+  tokenHash: string | null,
+): LeaseCredential {
+  const credential = { agentId, generation: generation === null ? null : Number(generation) };
+  const errors = errorsOf(credential, CREDENTIAL_RULES, '');
   if (errors.length > 0) throw validationFailed(errors);
-  return { ...(claim as { agentId: string; generation: number }), tokenHash };
+  return { ...(credential as { agentId: string; generation: number }), tokenHash };
 }
 
 /** Throws if the body has no list of heartbeats. An invalid heartbeat does not affect the others. The result has qualified ids. */

@@ -10,14 +10,12 @@ import {
   type LeasePolicy,
   nextIntervalMs,
 } from '#rollcall/registry';
-import { callerOf } from '../../auth/caller.js';
 import { Permit } from '../../auth/route.access.js';
 import { JSON_TYPE } from '../../http/body/json-body.parser.js';
 import { Problems } from '../../http/problems/problem.docs.js';
 import { replyProblem } from '../../http/problems/problem.js';
 import { Limits } from '../../http/server/routes.js';
-import { Repeatable } from '../../mutation/repeatable.js';
-import { requiredOwner } from '../agent.claim.js';
+import { requiredOwner } from '../agent.credential.js';
 import { AGENT_ID } from '../agents.examples.js';
 import { readBatch, readBeat } from './beat.reader.js';
 import {
@@ -29,6 +27,8 @@ import {
   HeartbeatView,
   LEASE_POLICY,
 } from './heartbeat.js';
+import { Repeatable } from '../../mutation/mutation.js';
+import { callerOf } from '../../auth/principal.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 

@@ -7,12 +7,10 @@ import {
   CircuitService,
   type CircuitView,
   KEPT_OUTCOMES,
-  type ProbeClaim,
+  type ProbePermit,
   type ReportedOutcome,
   type Reporter,
 } from '#rollcall/registry';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../../http/page.js';
 import { Problems } from '../../http/problems/problem.docs.js';
@@ -20,6 +18,7 @@ import { Optional } from '../../http/validation/fields.js';
 import { Mutation } from '../../mutation/mutation.js';
 import { CIRCUIT_PHASES } from '../agent.view.js';
 import { AGENT_ID } from '../agents.examples.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 const OUTCOMES = new PagedList('outcomes');
 
@@ -72,7 +71,7 @@ class AgentCircuitView implements CircuitView {
   retryAfterMs: number | null;
 }
 
-class ProbeView implements ProbeClaim {
+class ProbeView implements ProbePermit {
   @ApiProperty({ example: true, description: 'Whether this caller may make the probe.' }) claimed: boolean;
   @ApiProperty({ type: AgentCircuitView, description: 'The circuit of the agent.' }) circuit: AgentCircuitView;
   @ApiProperty({
@@ -185,7 +184,7 @@ export class CircuitsController {
     @Body() { probeId }: ProbeBody,
     @Caller() { namespace }: Principal,
   ): Promise<ProbeView> {
-    return await this.circuits.claimProbe(qualifiedId(namespace, id), probeId);
+    return await this.circuits.acquireProbe(qualifiedId(namespace, id), probeId);
   }
 }
 

@@ -10,13 +10,12 @@ import {
 import { IsIn, IsOptional, IsString, MaxLength } from 'class-validator';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentsService } from '#rollcall/registry';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { Problems } from '../../http/problems/problem.docs.js';
 import { Mutation } from '../../mutation/mutation.js';
 import { AgentView } from '../agent.view.js';
 import { AGENT_ID } from '../agents.examples.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 class OperatorNoteBody {
   @ApiPropertyOptional({ example: 'maintenance on node 7', description: 'The reason, for the audit log.' })

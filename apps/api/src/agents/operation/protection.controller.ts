@@ -7,9 +7,8 @@ import {
   type ProtectionOverride,
   ProtectionStore,
 } from '#rollcall/registry';
-import { Scope } from '../../auth/namespace.scope.js';
-import { Permit } from '../../auth/route.access.js';
 import { Mutation } from '../../mutation/mutation.js';
+import { Permit, Scope } from '../../auth/route.access.js';
 
 const OVERRIDES: ProtectionOverride[] = ['auto', 'protect', 'evict'];
 const MODES: ProtectionExplanation['state'][] = ['normal', 'protecting', 'throttled'];

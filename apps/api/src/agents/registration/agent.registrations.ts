@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EndpointCheck } from '#rollcall/providers';
 import {
   AgentsService,
-  claimFault,
+  capabilityFault,
   type Joined,
   type JoinRequest,
   type LeasePolicy,
@@ -16,7 +16,7 @@ import type { Principal } from '../../auth/principal.js';
 import { schemaFailed, validationFailed } from '../../http/validation/validation.errors.js';
 import { validated } from '../../http/validation/validation.pipe.js';
 import { Effect } from '../../mutation/effect.js';
-import { mayActForAll } from '../agent.claim.js';
+import { mayActForAll } from '../agent.credential.js';
 import type { RegistrationView } from '../agent.view.js';
 import { heartbeatPlan, LEASE_POLICY } from '../liveness/heartbeat.js';
 import type { RegisterBody } from './registration.dto.js';
@@ -159,12 +159,12 @@ function factsOfCard(card: Readonly<Record<string, unknown>>): CardFacts {
 
 /** A tag that cannot be a capability, such as one with a comma, is left out. */
 function capabilitiesOf(skills: readonly z.infer<typeof Skill>[]): string[] {
-  const claims = new Map<string, string>();
-  for (const claim of skills.flatMap(({ id, tags }) => [id, ...tags])) {
-    const key = normaliseCapability(claim);
-    if (claimFault(claim) === undefined && !claims.has(key)) claims.set(key, claim);
+  const capabilities = new Map<string, string>();
+  for (const capability of skills.flatMap(({ id, tags }) => [id, ...tags])) {
+    const key = normaliseCapability(capability);
+    if (capabilityFault(capability) === undefined && !capabilities.has(key)) capabilities.set(key, capability);
   }
-  if (claims.size > 0) return [...claims.values()].slice(0, MAX_CAPABILITIES);
+  if (capabilities.size > 0) return [...capabilities.values()].slice(0, MAX_CAPABILITIES);
   const message = 'agentCard.skills: no skill has an id or a tag that is a valid capability. Send capabilities';
   throw validationFailed([{ field: 'agentCard.skills', message }]);
 }

@@ -20,20 +20,19 @@ import {
   CapabilityAliases,
   type VersionedAgent,
 } from '#rollcall/registry';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { IfMatch, SendsVersion, type VersionFormat } from '../../http/etag.js';
 import { PagedList, PageQuery } from '../../http/page.js';
 import { Problems } from '../../http/problems/problem.docs.js';
 import { Effect } from '../../mutation/effect.js';
 import { Mutation } from '../../mutation/mutation.js';
-import { agentClaim } from '../agent.claim.js';
+import { agentCredential } from '../agent.credential.js';
 import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from '../agent.view.js';
 import { AGENT_ID, REGISTER_AGENT_EXAMPLES } from '../agents.examples.js';
 import { AgentRegistrations } from './agent.registrations.js';
 import { LeaveQuery, RegisterBody } from './registration.dto.js';
 import { toUpdate, UpdateBody } from './update.dto.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 /** The fields of an update that the audit log contains. */
 const RECORDED = ['name', 'endpoint', 'capabilities', 'sandboxLevel', 'provider', 'costModel', 'labels', 'version'];
@@ -164,12 +163,12 @@ export class AgentsController {
     @Caller() caller: Principal,
     @IfMatch(VERSION) ifVersion: string | undefined,
   ): Promise<Effect<VersionedAgent>> {
-    const claim = agentClaim(id, body.generation, caller);
+    const credential = agentCredential(id, body.generation, caller);
     if (body.endpoint) {
-      await this.agents.check(claim); // resolve host names only for callers that may update the agent
+      await this.agents.check(credential); // resolve host names only for callers that may update the agent
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
-    return new Effect(async () => await this.agents.update(claim, toUpdate(body), ifVersion));
+    return new Effect(async () => await this.agents.update(credential, toUpdate(body), ifVersion));
   }
 
   @Delete(':id')
@@ -189,6 +188,6 @@ export class AgentsController {
     @Query() { generation, reason }: LeaveQuery,
     @Caller() caller: Principal,
   ): Promise<void> {
-    await this.agents.deregister(agentClaim(agentId, generation, caller), reason);
+    await this.agents.deregister(agentCredential(agentId, generation, caller), reason);
   }
 }

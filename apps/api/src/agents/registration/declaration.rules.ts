@@ -1,6 +1,12 @@
 import { applyDecorators } from '@nestjs/common';
 import { IsInt, IsString, Length, Matches, Max, Min, registerDecorator, ValidateIf } from 'class-validator';
-import { capabilityKeys, claimFault, MAX_CAPABILITY_KEYS, MAX_LABELS, normaliseCapability } from '#rollcall/registry';
+import {
+  capabilityKeys,
+  capabilityFault,
+  MAX_CAPABILITY_KEYS,
+  MAX_LABELS,
+  normaliseCapability,
+} from '#rollcall/registry';
 
 /** The rules for fields that an agent declares when it registers and may update later. */
 export const IsAgentName = (): PropertyDecorator =>
@@ -50,7 +56,7 @@ export function IsCapabilities(): PropertyDecorator {
 function errorOf(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length < 1 || value.length > MAX_CLAIMS)
     return `capabilities must be a list of 1 to ${MAX_CLAIMS} elements`;
-  return value.map(claimFault).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
+  return value.map(capabilityFault).find((error) => error !== undefined) ?? errorOfAll(value as string[]);
 }
 
 function errorOfAll(claims: string[]): string | undefined {

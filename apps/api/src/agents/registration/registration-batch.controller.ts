@@ -1,8 +1,6 @@
 import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { Limits } from '../../http/server/routes.js';
 import { Effect } from '../../mutation/effect.js';
@@ -10,6 +8,7 @@ import { Mutation } from '../../mutation/mutation.js';
 import { REGISTER_BATCH_EXAMPLES } from '../agents.examples.js';
 import { RegistrationBatches, RegistrationResultView } from './registration.batches.js';
 import { RegisterBatchBody } from './registration.dto.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 class RegistrationResultsView {
   @ApiProperty({ type: [RegistrationResultView], description: 'One result for each registration, in the same order.' })

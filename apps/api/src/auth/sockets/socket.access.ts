@@ -6,9 +6,9 @@ import { TrustedProxies } from '../../http/server/trusted-proxies.js';
 import { CallerLimits } from '../../limits/caller.limits.js';
 import { AuthGuard } from '../auth.guard.js';
 import { Authenticator } from '../credentials/authenticator.js';
-import { checkScope, type NamespaceScope } from '../namespace.scope.js';
 import type { Permission } from '../permissions.js';
 import type { Principal } from '../principal.js';
+import { checkScope, type NamespaceScope } from '../route.access.js';
 
 export interface SocketRules {
   permission: Permission;

@@ -3,12 +3,11 @@ import { Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AgentNotFoundError } from '#rollcall/registry';
-import { A2aAgents } from '../../a2a/a2a.agents.js';
-import { CardSigner } from '../../a2a/card.signer.js';
-import { PublicUrl } from '../../a2a/public.url.js';
+import { A2aAgents } from '../../a2a/cards/a2a.agents.js';
+import { CardSigner } from '../../a2a/cards/card.signer.js';
+import { PublicUrl } from '../../a2a/cards/public.url.js';
 import { Public } from '../../auth/route.access.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
-import { Repeatable } from '../../mutation/repeatable.js';
 import { ARD_BASE } from '../catalog.entry.js';
 import { isIdentifier } from '../catalog.names.js';
 import { ardErrors, sendDocument } from '../catalog.replies.js';
@@ -17,6 +16,7 @@ import { PublicCatalog } from '../public.catalog.js';
 import { ArdRegistry, type Facet } from './ard.registry.js';
 import { readExplore, readList, readSearch } from './ard.requests.js';
 import { toArdEntry, toArdResult } from './ard.terms.js';
+import { Repeatable } from '../../mutation/mutation.js';
 
 /** The registry of ARD 0.91 (see docs/catalogs.md). All its entries are public. */
 @ApiExcludeController()

@@ -2,8 +2,6 @@ import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
 import { ApiBody, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import { RegistrationBatches } from '../../agents/registration/registration.batches.js';
-import { Caller } from '../../auth/caller.js';
-import type { Principal } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { Problems } from '../../http/problems/problem.docs.js';
 import { Limits } from '../../http/server/routes.js';
@@ -17,6 +15,7 @@ import {
   type ImportedEntryView,
 } from './agent-imports.dto.js';
 import { type CatalogAgent, CatalogAgents } from './catalog.agents.js';
+import { Caller, type Principal } from '../../auth/principal.js';
 
 const RECORDED = { registered: 'registered', rejected: 'rejected', skipped: 'skipped' };
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { TerminalSummary } from '../../telemetry/terminal.summary.js';
+import { TerminalSummary } from '../../telemetry/terminal.js';
 import { RequestLog } from './request.log.js';
 
 describe('RequestLog', () => {

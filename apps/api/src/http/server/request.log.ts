@@ -1,6 +1,6 @@
 import type { Logger as Pino } from 'pino';
 import type { Config } from '../../config/config.schema.js';
-import type { TerminalSummary } from '../../telemetry/terminal.summary.js';
+import type { TerminalSummary } from '../../telemetry/terminal.js';
 
 const MAX_PATH = 80;
 

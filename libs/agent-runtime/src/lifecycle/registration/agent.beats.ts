@@ -3,7 +3,7 @@ import { BackgroundFaults, DatabaseBusyError, DatabaseUnavailableError, Periodic
 import { type BeatResult, HeartbeatBatcher, RegisterAgainError } from '#rollcall/registry';
 import { AgentHost } from '../agent.host.js';
 import type { SpawnedAgent } from '../spawned.agent.js';
-import { AgentRegistrar, hasEnded, leaseClaimOf } from './agent.registrar.js';
+import { AgentRegistrar, hasEnded, leaseCredentialOf } from './agent.registrar.js';
 import { type AgentVitals, RuntimeAgentStore } from './runtime-agent.store.js';
 
 interface Sent {
@@ -69,7 +69,7 @@ export class AgentBeats {
       (agent) => now - (this.sent.get(agent)?.beatAt ?? -Infinity) >= this.host.options.beatEveryMs,
     );
     if (due.length === 0) return;
-    const beats = due.map((agent) => ({ ...leaseClaimOf(agent), inFlight: agent.hosted.inFlight }));
+    const beats = due.map((agent) => ({ ...leaseCredentialOf(agent), inFlight: agent.hosted.inFlight }));
     const results = await this.heartbeats.beatAll(beats);
     await Promise.all(results.map(async (result, index) => await this.accept(due[index], result, now)));
   }

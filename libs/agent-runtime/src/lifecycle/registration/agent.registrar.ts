@@ -5,7 +5,7 @@ import {
   AgentAlreadyRegisteredError,
   AgentsService,
   hashOfToken,
-  type LeaseClaim,
+  type LeaseCredential,
   LeaseTokenError,
   RegisterAgainError,
   type Registration,
@@ -50,7 +50,7 @@ export class AgentRegistrar {
     const { definition } = agent.facts;
     const { capabilities, capacity, provider } = registrationOf({ ...agent.facts, revision }, content);
     const label = definitionLabel(definition, revision);
-    await this.agents.update(leaseClaimOf(agent), { capabilities, capacity, provider, definition: label });
+    await this.agents.update(leaseCredentialOf(agent), { capabilities, capacity, provider, definition: label });
     const { agentType } = this.providers.get(content.provider);
     Object.assign(agent.facts, { revision, agentType, provider: content.provider });
     await this.store.publish([agent.vitals]);
@@ -58,7 +58,7 @@ export class AgentRegistrar {
 
   /** Ends the registration, unless it has ended already. */
   async leave(agent: SpawnedAgent): Promise<void> {
-    await this.end(leaseClaimOf(agent));
+    await this.end(leaseCredentialOf(agent));
   }
 
   /** Ends the registration of an agent whose replica does not answer. */
@@ -75,14 +75,14 @@ export class AgentRegistrar {
     });
   }
 
-  private async end(claim: LeaseClaim): Promise<void> {
+  private async end(credential: LeaseCredential): Promise<void> {
     await this.db.transaction(async () => {
       try {
-        await this.agents.deregister(claim, 'shutdown');
+        await this.agents.deregister(credential, 'shutdown');
       } catch (error) {
         if (!hasEnded(error)) throw error;
       }
-      await this.store.remove(claim.agentId, claim.generation); // lock order: the agent first, as in a spawn of this name
+      await this.store.remove(credential.agentId, credential.generation); // lock order: the agent first, as in a spawn of this name
     });
   }
 
@@ -114,7 +114,7 @@ export function hasEnded(error: unknown): boolean {
   return ENDED.some((kind) => error instanceof kind);
 }
 
-export function leaseClaimOf({ agentId, membership }: SpawnedAgent): LeaseClaim {
+export function leaseCredentialOf({ agentId, membership }: SpawnedAgent): LeaseCredential {
   return { agentId, generation: membership.generation, tokenHash: hashOfToken(membership.leaseToken) };
 }
 

@@ -6,7 +6,6 @@ import type { ParsedInput } from '../input/input.reader.js';
 import { jsonProblem, storable } from '../json.check.js';
 import type { Tool, ToolBox, ToolContext } from '../tool.js';
 import type { SeenTool, ToolPinStore } from './tool-pin.store.js';
-import { UntrustedSchema } from './untrusted.schema.js';
 
 const MAX_DESCRIPTION_CHARS = 2_000;
 /** Space for the label `untrusted_data` around a text. */
@@ -114,6 +113,7 @@ export class McpToolBox implements ToolBox {
     if (before?.hash === seen.hash) return before.offered;
     await new Promise(setImmediate); // other work continues between two schemas
     try {
+      const { UntrustedSchema } = await import('./untrusted.schema.js'); // with its validator, which only MCP servers need
       const schema = UntrustedSchema.compile(seen.definition.inputSchema);
       return this.toTool(seen, (input) => schema.parse(input));
     } catch (error) {

@@ -74,6 +74,18 @@ export class EmbeddedPostgres {
   ) {}
 
   static async start(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+    const postgres = await EmbeddedPostgres.launch(options);
+    try {
+      await postgres.ready();
+      return postgres;
+    } catch (error) {
+      await postgres.stop();
+      throw error;
+    }
+  }
+
+  /** Starts the server process. The caller may do other work until it calls `ready`. */
+  static async launch(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
     const binaries = options.binaries ?? (await findBinaries());
     const folder = new DataFolder(options.folder);
     folder.claim();
@@ -86,14 +98,19 @@ export class EmbeddedPostgres {
       const postgres = new EmbeddedPostgres(folder, binaries, user, socketFolder, options);
       await folder.waitForOldServer(STOP_WAIT_MS);
       if (!existsSync(folder.cluster)) await postgres.initialise();
-      await postgres.launch();
-      await postgres.createDatabase();
+      postgres.spawn();
       return postgres;
     } catch (error) {
       if (socketFolder) rmSync(socketFolder, { recursive: true, force: true });
       folder.release();
       throw error;
     }
+  }
+
+  /** Waits until the server accepts connections, and creates the database on the first start. If it fails, call `stop`. */
+  async ready(): Promise<void> {
+    await this.untilReady();
+    await this.createDatabase();
   }
 
   url(database = DATABASE): string {
@@ -124,7 +141,7 @@ export class EmbeddedPostgres {
     renameSync(target, this.folder.cluster);
   }
 
-  private async launch(): Promise<void> {
+  private spawn(): void {
     const log = openSync(this.folder.log, 'w', 0o600);
     this.server = spawn('sh', ['-c', WATCHDOG, 'sh', ...this.command()], {
       ...this.processOptions(),
@@ -133,10 +150,6 @@ export class EmbeddedPostgres {
     });
     closeSync(log);
     this.server.unref();
-    await this.untilReady();
-    this.server.once('exit', (code) => {
-      this.restarting = this.restart(`exit code ${code}`);
-    });
   }
 
   private processOptions(): { uid?: number; gid?: number; env: NodeJS.ProcessEnv } {
@@ -149,6 +162,7 @@ export class EmbeddedPostgres {
     return [...this.user.prefix, this.binaries.postgres, '-D', this.folder.cluster, '-k', this.socketFolder, ...flags];
   }
 
+  /** From then on, the server is restarted if it ends unexpectedly. */
   private async untilReady(): Promise<void> {
     const started = performance.now();
     while (!(await this.acceptsConnections())) {
@@ -159,6 +173,9 @@ export class EmbeddedPostgres {
       }
       await delay(25);
     }
+    this.server.once('exit', (code) => {
+      this.restarting = this.restart(`exit code ${code}`);
+    });
   }
 
   private async acceptsConnections(): Promise<boolean> {
@@ -193,7 +210,8 @@ export class EmbeddedPostgres {
       await delay(RESTART_DELAY_MS);
       if (this.stopping) return;
       try {
-        return await this.launch();
+        this.spawn();
+        return await this.untilReady();
       } catch (error) {
         reason = String(error);
       }

@@ -21,7 +21,9 @@ import { ReplyBuilder } from './reply.builder.js';
 
 interface AiSdkModelOptions {
   vendor: string;
-  model: LanguageModelV4;
+  model: string;
+  /** Called before the first call of the model, because the packages of the SDK are large. */
+  load: () => Promise<LanguageModelV4>;
   /** Used only to remove the key from error messages. */
   key?: Secret;
   /** Vendor-specific options for every call. */
@@ -35,16 +37,18 @@ interface AiSdkModelOptions {
 export class AiSdkModelProvider implements ModelProvider {
   readonly vendor: string;
   readonly model: string;
+  private loaded?: Promise<LanguageModelV4>;
 
   constructor(private readonly options: AiSdkModelOptions) {
     this.vendor = options.vendor;
-    this.model = options.model.modelId;
+    this.model = options.model;
   }
 
   async complete(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelReply> {
     this.throwIfAborted(signal);
     try {
-      const result = await this.options.model.doGenerate(this.callOptions(request, signal));
+      const model = await this.sdkModel();
+      const result = await model.doGenerate(this.callOptions(request, signal));
       if (isIncomplete(result.finishReason)) throw this.incomplete(toUsage(result.usage));
       return toReply(result);
     } catch (error) {
@@ -72,8 +76,13 @@ export class AiSdkModelProvider implements ModelProvider {
   }
 
   private async *parts(request: ModelRequest, signal?: AbortSignal): AsyncGenerator<LanguageModelV4StreamPart> {
-    const { stream } = await this.options.model.doStream(this.callOptions(request, signal));
+    const model = await this.sdkModel();
+    const { stream } = await model.doStream(this.callOptions(request, signal));
     yield* stream;
+  }
+
+  private async sdkModel(): Promise<LanguageModelV4> {
+    return await (this.loaded ??= this.options.load());
   }
 
   private callOptions(request: ModelRequest, abortSignal?: AbortSignal): LanguageModelV4CallOptions {

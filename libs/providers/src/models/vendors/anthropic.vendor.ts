@@ -1,4 +1,4 @@
-import { createAnthropic } from '@ai-sdk/anthropic';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
@@ -12,7 +12,10 @@ export class AnthropicVendor implements ModelVendor {
   readonly needsKey = true;
 
   open({ model, baseUrl = DEFAULT_BASE_URL, key, fetch }: ModelConnection): ModelProvider {
-    const anthropic = createAnthropic({ baseURL: baseUrl, apiKey: key?.reveal() ?? '', fetch });
-    return new AiSdkModelProvider({ vendor: this.name, model: anthropic(model), key });
+    const load = async (): Promise<LanguageModelV4> => {
+      const { createAnthropic } = await import('@ai-sdk/anthropic');
+      return createAnthropic({ baseURL: baseUrl, apiKey: key?.reveal() ?? '', fetch })(model);
+    };
+    return new AiSdkModelProvider({ vendor: this.name, model, load, key });
   }
 }

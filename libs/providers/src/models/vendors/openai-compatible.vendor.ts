@@ -1,4 +1,4 @@
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ProviderError } from '../../errors.js';
 import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
@@ -13,15 +13,19 @@ export class OpenAiCompatibleVendor implements ModelVendor {
 
   open({ model, baseUrl, key, fetch }: ModelConnection): ModelProvider {
     if (!baseUrl) throw missingBaseUrl(model);
-    const server = createOpenAICompatible({
-      name: this.name,
-      baseURL: baseUrl,
-      apiKey: key?.reveal(),
-      fetch,
-      includeUsage: true,
-      supportsStructuredOutputs: true,
-    });
-    return new AiSdkModelProvider({ vendor: this.name, model: server.chatModel(model), key });
+    const load = async (): Promise<LanguageModelV4> => {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+      const server = createOpenAICompatible({
+        name: this.name,
+        baseURL: baseUrl,
+        apiKey: key?.reveal(),
+        fetch,
+        includeUsage: true,
+        supportsStructuredOutputs: true,
+      });
+      return server.chatModel(model);
+    };
+    return new AiSdkModelProvider({ vendor: this.name, model, load, key });
   }
 }
 

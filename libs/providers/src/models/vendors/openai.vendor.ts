@@ -1,4 +1,4 @@
-import { createOpenAI } from '@ai-sdk/openai';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { AiSdkModelProvider } from '../ai-sdk/ai-sdk.model-provider.js';
 import type { ModelProvider } from '../model.provider.js';
 import type { ModelConnection, ModelVendor } from '../model.vendor.js';
@@ -19,12 +19,10 @@ export class OpenAiVendor implements ModelVendor {
   readonly needsKey = true;
 
   open({ model, baseUrl = DEFAULT_BASE_URL, key, fetch }: ModelConnection): ModelProvider {
-    const openai = createOpenAI({ baseURL: baseUrl, apiKey: key?.reveal() ?? '', fetch });
-    return new AiSdkModelProvider({
-      vendor: this.name,
-      model: openai.responses(model),
-      key,
-      providerOptions: STATELESS,
-    });
+    const load = async (): Promise<LanguageModelV4> => {
+      const { createOpenAI } = await import('@ai-sdk/openai');
+      return createOpenAI({ baseURL: baseUrl, apiKey: key?.reveal() ?? '', fetch }).responses(model);
+    };
+    return new AiSdkModelProvider({ vendor: this.name, model, load, key, providerOptions: STATELESS });
   }
 }

@@ -1,0 +1,62 @@
+import { A2A_VERSION_HEADER, AGENT_CARD_PATH, AgentCard } from '@a2a-js/sdk';
+import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Permit, Public } from '../../auth/route.access.js';
+import { JSON_TYPE } from '../../http/body/json-body.parser.js';
+import { etagOf } from '../../http/etag.js';
+import { namedVersion } from '../protocol.version.js';
+import { A2aAgents } from './a2a.agents.js';
+import { toLegacyCard } from './agent.card.js';
+import { CardSigner, JWKS_PATH } from './card.signer.js';
+import { callerOf } from '../../auth/principal.js';
+
+/** The card of Rollcall changes only with its version or address. The card of an agent changes with its load. */
+const ROLLCALL_CACHE = 'public, max-age=300';
+const AGENT_CACHE = 'private, max-age=5';
+
+/** The cards of A2A. The card of an agent needs the same permission as its record. */
+@ApiExcludeController()
+@Controller()
+export class CardsController {
+  constructor(
+    private readonly agents: A2aAgents,
+    private readonly signer: CardSigner,
+  ) {}
+
+  @Get(AGENT_CARD_PATH)
+  @Public()
+  async rollcall(@Res() reply: FastifyReply): Promise<void> {
+    await this.send(reply, this.agents.publicCard(), ROLLCALL_CACHE);
+  }
+
+  @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
+  @Permit('agents:read')
+  async agent(@Param('agentId') agentId: string, @Res() reply: FastifyReply): Promise<void> {
+    const { card } = await this.agents.get(callerOf(reply.request).namespace, agentId);
+    await this.send(reply, card, AGENT_CACHE);
+  }
+
+  /** The public keys of the signatures of cards. */
+  @Get(JWKS_PATH)
+  @Public()
+  async keys(@Res() reply: FastifyReply): Promise<void> {
+    void reply.header('cache-control', ROLLCALL_CACHE).send(await this.signer.jwks());
+  }
+
+  /** A card of version 0.3 has no signature, because signatures cover the form of version 1.0. */
+  private async send(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
+    const isLegacy = namedVersion(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
+    const etag = tagOf(card, isLegacy ? 'legacy' : await this.signer.keyIds());
+    void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
+    if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
+    const body = isLegacy ? await toLegacyCard(card) : await this.signer.sign(card);
+    void reply.type(JSON_TYPE).send(JSON.stringify(body));
+  }
+}
+
+/** A hash of the card and its variant, which is the same on all replicas. It excludes the signatures, which differ each time. */
+function tagOf(card: AgentCard, variant: string): string {
+  return etagOf(`${variant} ${JSON.stringify(AgentCard.toJSON(card))}`);
+}

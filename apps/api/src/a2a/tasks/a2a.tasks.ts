@@ -1,0 +1,129 @@
+import { type ListTasksRequest, type ListTasksResponse, type Task, TaskState } from '@a2a-js/sdk';
+import { RequestMalformedError } from '@a2a-js/sdk/errors';
+import { Injectable } from '@nestjs/common';
+import {
+  type ChangeFilter,
+  type ChangePosition,
+  type Run,
+  type RunMessages,
+  RunNotFoundError,
+  RunReader,
+  type StoredStep,
+} from '#rollcall/agent-runtime';
+import { runKeyOf } from '../../runs/run.commands.js';
+import { isTaskOf } from '../../runs/run.task.js';
+import type { IncomingCall } from '../incoming.calls.js';
+import { checkHistoryLength } from '../messages/message.js';
+import { runsIn, TASK_STATES, toA2aTask } from './task.mapper.js';
+
+const DEFAULT_PAGE = 50;
+const MAX_PAGE = 100;
+/** The tasks of a list are counted only up to this number. */
+const MAX_COUNTED = 10_000;
+
+const FORMAT = /^tasks:(\d{1,17}):(\d{1,18})$/;
+
+/** The run that a message has started or continued. */
+export interface SentMessage {
+  readonly id: string;
+  /** What is known without a read: a run that has just begun, and its only message. */
+  readonly known?: RunMessages;
+}
+
+/**
+ * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, also those
+ * that other callers started. Any other task does not exist for the caller.
+ */
+@Injectable()
+export class A2aTasks {
+  constructor(private readonly reader: RunReader) {}
+
+  /** Rejects with RUN_NOT_FOUND if the run does not exist or the caller may not see it. */
+  async get(call: IncomingCall, id: string): Promise<Run> {
+    const run = await this.reader.get(runKeyOf(call.caller, id));
+    if (!isTaskOf(run, call.caller, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);
+    return run;
+  }
+
+  /** The task of a run that the caller has just started or continued. Waits until it is finished or waits for its caller. */
+  async settled(call: IncomingCall, { id, known }: SentMessage, historyLength?: number): Promise<Task> {
+    return await this.after(call, { id, known }, { waitMs: Infinity, historyLength });
+  }
+
+  /** The task of a run that the caller has just started or continued, as it is now. */
+  async current(call: IncomingCall, sent: SentMessage, historyLength?: number): Promise<Task> {
+    return await this.after(call, sent, { waitMs: 0, historyLength });
+  }
+
+  async task(run: Run, historyLength?: number): Promise<Task> {
+    checkHistoryLength(historyLength);
+    return toA2aTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
+  }
+
+  private async after(
+    call: IncomingCall,
+    { id, known }: SentMessage,
+    { waitMs, historyLength }: { waitMs: number; historyLength?: number },
+  ): Promise<Task> {
+    const options = { waitMs, signal: call.signal, ...(known && { known }) };
+    const { run, messages } = await this.reader.waitWithMessages(runKeyOf(call.caller, id), options);
+    return toA2aTask(run, messages, { historyLength });
+  }
+
+  async list(call: IncomingCall, params: ListTasksRequest): Promise<ListTasksResponse> {
+    const { pageSize = DEFAULT_PAGE, pageToken, includeArtifacts = false, historyLength = 0 } = params;
+    checkHistoryLength(historyLength);
+    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > MAX_PAGE)
+      throw new RequestMalformedError(`pageSize must be a whole number from 1 to ${MAX_PAGE}.`);
+    const filter = filterOf(call, params);
+    const found = await this.reader.listByChange(filter, pageSize + 1, readPageToken(pageToken));
+    const runs = found.slice(0, pageSize);
+    const last = found.length > pageSize ? runs.at(-1) : undefined;
+    const messages = await this.messagesOf(runs, historyLength);
+    const tasks = runs.map((run) => toA2aTask(run, messages.get(run.id) ?? [], { historyLength, includeArtifacts }));
+    return {
+      tasks,
+      nextPageToken: last ? toPageToken(last.position) : '',
+      pageSize,
+      totalSize: await this.reader.countByChange(filter, MAX_COUNTED),
+    };
+  }
+
+  private async messagesOf(runs: readonly Run[], historyLength: number): Promise<Map<string, StoredStep[]>> {
+    if (historyLength === 0) return new Map();
+    const messages = await this.reader.messages(runs.map(({ id }) => id));
+    return Map.groupBy(messages, ({ runId }) => runId);
+  }
+}
+
+function filterOf({ caller, agent }: IncomingCall, params: ListTasksRequest): ChangeFilter {
+  const { contextId, status, statusTimestampAfter: after } = params;
+  if (after && Number.isNaN(Date.parse(after)))
+    throw new RequestMalformedError('statusTimestampAfter must be a time such as 2026-02-24T10:00:00.000Z.');
+  const states = status === TaskState.TASK_STATE_UNSPECIFIED ? {} : runsIn(status);
+  if (!states) throw new RequestMalformedError(`status must be one of ${TASK_STATES.join(', ')}.`);
+  return {
+    namespace: caller.namespace,
+    ...states,
+    ...(agent.agentId !== null && { agentId: agent.agentId }),
+    ...(!caller.permissions.includes('runs:manage') && { createdBy: caller.owner }),
+    ...(contextId && { conversationId: contextId }),
+    ...(after && { after: new Date(after).toISOString() }),
+  };
+}
+
+function toPageToken({ at, seq }: ChangePosition): string {
+  return Buffer.from(`tasks:${at}:${seq}`).toString('base64url');
+}
+
+/** A forged token only selects another position in the list of the caller. */
+function readPageToken(token: string): ChangePosition | undefined {
+  if (token === '') return undefined;
+  const [, at, seq] = FORMAT.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
+  if (at !== undefined && seq !== undefined) return { at, seq };
+  throw invalidPageToken();
+}
+
+export function invalidPageToken(): RequestMalformedError {
+  return new RequestMalformedError('Send a nextPageToken of this list unchanged as pageToken, or leave pageToken out.');
+}

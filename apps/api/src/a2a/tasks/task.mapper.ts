@@ -1,0 +1,148 @@
+import {
+  type Artifact,
+  Message,
+  Role,
+  type StreamResponse,
+  type Task,
+  TaskState,
+  taskStateToJSON,
+  type TaskStatus,
+} from '@a2a-js/sdk';
+import {
+  type ChangeFilter,
+  isFinal,
+  type Run,
+  type RunStatus,
+  type StoredStep,
+  type WaitingFor,
+} from '#rollcall/agent-runtime';
+import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
+import { runFacts } from '../../runs/run.task.js';
+import { EXTENSION } from '../cards/agent.card.js';
+
+/** A task has at most one artifact: the answer of its run. */
+const ARTIFACT = 'result';
+
+const APPROVAL =
+  'The calls in `approvals` need an approval. Answer with a data part {"decision": {"callId", "inputHash", "approved"}}.';
+
+const STATES: Record<Exclude<RunStatus, 'waiting'>, TaskState> = {
+  queued: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  completed: TaskState.TASK_STATE_COMPLETED,
+  refused: TaskState.TASK_STATE_REJECTED,
+  stopped: TaskState.TASK_STATE_FAILED,
+  failed: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+};
+/** The specification also uses AUTH_REQUIRED for an approval by a human (section 7.6). */
+const WAITING: Record<WaitingFor, TaskState> = {
+  input: TaskState.TASK_STATE_INPUT_REQUIRED,
+  approval: TaskState.TASK_STATE_AUTH_REQUIRED,
+  needs_review: TaskState.TASK_STATE_AUTH_REQUIRED,
+};
+
+/** The names of the states that a task can have. */
+export const TASK_STATES: readonly string[] = [
+  ...new Set([...Object.values(STATES), ...Object.values(WAITING)].map((state) => taskStateToJSON(state))),
+];
+
+interface TaskOptions {
+  /** How many of the newest messages the task contains. Absent: all messages. */
+  readonly historyLength?: number;
+  /** If false, the task has no artifacts. The default is true. */
+  readonly includeArtifacts?: boolean;
+}
+
+/** `messages` are the messages of the caller. */
+export function toA2aTask(run: Run, messages: readonly StoredStep[], options: TaskOptions = {}): Task {
+  const { historyLength, includeArtifacts = true } = options;
+  const history = messages.map((stored) => toHistory(run, stored));
+  return {
+    id: run.id,
+    contextId: run.conversationId,
+    status: toStatus(run),
+    artifacts: includeArtifacts ? artifactsOf(run) : [],
+    history: historyLength === undefined ? history : history.slice(Math.max(0, history.length - historyLength)),
+    metadata: factsOf(run),
+  };
+}
+
+export function toStatus(run: Run): TaskStatus {
+  const parts = explanationOf(run);
+  const message = parts.length === 0 ? undefined : agentMessage(run, `${run.id}-${run.state}-${run.attempts}`, parts);
+  return { state: taskStateOf(run), message, timestamp: run.stateAt };
+}
+
+export function statusUpdate(run: Run, status: TaskStatus = toStatus(run)): StreamResponse {
+  const { id: taskId, conversationId: contextId } = run;
+  return { payload: { $case: 'statusUpdate', value: { taskId, contextId, status, metadata: factsOf(run) } } };
+}
+
+function taskStateOf({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>): TaskState {
+  return state === 'waiting' ? WAITING[waitingFor ?? 'input'] : STATES[state];
+}
+
+/** The runs whose task has this state; undefined if there is no such state. */
+export function runsIn(wanted: TaskState): Pick<ChangeFilter, 'states' | 'waitingFor'> | undefined {
+  const waitingFor = keysOf(WAITING, wanted);
+  if (waitingFor.length > 0) return { states: ['waiting'], waitingFor };
+  const states = keysOf(STATES, wanted);
+  return states.length > 0 ? { states } : undefined;
+}
+
+function keysOf<Key extends string>(table: Record<Key, TaskState>, wanted: TaskState): Key[] {
+  return (Object.keys(table) as Key[]).filter((key) => table[key] === wanted);
+}
+
+/** The complete or partial answer of a finished run. While a run waits, the parts of its result are a question and belong to the status. */
+export function artifactsOf({ state, result }: Run): Artifact[] {
+  if (!isFinal(state) || state === 'refused' || !result || result.parts.length === 0) return [];
+  return [artifact(result.parts)];
+}
+
+export function artifact(parts: readonly ContentPart[]): Artifact {
+  return {
+    artifactId: ARTIFACT,
+    name: ARTIFACT,
+    description: '',
+    parts: toA2aParts(parts),
+    metadata: undefined,
+    extensions: [],
+  };
+}
+
+export function agentMessage({ id, conversationId }: Run, messageId: string, parts: readonly ContentPart[]): Message {
+  return messageOf(messageId, { taskId: id, contextId: conversationId, role: Role.ROLE_AGENT, parts });
+}
+
+interface MessageFacts {
+  readonly taskId: string;
+  readonly contextId: string;
+  readonly role: Role;
+  readonly parts: readonly ContentPart[];
+}
+
+export function messageOf(messageId: string, { taskId, contextId, role, parts }: MessageFacts): Message {
+  return { ...Message.fromJSON({ messageId, taskId, contextId }), role, parts: toA2aParts(parts) };
+}
+
+function toHistory({ id, conversationId }: Run, { seq, step }: StoredStep): Message {
+  const { parts, messageId = `${id}-${seq}` } = step.type === 'message' ? step : { parts: [] };
+  return messageOf(messageId, { taskId: id, contextId: conversationId, role: Role.ROLE_USER, parts });
+}
+
+/** The facts of the run that A2A has no field for. */
+function factsOf(run: Run): Record<string, unknown> {
+  return { [EXTENSION]: runFacts(run) };
+}
+
+/** Why the run waits, was refused, failed or was stopped. */
+function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart[] {
+  if (!result) return [];
+  const { parts, detail, error, approvals = [] } = result;
+  if (state === 'refused' || waitingFor === 'input') return parts;
+  if (state === 'waiting') return [...parts, textPart(detail ?? APPROVAL), { type: 'data', data: { approvals } }];
+  if (state === 'failed') return [textPart(error?.message ?? 'The run failed.')];
+  return state === 'stopped' ? [textPart(detail ?? 'The run was stopped.')] : [];
+}

@@ -1,0 +1,23 @@
+import {
+  EventCounterEntity,
+  EventNamespaceEntity,
+  LoggedEventEntity,
+  StagedEventEntity,
+} from '../events/event.entities.js';
+import { KeyEntity } from '../keys/key.entity.js';
+import { NamespaceEntity } from '../namespaces/namespace.entity.js';
+import { DeliveryEntity, SinkEntity } from '../sinks/sink.entities.js';
+import { WebhookEntity } from '../webhooks/webhook.entity.js';
+
+/** The entities of this library. They describe the tables and the types of rows; a test compares them with the migrations. */
+export const PLATFORM_ENTITIES = [
+  StagedEventEntity,
+  LoggedEventEntity,
+  EventCounterEntity,
+  SinkEntity,
+  DeliveryEntity,
+  WebhookEntity,
+  KeyEntity,
+  NamespaceEntity,
+  EventNamespaceEntity,
+];
