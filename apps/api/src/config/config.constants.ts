@@ -41,8 +41,8 @@ export const CONSTANTS = {
     connectWait: 30 * SECOND,
   },
   auth: {
-    /** What issuers use by default. Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
-    oidcAlgorithms: ['RS256', 'ES256'],
+    /** All asymmetric algorithms. With a shared secret, every verifier could also sign tokens. */
+    oidcAlgorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
     /** The usual name of this claim. Issuers can be configured to use it. */
     oidcGroupsClaim: 'groups',
   },

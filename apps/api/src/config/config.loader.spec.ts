@@ -159,7 +159,7 @@ describe('configuration', () => {
 
   it('rejects a duration without a unit, and an unsafe signature algorithm', () => {
     expect(errorsOf({ ROLLCALL_SHUTDOWN_TIMEOUT: '10' })[0]).toContain('expected a duration such as');
-    expect(loadConfig({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' }, folder).auth.oidcAlgorithms).toEqual(['RS256', 'ES256']);
+    expect(loadConfig({ ROLLCALL_OIDC_ALGORITHMS: 'HS256' }, folder).auth.oidcAlgorithms).not.toContain('HS256');
   });
 
   it('treats an empty variable as not set, and returns an immutable configuration', () => {
