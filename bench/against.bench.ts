@@ -29,7 +29,7 @@ interface Side {
 
 async function startSide(name: string, dist?: string): Promise<Side> {
   const environment = { DATABASE_URL: await emptyDatabase(), ROLLCALL_HEARTBEAT_EVERY: '10m' };
-  const server = await startRollcall(environment, dist);
+  const server = await startRollcall(environment, { dist });
   return { name, server, fleet: await registerFleet(server, AGENTS) };
 }
 

@@ -116,10 +116,10 @@ const environment = {
   DATABASE_URL: database.url,
   ROLLCALL_ADMIN_KEY: randomBytes(32).toString('hex'),
   ROLLCALL_RUNS_MAX: SLOTS,
-  ROLLCALL_RUNS_MAX_PER_AGENT: SLOTS,
 };
-const one = await startRollcall(environment);
-const other = await startRollcall(environment);
+const constants = { runtime: { runs: { sharePerAgent: 1 } } }; // the queue of one caller fills all places
+const one = await startRollcall(environment, { constants });
+const other = await startRollcall(environment, { constants });
 try {
   for (const namespace of ['crowd', 'quiet']) await define(namespace);
   const rival = await newCaller('the caller with the queue', 'crowd');

@@ -33,11 +33,10 @@ async function beatFor(
 
 const seconds = Number(process.argv[2] ?? 30);
 const postgres = await FreezablePostgres.start();
-const server = await startRollcall({
-  DATABASE_URL: postgres.url,
-  ROLLCALL_HEARTBEAT_EVERY: `${HEARTBEAT_MS}ms`,
-  ROLLCALL_PROTECTION_PERCENT: '100',
-});
+const server = await startRollcall(
+  { DATABASE_URL: postgres.url, ROLLCALL_HEARTBEAT_EVERY: `${HEARTBEAT_MS}ms` },
+  { constants: { protection: { threshold: 1 } } }, // no self-preservation, which would also prevent evictions
+);
 const over = new AbortController();
 const counts: Record<number, number> = {};
 try {

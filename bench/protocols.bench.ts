@@ -38,8 +38,7 @@ const ROUNDS = { rounds: 5, seconds: ROUND_S, afterWarmUp: async (): Promise<voi
 const SETTINGS = {
   ...LONG_TIMEOUTS,
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
-  ROLLCALL_RUNS_MAX: String(CONNECTIONS),
-  ROLLCALL_RUNS_MAX_PER_AGENT: String(CONNECTIONS),
+  ROLLCALL_RUNS_MAX: String(2 * CONNECTIONS), // one agent may use half of the places
 };
 const ECHO = { instructions: 'Echo.', model: { vendor: 'scripted', model: 'echo' }, tools: [] };
 
@@ -96,7 +95,7 @@ async function compareWithCommit(): Promise<void> {
   const commit = buildCommit(BEFORE);
   const started: Server[] = [];
   const side = async (name: string, dist?: string): Promise<Runner> => {
-    const server = await startRollcall({ DATABASE_URL: await emptyDatabase(), ...SETTINGS }, dist);
+    const server = await startRollcall({ DATABASE_URL: await emptyDatabase(), ...SETTINGS }, { dist });
     started.push(server);
     await define(server, 'echo', ECHO);
     const rest = await fastestRestCalls(echoAt(server), 'echo');

@@ -12,15 +12,17 @@ const FLAGS = ['--max-semi-space-size=64', '--expose-gc', '--import', join(DIST,
 const HEAP_TIMEOUT_MS = 10_000;
 const MAX_ERRORS = 500;
 
-/** No rate limit, so that requests reach the handlers. No self-preservation, so that silent agents are evicted. */
+/** No rate limit, so that requests reach the handlers. */
 const SETTINGS = {
   PORT: '0',
   LOG_FORMAT: 'json',
   LOG_REQUESTS: 'none',
   ROLLCALL_CONFIG: '/dev/null',
   ROLLCALL_RATE_LIMIT: '0',
-  ROLLCALL_PROTECTION_PERCENT: '100',
 };
+
+/** No self-preservation, so that silent agents are evicted. */
+const PROGRAM = [join(DIST, '../test/support/replica.js'), JSON.stringify({ protection: { threshold: 1 } })];
 
 /** A line of the server log with the level error or fatal. */
 export interface LoggedError {
@@ -44,7 +46,7 @@ export class FuzzServer {
 
   private constructor() {
     const { PATH = '', HOME = '', TMPDIR } = process.env;
-    this.child = spawn(process.execPath, [...FLAGS, join(DIST, 'apps/api/src/main.js')], {
+    this.child = spawn(process.execPath, [...FLAGS, ...PROGRAM], {
       cwd: this.folder,
       env: { PATH, HOME, ...(TMPDIR && { TMPDIR }), ...SETTINGS, ROLLCALL_DATA_DIR: join(this.folder, 'data') },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

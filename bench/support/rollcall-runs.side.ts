@@ -45,11 +45,11 @@ if (BENCH_COMMITS === 'single') commitEachWrite();
 const config = loadConfig(
   {
     ROLLCALL_RUNS_MAX: String(CONCURRENT_RUNS),
-    ROLLCALL_RUNS_MAX_PER_AGENT: String(CONCURRENT_RUNS),
     ROLLCALL_DATABASE_POOL_SIZE: BENCH_POOL_SIZE,
     ROLLCALL_DATABASE_TIMEOUT: '10s',
   },
   '/nowhere',
+  { runtime: { runs: { sharePerAgent: 1 } } },
 );
 const { nest } = await createApp({ config, database: databaseOptions(config, url), pino: pino({ level: 'silent' }) });
 await nest.init();

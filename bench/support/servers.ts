@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_RESERVED_POOL_SIZE } from '#rollcall/platform';
+import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
 
 export interface Server {
   pid: number;
@@ -39,21 +40,31 @@ export async function startSqlQuery(databaseUrl: string): Promise<Server> {
 
 async function startSupport(name: string, environment: Record<string, string>): Promise<Server> {
   const peerEnvironment = { PEER_POOL_SIZE: String(POOL_SIZE + DEFAULT_RESERVED_POOL_SIZE), ...environment };
-  const child = spawnNode(join(DIST, `bench/support/${name}.js`), peerEnvironment);
+  const child = spawnNode([join(DIST, `bench/support/${name}.js`)], peerEnvironment);
   const { url } = await startedLine(child);
   return { pid: child.pid ?? 0, url, headers: {}, stop: async () => await end(child) };
 }
 
+/** The settings with which an older commit, in another folder, has the same limits. */
+const OLDER_SETTINGS = { ROLLCALL_QUOTA_AGENTS: '1000000', ROLLCALL_RUNS_MAX_PER_AGENT: '10000' };
+
 /** The application with its defaults, except for the limits per caller: one client produces the whole load. */
-export async function startRollcall(environment: Record<string, string> = {}, dist = DIST): Promise<Server> {
+export async function startRollcall(
+  environment: Record<string, string> = {},
+  { dist = DIST, constants }: { dist?: string; constants?: ConstantChanges } = {},
+): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-bench-'));
-  const child = spawnNode(join(dist, 'apps/api/src/main.js'), {
+  const program = constants
+    ? [join(DIST, '../test/support/replica.js'), JSON.stringify(constants)]
+    : [join(dist, 'apps/api/src/main.js')];
+  const child = spawnNode(program, {
     PORT: '0',
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_RATE_LIMIT: '1000000',
     ROLLCALL_CONCURRENT_REQUESTS: '100000',
     ROLLCALL_CONCURRENT_STREAMS: '100000',
-    ROLLCALL_QUOTA_AGENTS: '1000000',
+    ROLLCALL_QUOTAS: 'agents=1000000',
+    ...(dist !== DIST && OLDER_SETTINGS),
     ROLLCALL_DATABASE_POOL_SIZE: String(POOL_SIZE),
     LOG_FORMAT: 'json',
     ...environment,
@@ -67,8 +78,8 @@ export async function startRollcall(environment: Record<string, string> = {}, di
   return { pid: child.pid ?? 0, url, headers: { authorization: `Bearer ${key}` }, stop };
 }
 
-function spawnNode(file: string, environment: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, [...V8_FLAGS, file], {
+function spawnNode(program: string[], environment: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [...V8_FLAGS, ...program], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

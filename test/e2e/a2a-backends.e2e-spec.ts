@@ -13,7 +13,7 @@ const UNKNOWN = { used: 32_000, reserved: 0 };
 const SETTINGS = {
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
   ROLLCALL_HEARTBEAT_EVERY: '10m', // the agents send no heartbeats
-  ROLLCALL_RUNS_MAX_PER_AGENT: '1',
+  ROLLCALL_RUNS_MAX: '2',
 };
 
 let api: TestApi;

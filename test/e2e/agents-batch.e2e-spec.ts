@@ -10,7 +10,7 @@ interface Result {
 
 let api: TestApi;
 let key: string;
-beforeAll(async () => void (api = await startApi({ ROLLCALL_QUOTA_AGENTS: '1200' })));
+beforeAll(async () => void (api = await startApi({ ROLLCALL_QUOTAS: 'agents=1200' })));
 beforeEach(async () => void (key = await api.given.key('agent')));
 afterAll(async () => await api.stop());
 

@@ -7,10 +7,7 @@ import { TestAgents } from '../support/test-agents.js';
 let api: TestApi;
 let key: string;
 beforeAll(async () => {
-  api = await startApi({
-    ROLLCALL_MCP_ALLOWED_HOSTS: 'mcp.example.com',
-    ROLLCALL_MCP_ALLOWED_ORIGINS: 'page.example.com',
-  });
+  api = await startApi({ ROLLCALL_MCP_ALLOWED_HOSTS: 'mcp.example.com,page.example.com' });
   const agents = new TestAgents();
   agents.install(api);
   await agents.define(api);

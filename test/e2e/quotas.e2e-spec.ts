@@ -6,13 +6,8 @@ let api: TestApi;
 
 beforeAll(async () => {
   api = await startApi({
-    ROLLCALL_QUOTA_AGENTS: '3',
-    ROLLCALL_QUOTA_RESERVATIONS: '3',
-    ROLLCALL_QUOTA_WEBHOOKS: '2',
-    ROLLCALL_QUOTA_CONTRACTS: '2',
+    ROLLCALL_QUOTAS: 'agents=3,reservations=3,webhooks=2,contracts=2,queuedRuns=2,queuedRunsOfNamespace=3',
     ROLLCALL_RUNS_MAX: '0', // each run is queued
-    ROLLCALL_RUNS_MAX_QUEUED: '3',
-    ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL: '2',
     ROLLCALL_SEALING_KEY: 'a'.repeat(32),
   });
 });
@@ -32,9 +27,9 @@ describe('the quota of live agents', () => {
     const refused = await register(key, 'q-4');
     expect(refused).toMatchObject({
       status: 403,
-      body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'ROLLCALL_QUOTA_AGENTS' },
+      body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'quotas.agents (ROLLCALL_QUOTAS)' },
     });
-    expect(refused.body['detail']).toContain('ROLLCALL_QUOTA_AGENTS');
+    expect(refused.body['detail']).toContain('quotas.agents (ROLLCALL_QUOTAS)');
     expect((await api.call('GET', '/v1/agents/q-4')).status).toBe(404);
     expect((await register(await api.given.key('agent'), 'q-4')).status).toBe(201);
   });
@@ -72,7 +67,7 @@ describe('the quota of held reservations', () => {
     const refused = await reserve(key, 'd');
     expect(refused).toMatchObject({
       status: 403,
-      body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+      body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'quotas.reservations (ROLLCALL_QUOTAS)' },
     });
     expect((await reserve(key, 'b')).status).toBe(201); // a repeated request returns the existing reservation
     expect((await reserve(await api.given.key('caller'), 'd')).status).toBe(201);
@@ -99,7 +94,7 @@ describe('the quota of webhooks', () => {
     expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
       code: 'QUOTA_EXCEEDED',
       limit: 2,
-      setting: 'ROLLCALL_QUOTA_WEBHOOKS',
+      setting: 'quotas.webhooks (ROLLCALL_QUOTAS)',
     });
     expect((await create(other)).status).toBe(201);
   });
@@ -119,7 +114,7 @@ describe('the quota of open contracts', () => {
     expect(answers.find(({ status }) => status === 403)?.body).toMatchObject({
       code: 'QUOTA_EXCEEDED',
       limit: 2,
-      setting: 'ROLLCALL_QUOTA_CONTRACTS',
+      setting: 'quotas.contracts (ROLLCALL_QUOTAS)',
     });
     expect((await announce(other)).status).toBe(201);
     const open = answers.find(({ status }) => status === 201);
@@ -140,14 +135,14 @@ describe('the quota of queued runs', () => {
     const refused = await start(key);
     expect(refused).toMatchObject({
       status: 429,
-      body: { code: 'RUN_QUEUE_FULL', limit: 2, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+      body: { code: 'RUN_QUEUE_FULL', limit: 2, setting: 'quotas.queuedRuns (ROLLCALL_QUOTAS)' },
     });
     expect(refused.headers.get('retry-after')).toBe('5');
     expect(refused.body['detail']).toContain('This credential already has 2 queued runs, which is its quota.');
     expect((await start(other)).status).toBe(202);
     expect(await start(other)).toMatchObject({
       status: 429,
-      body: { code: 'RUN_QUEUE_FULL', limit: 3, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
+      body: { code: 'RUN_QUEUE_FULL', limit: 3, setting: 'quotas.queuedRunsOfNamespace (ROLLCALL_QUOTAS)' },
     });
     const { body } = await api.call<{ items: unknown[] }>('GET', '/v1/runs');
     expect(body.items).toHaveLength(3);

@@ -50,9 +50,8 @@ function start(): RollcallProcess {
     ROLLCALL_DATA_DIR: folder,
     ROLLCALL_ADMIN_KEY: KEY,
     ROLLCALL_MODELS: MODELS,
-    ROLLCALL_RUNS_MAX_PER_AGENT: '64',
   };
-  const runs = { leaseMs: LEASE_MS, maxCrashesInStep: 10 }; // the replicas crash without a fault of the runs
+  const runs = { leaseMs: LEASE_MS, maxCrashesInStep: 10, sharePerAgent: 1 }; // the replicas crash without a fault of the runs
   return new RollcallProcess(environment, { constants: { runtime: { runs } } });
 }
 

@@ -10,7 +10,9 @@ import { STORM_VENDOR } from './storm.model.js';
 /** Rollcall with the model of the storm, on a migrated database. It sends its URL to the process that started it. */
 const { DATABASE_URL: url = '', ...environment } = process.env;
 // a living replica on a busy machine must not lose its leases, and the replicas crash without a fault of the runs
-const config = loadConfig(environment, '/nowhere', { runtime: { runs: { leaseMs: 10_000, maxCrashesInStep: 10 } } });
+const config = loadConfig(environment, '/nowhere', {
+  runtime: { runs: { leaseMs: 10_000, maxCrashesInStep: 10, sharePerAgent: 1 } },
+});
 const app = await createApp({ config, database: databaseOptions(config, url), pino: pino({ level: 'silent' }) });
 app.nest.get(VendorRegistry, { strict: false }).register(STORM_VENDOR);
 await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, false);

@@ -73,4 +73,4 @@ export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
 export { McpClients } from './mcp/mcp.clients.js';
 export { McpServersSchema } from './mcp/mcp.config.js';
 export { readServerJson } from './mcp/server.json.js';
-export { LANGFUSE_AGENT_FIELDS, LangfuseUsage } from './usage/langfuse.usage.js';
+export { LangfuseUsage } from './usage/langfuse.usage.js';

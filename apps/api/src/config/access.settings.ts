@@ -2,10 +2,7 @@ import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { ALL_NAMESPACES, NAMESPACE_PATTERN } from '#rollcall/platform';
 import { ROLES } from '../auth/permissions.js';
-import { integer, json, list, setting } from './setting.js';
-
-/** Only asymmetric algorithms: with a shared secret, every verifier could also sign tokens. */
-const JWT_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+import { byName, integer, json, list, setting } from './setting.js';
 
 const GroupRule = z.strictObject({
   group: z.string().min(1).max(255),
@@ -49,14 +46,6 @@ export const auth = z.strictObject({
     about: 'The value that a JWT must have in `aud`. Required with an issuer.',
     expects: 'the name this API has at the issuer',
   }),
-  oidcAlgorithms: setting(
-    list(['RS256', 'ES256']).refine((all) => all.length > 0 && all.every((one) => JWT_ALGORITHMS.includes(one))),
-    {
-      env: 'ROLLCALL_OIDC_ALGORITHMS',
-      about: 'Accepted signature algorithms.',
-      expects: `one or more of ${JWT_ALGORITHMS.join(', ')}`,
-    },
-  ),
   oidcJwksUri: setting(z.url().optional(), {
     env: 'ROLLCALL_OIDC_JWKS_URI',
     about: 'URL of the keys of the issuer, if it has no discovery document.',
@@ -79,15 +68,10 @@ export const auth = z.strictObject({
       'Claim with the namespace of the token, or with a list of namespaces; `*` means all. Without this claim and without a matching group, the token belongs to `default`.',
     expects: 'the name of a claim',
   }),
-  oidcGroupsClaim: setting(z.string().min(1).default('groups'), {
-    env: 'ROLLCALL_OIDC_GROUPS_CLAIM',
-    about: 'Claim with the groups that `auth.oidcGroups` refers to.',
-    expects: 'the name of a claim',
-  }),
   oidcGroups: setting(json().pipe(z.array(GroupRule)).default([]), {
     env: 'ROLLCALL_OIDC_GROUPS',
     about:
-      'The roles that the members of a group have in a namespace. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
+      'The roles that the members of a group have in a namespace. The groups of a token are those of its claim `groups`. In the environment: one line of JSON, such as `[{"group":"team-a-dev","roles":["agent","viewer"],"namespace":"team-a"}]`.',
     expects: 'a list of objects with group, roles and namespace',
     defaultText: 'none',
   }),
@@ -104,26 +88,27 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 }
 
+const QUOTAS = {
+  agents: integer(0, 10_000_000, 10_000),
+  reservations: integer(0, 10_000_000, 10_000),
+  webhooks: integer(0, 1_000_000, 100),
+  contracts: integer(0, 1_000_000, 1_000),
+  queuedRuns: integer(0, 1_000_000, 2_000),
+  queuedRunsOfNamespace: integer(0, 1_000_000, 10_000),
+};
+
 /** How many objects one credential may have at the same time, independent of its role. */
-export const quotas = z.strictObject({
-  agents: setting(integer(0, 10_000_000, 10_000), {
-    env: 'ROLLCALL_QUOTA_AGENTS',
-    about: 'Live agents that one credential may have registered. `0` disables the limit.',
-    expects: 'a whole number from 0 to 10000000',
-  }),
-  reservations: setting(integer(0, 10_000_000, 10_000), {
-    env: 'ROLLCALL_QUOTA_RESERVATIONS',
-    about: 'Reservations that one credential may hold at the same time. `0` disables the limit.',
-    expects: 'a whole number from 0 to 10000000',
-  }),
-  webhooks: setting(integer(0, 1_000_000, 100), {
-    env: 'ROLLCALL_QUOTA_WEBHOOKS',
-    about: 'Webhooks that one credential may have. `0` disables the limit.',
-    expects: 'a whole number from 0 to 1000000',
-  }),
-  contracts: setting(integer(0, 1_000_000, 1_000), {
-    env: 'ROLLCALL_QUOTA_CONTRACTS',
-    about: 'Open contracts that one credential may have announced. `0` disables the limit.',
-    expects: 'a whole number from 0 to 1000000',
-  }),
+export const quotas = setting(byName(QUOTAS), {
+  env: 'ROLLCALL_QUOTAS',
+  about:
+    'How many objects one credential may have at the same time: live agents, held reservations, webhooks, open contracts, and queued runs in each namespace. `queuedRunsOfNamespace` limits the queued runs of all credentials of a namespace. A limit that is not named keeps its default; `0` disables it. In rollcall.yaml: a group such as `quotas: { agents: 500 }`.',
+  expects: 'names with whole numbers, such as agents=10000,webhooks=100',
+  defaultText: Object.entries(QUOTAS)
+    .map(([name, limit]) => `${name}=${limit.parse(undefined)}`)
+    .join(','),
 });
+
+/** The name of a quota, for the message of a request that exceeds it. */
+export function quotaSetting(name: keyof typeof QUOTAS): string {
+  return `quotas.${name} (ROLLCALL_QUOTAS)`;
+}

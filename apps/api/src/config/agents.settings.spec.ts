@@ -46,11 +46,32 @@ describe('settings of runs and delegation', () => {
     });
   });
 
+  it('the runs of one agent use at most half of the places of a replica, and at least one', () => {
+    const perAgent = (max: string): unknown =>
+      runtimeOptions(loadConfig({ ROLLCALL_RUNS_MAX: max }, NO_FOLDER)).runs?.maxRunningPerAgent;
+    expect(['', '0', '1', '2', '5', '200'].map(perAgent)).toEqual([32, 1, 1, 1, 3, 100]);
+  });
+
+  it('http_fetch is off by default, and has a mode with or without hosts', () => {
+    const httpFetch = (value: string): unknown =>
+      runtimeOptions(loadConfig({ ROLLCALL_TOOLS_HTTP_FETCH: value }, NO_FOLDER)).tools?.httpFetch;
+    expect(httpFetch('')).toMatchObject({ mode: 'off', hosts: [] });
+    expect(httpFetch('write')).toMatchObject({ mode: 'write', hosts: [] });
+    expect(httpFetch('read:a.example, *.b.example')).toMatchObject({
+      mode: 'read',
+      hosts: ['a.example', '*.b.example'],
+    });
+  });
+
   it.each([
     ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '0s'],
     ['ROLLCALL_RUNTIME_RUN_TIMEOUT', '25d'],
     ['ROLLCALL_RUNS_MAX', '-1'],
-    ['ROLLCALL_RUNS_MAX_PER_AGENT', '0'],
+    ['ROLLCALL_TOOLS_HTTP_FETCH', 'on'],
+    ['ROLLCALL_TOOLS_HTTP_FETCH', 'read:'],
+    ['ROLLCALL_TOOLS_HTTP_FETCH', 'read:a.example:443'],
+    ['ROLLCALL_TOOLS_HTTP_FETCH', 'read:a.example,'],
+    ['ROLLCALL_TOOLS_HTTP_FETCH', 'off:a.example'],
     ['ROLLCALL_RUNTIME_INHERIT_TOOLS', 'all'],
   ])('%s=%s is rejected', (name, value) => {
     expect(() => loadConfig({ [name]: value }, NO_FOLDER)).toThrow(ConfigError);

@@ -60,11 +60,6 @@ const agentFiles = z.strictObject({
     about: 'Whether the folder is loaded again when its files change.',
     expects: 'true or false',
   }),
-  strict: setting(onOff, {
-    env: 'ROLLCALL_AGENTS_STRICT',
-    about: 'Whether a spec file with a warning is rejected.',
-    expects: 'true or false',
-  }),
 });
 
 /** The folders in which other tools keep skills. A folder that does not exist is ignored. */
@@ -80,6 +75,24 @@ const skills = setting(list(DEFAULT_SKILL_FOLDERS), {
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
+interface HttpFetch {
+  mode: (typeof HTTP_FETCH_MODES)[number];
+  /** If empty, all hosts that the egress rules allow. */
+  hosts: string[];
+}
+
+/** Parses `off`, `read`, or `read:api.example.com,*.example.com`. A colon without hosts is an error, because all hosts would be allowed. */
+function httpFetchOf(text: string, context: z.core.$RefinementCtx): HttpFetch {
+  const [name = '', names, ...rest] = text.split(':').map((part) => part.trim());
+  const mode = HTTP_FETCH_MODES.find((known) => known === name);
+  const hosts = names?.split(',').map((host) => host.trim()) ?? [];
+  const isValid =
+    rest.length === 0 && hosts.every((host) => HOST.test(host)) && (mode !== 'off' || names === undefined);
+  if (mode !== undefined && isValid) return { mode, hosts };
+  context.addIssue({ code: 'custom', message: 'not a mode with hosts' });
+  return z.NEVER;
+}
+
 const tools = z.strictObject({
   off: setting(list([]), {
     env: 'ROLLCALL_TOOLS_OFF',
@@ -87,22 +100,13 @@ const tools = z.strictObject({
     expects: 'names of toolboxes separated by commas',
     defaultText: 'none',
   }),
-  httpFetch: setting(z.enum(HTTP_FETCH_MODES).default('off'), {
+  httpFetch: setting(z.string().default('off').transform(httpFetchOf), {
     env: 'ROLLCALL_TOOLS_HTTP_FETCH',
     about:
-      'Whether agents may use the tool `http_fetch`: `read` allows GET and HEAD, `write` also POST. A model can send anything that it has read to the hosts that it may call.',
-    expects: HTTP_FETCH_MODES.join(', '),
+      'Whether agents may use the tool `http_fetch`: `read` allows GET and HEAD, `write` also POST. Hosts after a colon restrict it to these: `read:api.example.com,*.example.com`. Without hosts, it may call all public hosts and the networks of `egress.allow`. A model can send anything that it has read to the hosts that it may call.',
+    expects: 'off, read or write, optionally with hosts as in read:api.example.com,*.example.com',
+    defaultText: 'off',
   }),
-  httpFetchHosts: setting(
-    list([]).refine((hosts) => hosts.every((host) => HOST.test(host))),
-    {
-      env: 'ROLLCALL_TOOLS_HTTP_FETCH_HOSTS',
-      about:
-        'Hosts that `http_fetch` may call. If the list is empty, it may call all public hosts and the networks of `egress.allow`.',
-      expects: 'host names separated by commas, such as api.example.com or *.example.com',
-      defaultText: 'all',
-    },
-  ),
 });
 
 const mcpServers = setting(json().pipe(McpServersSchema).default({}), {
@@ -184,22 +188,6 @@ const runs = z.strictObject({
     env: 'ROLLCALL_RUNS_MAX',
     about: 'How many runs this replica executes at a time. Further runs wait. With 0, it executes none.',
     expects: 'a number from 0 to 10000',
-  }),
-  maxPerAgent: setting(integer(1, 10_000, 32), {
-    env: 'ROLLCALL_RUNS_MAX_PER_AGENT',
-    about: 'How many runs of one agent this replica executes at a time.',
-    expects: 'a number from 1 to 10000',
-  }),
-  maxQueued: setting(integer(0, 1_000_000, 10_000), {
-    env: 'ROLLCALL_RUNS_MAX_QUEUED',
-    about:
-      'How many runs of one namespace may be queued at a time, on all replicas together. A start above this number is rejected with `RUN_QUEUE_FULL`. `0` disables the limit.',
-    expects: 'a number from 0 to 1000000',
-  }),
-  maxQueuedPerCredential: setting(integer(0, 1_000_000, 2_000), {
-    env: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL',
-    about: 'How many runs of one credential may be queued at a time in each namespace. `0` disables the limit.',
-    expects: 'a number from 0 to 1000000',
   }),
   keep: setting(duration('30d'), {
     env: 'ROLLCALL_RUNS_KEEP',

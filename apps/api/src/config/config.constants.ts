@@ -40,7 +40,15 @@ export const CONSTANTS = {
     /** How long a start waits for Postgres, which often starts at the same time. After it, the orchestrator starts the process again. */
     connectWait: 30 * SECOND,
   },
+  auth: {
+    /** All asymmetric algorithms. With a shared secret, every verifier could also sign tokens. */
+    oidcAlgorithms: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'],
+    /** The usual name of this claim. Issuers can be configured to use it. */
+    oidcGroupsClaim: 'groups',
+  },
   events: {
+    /** Bounds the table, independent of the age of the events. A namespace can have a lower limit. */
+    keepCount: 1_000_000,
     /** The send buffer of one consumer: about a thousand events, so that 1,000 slow consumers need 1 GB at most. */
     buffer: 1_024 * 1_024,
     /** How long the send buffer may stay full. A consumer that resumes later loses nothing, because it has a cursor. */
@@ -55,6 +63,7 @@ export const CONSTANTS = {
   discovery: { staleAfter: DEFAULT_FOLLOWER_OPTIONS.staleMs },
   circuit: DEFAULT_CIRCUIT_POLICY,
   protection: {
+    threshold: DEFAULT_PROTECTION_POLICY.threshold,
     fewest: DEFAULT_PROTECTION_POLICY.fewest,
     longestMs: DEFAULT_PROTECTION_POLICY.longestMs,
     evictionsPerMinute: DEFAULT_PROTECTION_POLICY.evictionsPerMinute,
@@ -95,7 +104,16 @@ export const CONSTANTS = {
       /** A delegated run has the time limit of a run by default, and never more time than the run that delegates. */
       childTimeout: 10 * MINUTE,
     },
-    runs: { leaseMs: DEFAULT_RUNS_OPTIONS.leaseMs, maxCrashesInStep: DEFAULT_RUNS_OPTIONS.maxCrashesInStep },
+    runs: {
+      leaseMs: DEFAULT_RUNS_OPTIONS.leaseMs,
+      maxCrashesInStep: DEFAULT_RUNS_OPTIONS.maxCrashesInStep,
+      /** The part of `ROLLCALL_RUNS_MAX` that the runs of one agent may use: a busy agent leaves places for the others. */
+      sharePerAgent: 0.5,
+    },
+  },
+  langfuse: {
+    /** The field that contains the agentId. A trace is one call of an agent, and its observations have names of their own. */
+    agentField: 'traceName' as const,
   },
   mcp: {
     /** How long a tool call waits for its run: shorter than the timeout of clients and proxies, usually 60s. */

@@ -20,13 +20,7 @@ const ESSENTIAL = [
 
 /** The sections of the other settings. A setting belongs to the first section that has the beginning of its path. */
 const SECTIONS: [title: string, ...paths: string[]][] = [
-  [
-    'HTTP server and limits of callers',
-    'http',
-    'quotas',
-    'runtime.runs.maxQueued',
-    'runtime.runs.maxQueuedPerCredential',
-  ],
+  ['HTTP server and limits of callers', 'http', 'quotas'],
   ['Database and shutdown', 'database', 'data', 'shutdown'],
   ['Single sign-on (OpenID Connect)', 'auth'],
   ['Logs', 'log'],
@@ -44,7 +38,7 @@ const SECTIONS: [title: string, ...paths: string[]][] = [
   ],
   ['How long data is kept', 'events', 'budgets', 'runtime.runs.keep', 'runtime.runs.redactAfter'],
   ['Runs', 'runtime'],
-  ['Registry', 'registry', 'discovery', 'protection'],
+  ['Registry', 'registry', 'discovery'],
   ['A2A, MCP and catalogs', 'a2a', 'mcp', 'catalog'],
   ['Langfuse', 'langfuse'],
   ['NATS', 'nats'],

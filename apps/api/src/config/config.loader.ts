@@ -7,8 +7,8 @@ import { Secret, type SecretSource } from '#rollcall/providers';
 import { type ConstantChanges, CONSTANTS } from './config.constants.js';
 import { constraintErrors } from './config.constraints.js';
 import { ConfigSchema, type Config } from './config.schema.js';
-import { listSettings, type SettingEntry } from './setting.js';
-import { removalOf } from './unknown.settings.js';
+import { EXPLAINED, listSettings, type SettingEntry } from './setting.js';
+import { removalOf, replacedVariables } from './unknown.settings.js';
 
 type Tree = Record<string, unknown>;
 type Environment = Record<string, string | undefined>;
@@ -41,14 +41,19 @@ export function loadConfig(environment: Environment, folder: string, changes: Co
     const layers = entry.mergedLevels === undefined ? [env] : [file, environment];
     for (const layer of layers) overlay(tree, entry, layer[entry.env]);
   }
+  const replaced = replacedVariables(variableNames(environment, folder));
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
     const errors = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
     const rest = withoutInvalid(tree, parsed.error.issues);
-    throw new ConfigError([...errors, ...(rest.data ? constraintErrors(complete(rest.data), rest.invalid) : [])]);
+    throw new ConfigError([
+      ...replaced,
+      ...errors,
+      ...(rest.data ? constraintErrors(complete(rest.data), rest.invalid) : []),
+    ]);
   }
   const config = complete(parsed.data);
-  const errors = constraintErrors(config);
+  const errors = [...replaced, ...constraintErrors(config)];
   if (errors.length > 0) throw new ConfigError(errors);
   return deepFreeze(config);
 }
@@ -162,6 +167,8 @@ function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree):
   }
   const entry = settings.find((candidate) => candidate.path.every((key, index) => key === path[index]));
   if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];
+  if (issue.code === 'custom' && issue.params === EXPLAINED)
+    return [`${entry.path.join('.')} (${entry.env}): ${issue.message}`];
   const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
   return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
 }

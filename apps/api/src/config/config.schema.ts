@@ -3,7 +3,7 @@ import { auth, quotas } from './access.settings.js';
 import type { Constants } from './config.constants.js';
 import { data, database } from './database.settings.js';
 import { a2a, catalog, langfuse, mcp, nats } from './integration.settings.js';
-import { budgets, discovery, events, protection, registry } from './registry.settings.js';
+import { budgets, discovery, events, registry } from './registry.settings.js';
 import { http, log, shutdown } from './server.settings.js';
 import { agent, agents, egress, models, providers, runtime } from './agents.settings.js';
 
@@ -15,7 +15,7 @@ export const ConfigSchema = z.strictObject({
   database: database.prefault({}),
   data: data.prefault({}),
   auth: auth.prefault({}),
-  quotas: quotas.prefault({}),
+  quotas,
   models,
   agents,
   agent,
@@ -24,7 +24,6 @@ export const ConfigSchema = z.strictObject({
   egress: egress.prefault({}),
   registry: registry.prefault({}),
   discovery: discovery.prefault({}),
-  protection: protection.prefault({}),
   events: events.prefault({}),
   budgets: budgets.prefault({}),
   langfuse: langfuse.prefault({}),

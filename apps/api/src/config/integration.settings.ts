@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { LANGFUSE_AGENT_FIELDS } from '#rollcall/providers';
 import { DURATION_FORMAT, duration, json, list, setting } from './setting.js';
 
 /** A private key of the curve P-256, as JWK. */
@@ -28,13 +27,7 @@ export const mcp = z.strictObject({
   allowedHosts: setting(list([]), {
     env: 'ROLLCALL_MCP_ALLOWED_HOSTS',
     about:
-      'Further host names, without a port, that MCP clients may send in `Host`. The name in `ROLLCALL_PUBLIC_URL`, the name in `HOST` and this machine (`localhost`, `127.0.0.1`, `[::1]`) are always allowed.',
-    expects: 'host names separated by commas',
-  }),
-  allowedOrigins: setting(list([]), {
-    env: 'ROLLCALL_MCP_ALLOWED_ORIGINS',
-    about:
-      'Further host names of web pages, without a scheme and a port, that may call MCP from a browser (`Origin`). Pages of all hosts that are allowed in `Host` may always call MCP. Requests without `Origin` are accepted, because they do not come from a page.',
+      'Further host names, without a scheme and a port, that MCP clients may send in `Host`, and whose web pages may call MCP from a browser (`Origin`). Requests without `Origin` are accepted, because they do not come from a page. The name in `ROLLCALL_PUBLIC_URL`, the name in `HOST` and this machine (`localhost`, `127.0.0.1`, `[::1]`) are always allowed.',
     expects: 'host names separated by commas',
   }),
 });
@@ -83,11 +76,6 @@ export const langfuse = z.strictObject({
     about: 'Secret key of the Langfuse project.',
     expects: 'a key such as sk-lf-…',
     secret: true,
-  }),
-  agentField: setting(z.enum(LANGFUSE_AGENT_FIELDS).default('traceName'), {
-    env: 'ROLLCALL_LANGFUSE_AGENT_FIELD',
-    about: 'The field of a trace that contains the agentId: the name of the trace or of the observation.',
-    expects: `one of ${LANGFUSE_AGENT_FIELDS.join(', ')}`,
   }),
   refreshEvery: setting(duration('5m'), {
     env: 'ROLLCALL_LANGFUSE_REFRESH_EVERY',

@@ -44,10 +44,10 @@ describe('the policies of the registry', () => {
         low: DEFAULT_LOW_BUDGET,
         limits: DEFAULT_SPENDING_LIMITS,
         runDepth: 32,
-        heldQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+        heldQuota: { limit: 10_000, setting: 'quotas.reservations (ROLLCALL_QUOTAS)' },
       },
-      contracts: { quota: { limit: 1_000, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
-      agentQuota: { limit: 10_000, setting: 'ROLLCALL_QUOTA_AGENTS' },
+      contracts: { quota: { limit: 1_000, setting: 'quotas.contracts (ROLLCALL_QUOTAS)' } },
+      agentQuota: { limit: 10_000, setting: 'quotas.agents (ROLLCALL_QUOTAS)' },
     });
     expect(directory?.aliases?.resolve('coding')).toBe('coding');
   });
@@ -55,11 +55,11 @@ describe('the policies of the registry', () => {
   it('S3.8 S3.12 B5 the policies have the values of the settings', () => {
     const constants: ConstantChanges = {
       circuit: { failuresToOpen: 3, coolDownMs: 2_000, backOff: 1.5, longestCoolDownMs: 60_000, probeMs: 5_000 },
-      protection: { fewest: 10, longestMs: 3_600_000, evictionsPerMinute: 6 },
+      protection: { threshold: 0.5, fewest: 10, longestMs: 3_600_000, evictionsPerMinute: 6 },
       flapping: { suppressAt: 5_000, reuseBelow: 500, halfLifeMs: 30_000, longestMs: 300_000 },
       budgets: { low: { fraction: 0.25, tokens: 0 } },
     };
-    const settings = { ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}', ROLLCALL_PROTECTION_PERCENT: '50' };
+    const settings = { ROLLCALL_CAPABILITY_ALIASES: '{"coding": "code"}' };
     const { directory, ...policies } = registryOptions(loadConfig(settings, '/nowhere', constants));
     expect(policies).toMatchObject({
       circuit: { failuresToOpen: 3, coolDownMs: 2_000, backOff: 1.5, longestCoolDownMs: 60_000, probeMs: 5_000 },
@@ -72,7 +72,6 @@ describe('the policies of the registry', () => {
 
   it.each([
     [{ ROLLCALL_HEARTBEAT_EVERY: '1s' }, 'registry.heartbeatEvery (1000ms) must be at least 2s'],
-    [{ ROLLCALL_PROTECTION_PERCENT: '101' }, 'expected a whole number from 0 to 100'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '{"a": "b", "b": "a"}' }, 'is a cycle'],
     [{ ROLLCALL_CAPABILITY_ALIASES: '["a"]' }, 'expected pairs of text'],
     [{ ROLLCALL_CAPABILITY_ALIASES: 'coding=code' }, 'expected pairs of text'],

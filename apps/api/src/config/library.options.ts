@@ -11,6 +11,7 @@ import {
   type RegistryOptions,
 } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
+import { quotaSetting } from './access.settings.js';
 import { DEFAULT_AGENTS_FOLDER, DEFAULT_SKILL_FOLDERS } from './agents.settings.js';
 import type { Config } from './config.schema.js';
 import { aliasesOf } from './registry.settings.js';
@@ -34,13 +35,7 @@ export function registryOptions(config: Config): RegistryOptions {
   const { budgets, quotas, protection, registry } = config;
   return {
     lease: leasePolicy(config),
-    protection: {
-      ...DEFAULT_PROTECTION_POLICY,
-      threshold: protection.percent / 100,
-      fewest: protection.fewest,
-      longestMs: protection.longestMs,
-      evictionsPerMinute: protection.evictionsPerMinute,
-    },
+    protection: { ...DEFAULT_PROTECTION_POLICY, ...protection },
     circuit: config.circuit,
     flap: config.flapping,
     directory: { aliases: aliasesOf(config.discovery) },
@@ -48,10 +43,10 @@ export function registryOptions(config: Config): RegistryOptions {
       low: budgets.low,
       limits: budgets.limits,
       runDepth: budgets.runDepth,
-      heldQuota: { limit: quotas.reservations, setting: 'ROLLCALL_QUOTA_RESERVATIONS' },
+      heldQuota: { limit: quotas.reservations, setting: quotaSetting('reservations') },
     },
-    contracts: { quota: { limit: quotas.contracts, setting: 'ROLLCALL_QUOTA_CONTRACTS' } },
-    agentQuota: { limit: quotas.agents, setting: 'ROLLCALL_QUOTA_AGENTS' },
+    contracts: { quota: { limit: quotas.contracts, setting: quotaSetting('contracts') } },
+    agentQuota: { limit: quotas.agents, setting: quotaSetting('agents') },
     // two clocks, because only Date.now() continues while the machine sleeps
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
     retention: {
@@ -78,13 +73,14 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 
 /** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
-  const { runtime, egress } = config;
-  const { off, httpFetch: mode, httpFetchHosts: hosts, limits } = runtime.tools;
-  const { max: maxRunning, maxPerAgent: maxRunningPerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
-  const { leaseMs, maxCrashesInStep, maxQueued, maxQueuedPerCredential } = runtime.runs;
+  const { runtime, egress, quotas } = config;
+  const { off, httpFetch, limits } = runtime.tools;
+  const { max: maxRunning, sharePerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
+  const { leaseMs, maxCrashesInStep } = runtime.runs;
+  const maxRunningPerAgent = Math.max(1, Math.ceil(maxRunning * sharePerAgent));
   const queue = {
-    perNamespace: { limit: maxQueued, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
-    perCredential: { limit: maxQueuedPerCredential, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+    perNamespace: { limit: quotas.queuedRunsOfNamespace, setting: quotaSetting('queuedRunsOfNamespace') },
+    perCredential: { limit: quotas.queuedRuns, setting: quotaSetting('queuedRuns') },
   };
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
@@ -94,7 +90,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
     tools: {
       off,
       limits,
-      httpFetch: { mode, hosts, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+      httpFetch: { ...httpFetch, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
     },
     ...runLimits(runtime),
     ...deploymentOptions(config),

@@ -32,15 +32,6 @@ export function aliasesOf({ aliases }: z.infer<typeof discovery>): CapabilityAli
   return new CapabilityAliases(aliases);
 }
 
-export const protection = z.strictObject({
-  percent: setting(integer(0, 100, 15), {
-    env: 'ROLLCALL_PROTECTION_PERCENT',
-    about:
-      'Self-preservation begins when more than this percentage of the fleet is silent at the same time: no agent is evicted for a limited time. `100` disables it.',
-    expects: 'a whole number from 0 to 100',
-  }),
-});
-
 export const budgets = z.strictObject({
   keepLedger: setting(duration('400d'), {
     env: 'ROLLCALL_KEEP_LEDGER',
@@ -56,10 +47,5 @@ export const events = z.strictObject({
     about: 'How long events are kept. A consumer that was disconnected for longer needs a snapshot.',
     expects: DURATION_FORMAT,
     defaultText: '7d',
-  }),
-  keepCount: setting(integer(1, 1_000_000_000, 1_000_000), {
-    env: 'ROLLCALL_EVENTS_KEEP_COUNT',
-    about: 'Maximum number of events that are kept, independent of their age.',
-    expects: 'a whole number from 1 to 1000000000',
   }),
 });

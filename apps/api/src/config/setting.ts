@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { closestName } from '#rollcall/agent-runtime';
 
 /** What the documentation and the error messages contain about a setting. */
 export interface SettingInfo {
@@ -90,6 +91,39 @@ function isNetwork(text: string): boolean {
 export function integer(min: number, max: number, fallback: number) {
   const digits = z.string().trim().regex(/^\d+$/).transform(Number);
   return z.union([z.number(), digits]).pipe(z.number().int().min(min).max(max)).default(fallback);
+}
+
+/** Settings by name that are one setting: a group in YAML, or text such as `agents=10,webhooks=5`. A missing name keeps its default. */
+export function byName<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = Object.keys(shape);
+  return z
+    .union([z.record(z.string(), z.unknown()), z.string().transform(pairs)])
+    .default({})
+    .transform((given, context): unknown => {
+      const unknown = Object.keys(given).filter((name) => !known.includes(name));
+      for (const name of unknown)
+        context.addIssue({ code: 'custom', message: unknownName(name, known), params: EXPLAINED });
+      return given;
+    })
+    .pipe(z.object(shape));
+}
+
+/** The parameters of an issue whose message is for the operator. */
+export const EXPLAINED = { explained: true };
+
+function pairs(text: string): Record<string, string> {
+  const items = text.split(',').filter((item) => item.trim() !== '');
+  return Object.fromEntries(
+    items.map((item) => {
+      const [name = '', ...value] = item.split('=');
+      return [name.trim(), value.join('=').trim()];
+    }),
+  );
+}
+
+function unknownName(name: string, known: readonly string[]): string {
+  const closest = closestName(name, known);
+  return `there is no ${name}; ${closest === undefined ? `known: ${known.join(', ')}` : `did you mean ${closest}?`}`;
 }
 
 /** A structured value: YAML in the file, one line of JSON in the environment. */

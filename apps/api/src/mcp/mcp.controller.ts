@@ -30,22 +30,20 @@ import { SelfAudited } from '../mutation/mutation.js';
 @Injectable()
 class HostGuard implements CanActivate {
   private readonly hosts: string[];
-  private readonly origins: string[];
 
   constructor(@Inject(CONFIG) { http, mcp }: Config) {
     const publicName = http.publicUrl === undefined ? [] : [new URL(http.publicUrl).hostname];
     this.hosts = [bracketed(http.host), ...publicName, ...mcp.allowedHosts];
-    this.origins = [...this.hosts, ...mcp.allowedOrigins];
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const sdk = await import('@modelcontextprotocol/server');
     const { host, origin } = context.switchToHttp().getRequest<FastifyRequest>().headers;
-    const local = sdk.localhostAllowedHostnames();
-    if (!sdk.validateHostHeader(host, [...local, ...this.hosts]).ok)
+    const hosts = [...sdk.localhostAllowedHostnames(), ...this.hosts];
+    if (!sdk.validateHostHeader(host, hosts).ok)
       throw rejected('Host', 'Set ROLLCALL_PUBLIC_URL, or add the host name to ROLLCALL_MCP_ALLOWED_HOSTS.');
-    if (!sdk.validateOriginHeader(origin, [...local, ...this.origins]).ok)
-      throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_ORIGINS.');
+    if (!sdk.validateOriginHeader(origin, hosts).ok)
+      throw rejected('Origin', 'If pages of this host may call MCP, add the host to ROLLCALL_MCP_ALLOWED_HOSTS.');
     return true;
   }
 }

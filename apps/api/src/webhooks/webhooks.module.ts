@@ -8,6 +8,7 @@ import {
   WebhookStore,
   WebhookTransport,
 } from '#rollcall/platform';
+import { quotaSetting } from '../config/access.settings.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { SecretsService } from '../secrets/secrets.service.js';
@@ -32,7 +33,7 @@ export class WebhooksModule {}
 function webhookOptions({ webhooks, quotas }: Config): WebhookOptions {
   const { tries, retryFirst, retryLongest } = webhooks;
   return {
-    quota: { limit: quotas.webhooks, setting: 'ROLLCALL_QUOTA_WEBHOOKS' },
+    quota: { limit: quotas.webhooks, setting: quotaSetting('webhooks') },
     retries: { maxAttempts: tries, firstDelayMs: retryFirst, maxDelayMs: retryLongest },
     now: Date.now,
   };

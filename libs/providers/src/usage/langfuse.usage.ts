@@ -16,8 +16,7 @@ export interface LangfuseUsageOptions {
   timeoutMs?: number;
 }
 
-export const LANGFUSE_AGENT_FIELDS = ['traceName', 'name'] as const;
-type LangfuseAgentField = (typeof LANGFUSE_AGENT_FIELDS)[number];
+type LangfuseAgentField = 'traceName' | 'name';
 
 interface UsageCount {
   tokens: number;

@@ -158,7 +158,7 @@ describe('a takeover', () => {
 
   it('does not count twice for the quota of the owner', async () => {
     await replicas.stop();
-    replicas = await TwoReplicas.start({ agentQuota: { limit: 1, setting: 'ROLLCALL_QUOTA_AGENTS' } });
+    replicas = await TwoReplicas.start({ agentQuota: { limit: 1, setting: 'quotas.agents (ROLLCALL_QUOTAS)' } });
     await replicas.given.agent({ agentId: 'builder', by: ALICE });
     const back = await replicas.given.agent({ agentId: 'builder', by: ALICE, takeover: true });
     expect(back.record.generation).toBe(2);

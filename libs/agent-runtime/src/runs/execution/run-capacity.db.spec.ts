@@ -249,8 +249,8 @@ describe('capacity', () => {
 
   it('S-5 a start is rejected with RUN_QUEUE_FULL if its credential or its namespace has too many queued runs', async () => {
     const queue = {
-      perNamespace: { limit: 3, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
-      perCredential: { limit: 2, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+      perNamespace: { limit: 3, setting: 'quotas.queuedRunsOfNamespace (ROLLCALL_QUOTAS)' },
+      perCredential: { limit: 2, setting: 'quotas.queuedRuns (ROLLCALL_QUOTAS)' },
     };
     const full = await idleReplica({ maxRunning: 1, queue });
     const start = async (by: string): Promise<Run> => await full.runs.start(request('looker', { by }));
@@ -259,12 +259,12 @@ describe('capacity', () => {
     await expect(start('key:ann')).rejects.toMatchObject({
       code: 'RUN_QUEUE_FULL',
       retryAfterMs: 5_000,
-      details: { limit: 2, setting: 'ROLLCALL_RUNS_MAX_QUEUED_PER_CREDENTIAL' },
+      details: { limit: 2, setting: 'quotas.queuedRuns (ROLLCALL_QUOTAS)' },
     });
     expect(await start('key:bob')).toMatchObject({ state: 'queued' });
     await expect(start('key:bob')).rejects.toMatchObject({
       code: 'RUN_QUEUE_FULL',
-      details: { limit: 3, setting: 'ROLLCALL_RUNS_MAX_QUEUED' },
+      details: { limit: 3, setting: 'quotas.queuedRunsOfNamespace (ROLLCALL_QUOTAS)' },
     });
     const roomy = await idleReplica({ queue });
     world.gate.resolve();
