@@ -13,22 +13,22 @@ let database: CuttableProxy;
 let proxy: CuttableProxy;
 
 /** Consumers connect to a replica through one proxy, and the replica connects to its database through another. */
-beforeEach(async () => {
+async function setUp(): Promise<void> {
   api = await startApi(SHORT_DATABASE_TIMEOUT);
   const proxied = await proxyPostgres(api.database.url);
   database = proxied.proxy;
   replica = await api.replica({}, { databaseUrl: proxied.url });
   proxy = await CuttableProxy.start({ host: '127.0.0.1', port: Number(new URL(replica.url).port) });
   examples = new ExampleRunner({ ROLLCALL_URL: `http://127.0.0.1:${proxy.port}`, ROLLCALL_KEY: api.adminKey });
-});
-afterEach(async () => {
+}
+async function tearDown(): Promise<void> {
   examples.stop();
   database.heal();
   await proxy.stop();
   await replica.stop();
   await api.stop();
   await database.stop();
-});
+}
 
 /** Returns the events that the consumer printed, without its error messages. */
 const printed = (consumer: RunningExample): string[] => consumer.output().match(/^\d+ agent\.\w+ .+$/gm) ?? [];
@@ -36,6 +36,9 @@ const printed = (consumer: RunningExample): string[] => consumer.output().match(
 const upTo = (last: number): string[] => Array.from({ length: last }, (_, n) => `${n + 1} agent.joined a-${n + 1}`);
 
 describe('the consumers of docs/events.md', () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
+
   it('B3 the consumers print past and new events', async () => {
     await appendEvents(api, joined('early'));
     const node = examples.program('consumer.js');
@@ -48,28 +51,6 @@ describe('the consumers of docs/events.md', () => {
     expect(curl.output()).toContain('"type":"agent.left","subject":"early"');
   });
 
-  it.each(TRANSPORTS)(
-    'D2 the consumers resume after failures of the database and of the proxy (%s)',
-    async (TRANSPORT) => {
-      database.cut();
-      const consumer = examples.program('consumer.js', { TRANSPORT });
-      await until('the request is rejected', () => consumer.output().includes('no events: DATABASE_UNAVAILABLE'));
-      database.heal();
-      for (const [index, fault] of ['none', 'database', 'proxy', 'database'].entries()) {
-        if (fault === 'database') database.cut();
-        if (fault === 'proxy') proxy.cut();
-        await appendEvents(api, joined(`a-${index + 1}`));
-        const before = consumer.output().length;
-        if (index === 3) await until('the consumer is disconnected', () => consumer.output().length > before);
-        database.heal();
-        proxy.heal();
-        await until('all events are printed', () => printed(consumer).length > index);
-        expect(printed(consumer)).toEqual(upTo(index + 1));
-      }
-    },
-    120_000,
-  );
-
   it('D2 the consumers continue with a snapshot when their cursor belongs to another log', async () => {
     await api.given.agent({ agentId: 'b-1' });
     const consumer = examples.program('consumer.js', { AFTER: '1000000' });
@@ -77,5 +58,43 @@ describe('the consumers of docs/events.md', () => {
     await appendEvents(api, joined('a-2'));
     await until('the next event is printed', () => printed(consumer).length > 0);
     expect(printed(consumer)).toEqual(['2 agent.joined a-2']);
+  });
+});
+
+describe('the consumers of docs/events.md, while the database and the proxy fail', () => {
+  /** What the consumer of each transport had printed after each fault. */
+  const printedBy = new Map<string, string[][]>(TRANSPORTS.map((transport) => [transport, []]));
+
+  beforeAll(async () => {
+    await setUp();
+    database.cut();
+    const consumers = TRANSPORTS.map((TRANSPORT) => examples.program('consumer.js', { TRANSPORT }));
+    const all = (isTrue: (consumer: RunningExample, index: number) => boolean) => (): boolean =>
+      consumers.every(isTrue);
+    await until(
+      'the requests are rejected',
+      all((consumer) => consumer.output().includes('no events: DATABASE_UNAVAILABLE')),
+    );
+    database.heal();
+    for (const [index, fault] of ['none', 'database', 'proxy', 'database'].entries()) {
+      if (fault === 'database') database.cut();
+      if (fault === 'proxy') proxy.cut();
+      await appendEvents(api, joined(`a-${index + 1}`));
+      const before = consumers.map((consumer) => consumer.output().length);
+      const isDisconnected = all((consumer, which) => consumer.output().length > (before[which] ?? 0));
+      if (index === 3) await until('the consumers are disconnected', isDisconnected);
+      database.heal();
+      proxy.heal();
+      await until(
+        'all events are printed',
+        all((consumer) => printed(consumer).length > index),
+      );
+      for (const [which, transport] of TRANSPORTS.entries()) printedBy.get(transport)?.push(printed(consumers[which]));
+    }
+  }, 120_000);
+  afterAll(tearDown);
+
+  it.each(TRANSPORTS)('D2 the consumers resume after failures of the database and of the proxy (%s)', (transport) => {
+    expect(printedBy.get(transport)).toEqual([1, 2, 3, 4].map(upTo));
   });
 });

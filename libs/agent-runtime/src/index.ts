@@ -16,6 +16,7 @@ export { DeploymentInvalidError } from './definitions/deployment/strict.definiti
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
 export { loadFromDirectory } from './definitions/spec-files/spec.loader.js';
 export { Delegation } from './delegation/delegation.js';
+export { DEFAULT_TREE_LIMITS } from './delegation/delegation.limits.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { AgentLifecycle } from './lifecycle/agent.lifecycle.js';

@@ -1,4 +1,9 @@
-import { DEFAULT_LIFECYCLE_OPTIONS, DEFAULT_RUNS_OPTIONS, DEFAULT_TOOLS_OPTIONS } from '#rollcall/agent-runtime';
+import {
+  DEFAULT_LIFECYCLE_OPTIONS,
+  DEFAULT_RUNS_OPTIONS,
+  DEFAULT_TOOLS_OPTIONS,
+  DEFAULT_TREE_LIMITS,
+} from '#rollcall/agent-runtime';
 import { DEFAULT_RESERVED_POOL_SIZE, STATEMENTS_PER_TRANSACTION } from '#rollcall/platform';
 import {
   DEFAULT_CIRCUIT_POLICY,
@@ -95,12 +100,7 @@ export const CONSTANTS = {
     /** If a vendor asks for a longer delay, the call fails: the caller can wait better than a run that holds a slot. */
     modelRetryDelay: 30 * SECOND,
     delegation: {
-      /** Levels below a run, if its definition does not set `maxDelegationDepth` (S4.6). */
-      maxDepth: 3,
-      /** Delegated runs of one run in progress at a time. */
-      maxWidth: 8,
-      /** Delegated runs of a whole tree: bounds what one request can cost. */
-      maxRuns: 50,
+      ...DEFAULT_TREE_LIMITS,
       /** A delegated run has the time limit of a run by default, and never more time than the run that delegates. */
       childTimeout: 10 * MINUTE,
     },

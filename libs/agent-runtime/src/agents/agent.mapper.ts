@@ -9,7 +9,7 @@ import {
   ProviderError,
   type TextPart,
 } from '#rollcall/providers';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import type { LoopEvent, LoopStep } from '../loop/loop.step.js';
 import type { RunOutcome } from '../loop/run.outcome.js';
 

@@ -1,4 +1,5 @@
 import { type ModelProvider, type ModelSettings, ProviderError } from '#rollcall/providers';
+import { DEFAULT_TREE_LIMITS } from '../delegation/delegation.limits.js';
 import type { DelegationServices, InheritanceMode } from '../delegation/delegation.services.js';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import type { JsonSchema } from '../loop/output.format.js';
@@ -13,7 +14,6 @@ import type { ToolFilter } from '../tools/tool.filter.js';
 export const RUNTIME_TOOLS: ReadonlySet<string> = new Set(['ask_caller', 'activate_skill', ...DELEGATION_TOOLS]);
 
 export const DEFAULT_MAX_ITERATIONS = 20;
-export const DEFAULT_MAX_DELEGATION_DEPTH = 3;
 
 export interface ReactAgentOptions {
   readonly name: string;
@@ -26,7 +26,7 @@ export interface ReactAgentOptions {
   /** From the outermost to the innermost. */
   readonly modelMiddleware?: readonly ModelMiddleware[];
   readonly executor?: ToolExecutor;
-  /** The services that the delegation tools use. The agent has these tools only if it has a registry. */
+  /** The services that the delegation tools use. The agent has these tools only if `setRegistry` gave it agents to delegate to. */
   readonly delegation?: DelegationServices;
 }
 
@@ -73,8 +73,12 @@ export interface CheckedOptions extends Omit<
 
 /** Adds the defaults. Throws an error for the first invalid option. */
 export function checkedOptions({ name, options = {} }: ReactAgentOptions): CheckedOptions {
-  const { maxDelegationDepth = DEFAULT_MAX_DELEGATION_DEPTH, ...others } = options;
-  const { maxDelegationWidth = 8, maxDelegatedRuns = 50, ...rest } = others;
+  const { maxDelegationDepth = DEFAULT_TREE_LIMITS.maxDepth, ...others } = options;
+  const {
+    maxDelegationWidth = DEFAULT_TREE_LIMITS.maxWidth,
+    maxDelegatedRuns = DEFAULT_TREE_LIMITS.maxRuns,
+    ...rest
+  } = others;
   const {
     maxIterations = DEFAULT_MAX_ITERATIONS,
     mayAsk = false,

@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { localIdOf, qualifiedId } from '#rollcall/platform';
 import { PresetCatalog, type ResolvedModel, resolveModel } from '#rollcall/providers';
 import { available, type BudgetReading, BudgetsService, type Limit } from '#rollcall/registry';
-import { DEFAULT_MAX_DELEGATION_DEPTH, DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
+import { DEFAULT_MAX_ITERATIONS } from '../agents/react.options.js';
+import { DEFAULT_TREE_LIMITS } from '../delegation/delegation.limits.js';
 import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delegation.js';
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
@@ -59,7 +60,7 @@ export class EffectiveDefinitions {
 
   async of(key: DefinitionKey, content: DefinitionContent): Promise<EffectiveDefinition> {
     const { provider, maxIterations = DEFAULT_MAX_ITERATIONS, whenBusy = 'queue', maxConcurrency = null } = content;
-    const { maxDelegationDepth: byDefault = DEFAULT_MAX_DELEGATION_DEPTH } = this.delegation;
+    const { maxDelegationDepth: byDefault = DEFAULT_TREE_LIMITS.maxDepth } = this.delegation;
     const { maxDelegationDepth = byDefault } = content;
     const isNative = provider === NATIVE;
     return {

@@ -1,6 +1,6 @@
 import { DomainError } from '#rollcall/platform';
 import { type AgentResult, type ContentPart, ProviderError } from '#rollcall/providers';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 
 /** How a delegation ended, for the model of the parent. */
 export interface ChildResult {

@@ -1,6 +1,12 @@
-import type { RunContext } from '../loop/run.context.js';
+import type { RunContext, TreeLimits } from '../loop/run.context.js';
 import { DelegationRefusedError } from './delegation.errors.js';
 import { isOnPath } from './targets/delegation.targets.js';
+
+/**
+ * The limits of a tree of runs, if neither its agent nor the installation sets others. `maxRuns` counts the delegated runs of the whole
+ * tree, so it bounds what one request can cost (S4.6).
+ */
+export const DEFAULT_TREE_LIMITS: TreeLimits = { maxDepth: 3, maxWidth: 8, maxRuns: 50 };
 
 /** Identifies a tree of runs. */
 type TreeId = Pick<RunContext, 'namespace' | 'rootRunId'>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CONTRACT_NET, MAX_CAPABILITIES } from '#rollcall/registry';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import { defineTool, type Tool } from '../tools/tool.js';
 import { childOutput, childOutputs, type ChildResult, isFailed, OUTPUT_RULE } from './child.result.js';
 import { DelegationFailedError } from './delegation.errors.js';

@@ -1,5 +1,5 @@
 import { type ModelMessage, type ModelRequest, userMessage } from '#rollcall/providers';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import { type RunState, startOfHistory } from './run.state.js';
 import { estimateMessages, estimateText } from './token.estimate.js';
 

@@ -6,7 +6,7 @@ import {
   type ToolResultPart,
   userMessage,
 } from '#rollcall/providers';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import type { Charge } from '../spending/spending.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import type { ParsedInput } from '../tools/input/input.reader.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
 import type { AgentSkill, Skill } from './skill.js';

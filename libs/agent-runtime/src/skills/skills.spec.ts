@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { labelled } from '../labels/labelled.text.js';
+import { labelled } from '../untrusted.text.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { Tool, ToolContext } from '../tools/tool.js';
 import type { AgentSkill, SkillMode } from './skill.js';

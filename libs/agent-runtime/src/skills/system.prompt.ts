@@ -1,5 +1,5 @@
 import { RuntimeError } from '../errors.js';
-import { inert, labelled } from '../labels/labelled.text.js';
+import { inert, labelled } from '../untrusted.text.js';
 import type { AgentSkill, Skill } from './skill.js';
 import { ACTIVATE_SKILL } from './skill.toolbox.js';
 

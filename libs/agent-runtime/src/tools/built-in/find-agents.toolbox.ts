@@ -7,7 +7,7 @@ import {
   type Ranker,
   type RegistryClock,
 } from '#rollcall/registry';
-import { labelled } from '../../labels/labelled.text.js';
+import { labelled } from '../../untrusted.text.js';
 import { defineTool, type ToolBox, toolBox } from '../tool.js';
 
 const MAX_FOUND = 20;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { untrustedData } from '../../labels/labelled.text.js';
+import { untrustedData } from '../../untrusted.text.js';
 import { defineTool, type ToolBox, toolBox } from '../tool.js';
 import type { HttpFetchMode } from '../tools.options.js';
 

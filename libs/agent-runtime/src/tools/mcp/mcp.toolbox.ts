@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type McpClient, type McpToolDefinition, ProviderError } from '#rollcall/providers';
-import { untrustedData } from '../../labels/labelled.text.js';
+import { untrustedData } from '../../untrusted.text.js';
 import { inputHashOf } from '../input.hash.js';
 import type { ParsedInput } from '../input/input.reader.js';
 import { jsonProblem, storable } from '../json.check.js';
