@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync } from 'node:fs';
-import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';

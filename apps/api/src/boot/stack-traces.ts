@@ -29,7 +29,8 @@ function withSource(frame: NodeJS.CallSite): string {
   const entry = mapOf(file)?.findEntry(line - 1, column - 1);
   if (!entry || !('originalSource' in entry)) return text;
   const source = fileURLToPath(new URL(entry.originalSource, file));
-  return text.replace(`${file}:${line}:${column}`, `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`);
+  const position = `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+  return text.replace(`${file}:${line}:${column}`, () => position);
 }
 
 const maps = new Map<string, SourceMap | undefined>();

@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import { z } from 'zod';
 import { ALL_NAMESPACES, NAMESPACE_PATTERN } from '#rollcall/platform';
 import { ROLES } from '../auth/permissions.js';
-import { byName, integer, json, list, setting } from './setting.js';
+import { byName, integer, json, list, pairs, setting } from './setting.js';
 
 const GroupRule = z.strictObject({
   group: z.string().min(1).max(255),
@@ -88,21 +88,24 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
 }
 
+const MAX_QUOTA = 10_000_000;
 const QUOTAS = {
-  agents: integer(0, 10_000_000, 10_000),
-  reservations: integer(0, 10_000_000, 10_000),
-  webhooks: integer(0, 1_000_000, 100),
-  contracts: integer(0, 1_000_000, 1_000),
-  queuedRuns: integer(0, 1_000_000, 2_000),
-  queuedRunsOfNamespace: integer(0, 1_000_000, 10_000),
+  agents: integer(0, MAX_QUOTA, 10_000),
+  reservations: integer(0, MAX_QUOTA, 10_000),
+  webhooks: integer(0, MAX_QUOTA, 100),
+  contracts: integer(0, MAX_QUOTA, 1_000),
+  queuedRuns: integer(0, MAX_QUOTA, 2_000),
+  queuedRunsOfNamespace: integer(0, MAX_QUOTA, 10_000),
 };
 
 /** How many objects one credential may have at the same time, independent of its role. */
 export const quotas = setting(byName(QUOTAS), {
   env: 'ROLLCALL_QUOTAS',
   about:
-    'How many objects one credential may have at the same time: live agents, held reservations, webhooks, open contracts, and queued runs in each namespace. `queuedRunsOfNamespace` limits the queued runs of all credentials of a namespace. A limit that is not named keeps its default; `0` disables it. In rollcall.yaml: a group such as `quotas: { agents: 500 }`.',
-  expects: 'names with whole numbers, such as agents=10000,webhooks=100',
+    'How many objects one credential may have at the same time: live agents, held reservations, webhooks, open contracts, and queued runs in each namespace. `queuedRunsOfNamespace` limits the queued runs of all credentials of a namespace. A limit that is not named keeps the value of the previous source; `0` disables it. In rollcall.yaml: a group such as `quotas: { agents: 500 }`.',
+  expects: `names with whole numbers up to ${MAX_QUOTA}, each name once, such as agents=10000,webhooks=100`,
+  mergedLevels: 1,
+  parse: pairs,
   defaultText: Object.entries(QUOTAS)
     .map(([name, limit]) => `${name}=${limit.parse(undefined)}`)
     .join(','),

@@ -214,18 +214,31 @@ describe('configuration', () => {
     expect(changed).toEqual({ ...defaults, agents: 5, webhooks: 0 });
     write('rollcall.yaml', 'quotas: { contracts: 7 }\n');
     expect(loadConfig({}, folder).quotas).toEqual({ ...defaults, contracts: 7 });
-    const expected = 'quotas (ROLLCALL_QUOTAS): expected names with whole numbers, such as agents=10000,webhooks=100';
-    for (const wrong of ['agents', 'agents=-1', 'agents=1.5', 'webhooks=1000001', '{"agents":1'])
-      expect([wrong, errorsOf({ ROLLCALL_QUOTAS: wrong })]).toEqual([
-        wrong,
-        [expect.stringMatching(/^quotas \(ROLLCALL_QUOTAS\): /)],
-      ]);
-    expect(errorsOf({ ROLLCALL_QUOTAS: 'agents=x' })).toEqual([`${expected}, got "agents=x"`]);
+    write('.env', 'ROLLCALL_QUOTAS=agents=1,webhooks=1\n');
+    const ofAllSources = loadConfig({ ROLLCALL_QUOTAS: 'agents=2' }, folder).quotas;
+    expect(ofAllSources).toEqual({ ...defaults, agents: 2, webhooks: 1, contracts: 7 });
+    rmSync(join(folder, '.env'));
+    const expected =
+      '(ROLLCALL_QUOTAS): expected names with whole numbers up to 10000000, each name once, such as agents=10000,webhooks=100';
+    for (const wrong of ['agents', 'agents=', '=5', '{"agents":1', 'agents=1,agents=2'])
+      expect(errorsOf({ ROLLCALL_QUOTAS: wrong })).toEqual([`quotas ${expected}, got ${JSON.stringify(wrong)}`]);
+    for (const wrong of ['-1', '1.5', '10000001', '9'.repeat(20), 'x'])
+      expect(errorsOf({ ROLLCALL_QUOTAS: `agents=${wrong}` })).toEqual([`quotas.agents ${expected}, got "${wrong}"`]);
+    expect(errorsOf({ ROLLCALL_QUOTAS: 'agents=x', ROLLCALL_HEARTBEAT_EVERY: '1s' })).toHaveLength(2);
     expect(errorsOf({ ROLLCALL_QUOTAS: 'agent=1,reservations=2' })).toEqual([
       'quotas (ROLLCALL_QUOTAS): there is no agent; did you mean agents?',
     ]);
     write('rollcall.yaml', 'quotas: { webhook: 7 }\n');
     expect(errorsOf({})).toEqual(['quotas (ROLLCALL_QUOTAS): there is no webhook; did you mean webhooks?']);
+  });
+
+  it('the hosts of MCP are host names in any case; a URL, a port or a wildcard is an error', () => {
+    const hosts = (text: string): string[] => loadConfig({ ROLLCALL_MCP_ALLOWED_HOSTS: text }, folder).mcp.allowedHosts;
+    expect(hosts('App.Example.com, [::1]')).toEqual(['app.example.com', '[::1]']);
+    for (const wrong of ['https://app.example.com', 'app.example.com:8443', '*.example.com'])
+      expect(errorsOf({ ROLLCALL_MCP_ALLOWED_HOSTS: wrong })[0]).toContain(
+        'expected host names without scheme and port',
+      );
   });
 
   it('a setting that another one replaces is reported with the new setting', () => {

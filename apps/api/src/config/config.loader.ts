@@ -44,7 +44,7 @@ export function loadConfig(environment: Environment, folder: string, changes: Co
   const replaced = replacedVariables(variableNames(environment, folder));
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
-    const errors = parsed.error.issues.flatMap((issue) => explain(issue, settings, tree));
+    const errors = new Set(parsed.error.issues.flatMap((issue) => explain(issue, settings, tree)));
     const rest = withoutInvalid(tree, parsed.error.issues);
     throw new ConfigError([
       ...replaced,
@@ -135,7 +135,10 @@ function overlay(tree: Tree, entry: SettingEntry, value: string | undefined): vo
     branch = branch[key] as Tree;
   }
   const key = entry.path.at(-1) ?? '';
-  branch[key] = entry.mergedLevels === undefined ? value : merged(branch[key], parsedJson(value), entry.mergedLevels);
+  branch[key] =
+    entry.mergedLevels === undefined
+      ? value
+      : merged(branch[key], (entry.parse ?? parsedJson)(value), entry.mergedLevels);
 }
 
 /** Text that is not JSON is kept, so that the schema reports it. */
@@ -169,8 +172,10 @@ function explain(issue: z.core.$ZodIssue, settings: SettingEntry[], tree: Tree):
   if (!entry) return [`${path.join('.')}: expected a group of settings${knownNames(path, settings)}`];
   if (issue.code === 'custom' && issue.params === EXPLAINED)
     return [`${entry.path.join('.')} (${entry.env}): ${issue.message}`];
-  const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, entry.path));
-  return [`${entry.path.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
+  // A setting with names, such as the quotas: the message has the name and its own value.
+  const shownPath = entry.parse ? path : entry.path;
+  const shown = entry.secret ? 'something else' : JSON.stringify(valueAt(tree, shownPath));
+  return [`${shownPath.join('.')} (${entry.env}): expected ${entry.expects}, got ${shown}`];
 }
 
 function knownNames(group: string[], settings: SettingEntry[]): string {

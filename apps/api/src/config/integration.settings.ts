@@ -23,12 +23,17 @@ export const a2a = z.strictObject({
   }),
 });
 
+/** The SDK of MCP compares host names in lower case. */
+const lowerCase = (hosts: string[]): string[] => hosts.map((host) => host.toLowerCase());
+const HOST_NAME = /^(\[[0-9a-f:.]+\]|[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$/;
+const areHostNames = (hosts: string[]): boolean => hosts.every((host) => HOST_NAME.test(host));
+
 export const mcp = z.strictObject({
-  allowedHosts: setting(list([]), {
+  allowedHosts: setting(list([]).transform(lowerCase).refine(areHostNames), {
     env: 'ROLLCALL_MCP_ALLOWED_HOSTS',
     about:
       'Further host names, without a scheme and a port, that MCP clients may send in `Host`, and whose web pages may call MCP from a browser (`Origin`). Requests without `Origin` are accepted, because they do not come from a page. The name in `ROLLCALL_PUBLIC_URL`, the name in `HOST` and this machine (`localhost`, `127.0.0.1`, `[::1]`) are always allowed.',
-    expects: 'host names separated by commas',
+    expects: 'host names without scheme and port, separated by commas, such as app.example.com',
   }),
 });
 

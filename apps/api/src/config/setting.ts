@@ -14,6 +14,8 @@ export interface SettingInfo {
   defaultText?: string;
   /** How many levels of the value are merged with the value of the previous source. If absent, the previous value is replaced. */
   mergedLevels?: number;
+  /** Reads the text of an environment variable whose value is merged. If absent, the text is JSON. */
+  parse?: (text: string) => unknown;
 }
 
 export function setting<T extends z.ZodType>(schema: T, facts: SettingInfo): T {
@@ -93,11 +95,11 @@ export function integer(min: number, max: number, fallback: number) {
   return z.union([z.number(), digits]).pipe(z.number().int().min(min).max(max)).default(fallback);
 }
 
-/** Settings by name that are one setting: a group in YAML, or text such as `agents=10,webhooks=5`. A missing name keeps its default. */
+/** Settings by name that are one setting: a group in YAML, or text that `pairs` parses. A missing name keeps its default. */
 export function byName<Shape extends z.ZodRawShape>(shape: Shape) {
   const known = Object.keys(shape);
   return z
-    .union([z.record(z.string(), z.unknown()), z.string().transform(pairs)])
+    .record(z.string(), z.unknown())
     .default({})
     .transform((given, context): unknown => {
       const unknown = Object.keys(given).filter((name) => !known.includes(name));
@@ -111,14 +113,15 @@ export function byName<Shape extends z.ZodRawShape>(shape: Shape) {
 /** The parameters of an issue whose message is for the operator. */
 export const EXPLAINED = { explained: true };
 
-function pairs(text: string): Record<string, string> {
-  const items = text.split(',').filter((item) => item.trim() !== '');
-  return Object.fromEntries(
-    items.map((item) => {
-      const [name = '', ...value] = item.split('=');
-      return [name.trim(), value.join('=').trim()];
-    }),
-  );
+/** Parses text such as `agents=10,webhooks=5`. Text of another form, or with a name twice, is kept, so that the schema reports it. */
+export function pairs(text: string): Record<string, string> | string {
+  const items = text
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+    .map((item) => /^(\w+) *= *(\S+)$/.exec(item));
+  const values = new Map(items.map((item) => [item?.[1] ?? '', item?.[2] ?? '']));
+  return items.includes(null) || values.size < items.length ? text : Object.fromEntries(values);
 }
 
 function unknownName(name: string, known: readonly string[]): string {

@@ -30,7 +30,7 @@ import { Caller, type Principal } from '../auth/principal.js';
 const SOURCE = 'rest';
 const ETAG = { ETag: { description: 'The revision in quotes, for `If-Match`.', schema: { type: 'string' } } } as const;
 const REVISION: VersionFormat<number> = {
-  pattern: /^\d{1,9}$/,
+  pattern: /^[1-9]\d{0,8}$/,
   parse: Number,
   expected: 'the revision of the definition in quotes, for example "3"',
 };

@@ -71,10 +71,16 @@ export class McpController {
     await exchange.answer(reply, agentId);
   }
 
+  /** If it fails, such as for lack of file descriptors, the next request tries it again. */
   private async load(): Promise<McpExchange> {
-    const { McpExchange, McpServerModule } = await import('./mcp-server.module.js');
-    const module = await this.modules.load(() => McpServerModule);
-    return module.get<McpExchange>(McpExchange);
+    try {
+      const { McpExchange, McpServerModule } = await import('./mcp-server.module.js');
+      const module = await this.modules.load(() => McpServerModule);
+      return module.get<McpExchange>(McpExchange);
+    } catch (error) {
+      this.exchange = undefined;
+      throw error;
+    }
   }
 }
 

@@ -14,7 +14,7 @@ const KEEP_ALIVE = ': heartbeat\n\n';
 export interface SseLimits {
   /** The maximum number of bytes in the send buffer. */
   readonly buffer: number;
-  /** A client that reads nothing for this time while the buffer is full is disconnected. */
+  /** How long a client may take to empty a full buffer before it is disconnected. */
   readonly slowAfterMs: number;
 }
 

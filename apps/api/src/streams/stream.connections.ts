@@ -20,6 +20,7 @@ const BEAT_EVERY_MS = 15_000;
 export class StreamConnections implements OnModuleInit, OnModuleDestroy {
   private readonly connections = new Set<StreamConnection>();
   private timer?: NodeJS.Timeout;
+  private isStopping = false;
 
   constructor(private readonly credentials: CredentialWatch) {}
 
@@ -30,6 +31,7 @@ export class StreamConnections implements OnModuleInit, OnModuleDestroy {
   /** Returns a function that removes the connection. */
   add(principal: Principal, connection: StreamConnection): () => void {
     this.connections.add(connection);
+    if (this.isStopping) connection.end(shuttingDown(connection.cursor)); // its request arrived before the stop
     const unwatch = this.credentials.watch(principal, () => {
       if (connection.open) connection.end(credentialEnded(connection.cursor));
     });
@@ -50,6 +52,7 @@ export class StreamConnections implements OnModuleInit, OnModuleDestroy {
   /** Runs before the server stops, because the server waits for open connections. */
   onModuleDestroy(): void {
     clearInterval(this.timer);
+    this.isStopping = true;
     for (const connection of this.open()) connection.end(shuttingDown(connection.cursor));
   }
 

@@ -58,6 +58,7 @@ const FRAMEWORK = new Set([
   'RouterExplorer',
   'NestApplication',
   'WebSocketsController',
+  'LazyModuleLoader',
 ]);
 
 type Level = 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal';

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import Fastify from 'fastify';
 import type { FastifyReply } from 'fastify';
 import { until } from '#rollcall/test-support';
@@ -38,5 +39,17 @@ describe('InFlight', () => {
     inFlight.begin({ sent: true, request: { raw } } as unknown as FastifyReply);
     expect(inFlight.answerOverdue(performance.now() + LIMIT_MS * 5)).toBe(0);
     expect(inFlight.count).toBe(1);
+  });
+
+  it('a request that waits intentionally has no limit, and its duration is measured', () => {
+    const times = mock.method(performance, 'now', () => 1_000);
+    const inFlight = new InFlight(LIMIT_MS);
+    const reply = { sent: false, request: { raw: { complete: true } } } as unknown as FastifyReply;
+    inFlight.begin(reply);
+    inFlight.exempt(reply);
+    expect(inFlight.answerOverdue(LIMIT_MS * 5)).toBe(0);
+    times.mock.mockImplementation(() => 3_500);
+    expect(inFlight.end(reply)).toBe(2_500);
+    times.mock.restore();
   });
 });

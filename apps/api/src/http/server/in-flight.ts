@@ -14,6 +14,8 @@ const CHECK_EVERY_MS = 500;
  */
 export class InFlight {
   private readonly started = new Map<FastifyReply, number>();
+  /** The start times of requests without a limit. */
+  private readonly exempted = new WeakMap<FastifyReply, number>();
   private timer?: NodeJS.Timeout;
 
   constructor(private readonly limitMs: number) {}
@@ -28,13 +30,15 @@ export class InFlight {
 
   /** Returns the duration of the request in milliseconds. */
   end(reply: FastifyReply): number {
-    const since = this.started.get(reply);
+    const since = this.started.get(reply) ?? this.exempted.get(reply);
     this.started.delete(reply);
     return since === undefined ? 0 : performance.now() - since;
   }
 
   /** Removes the limit of a request that waits intentionally and has its own timeout. */
   exempt(reply: FastifyReply): void {
+    const since = this.started.get(reply);
+    if (since !== undefined) this.exempted.set(reply, since);
     this.started.delete(reply);
   }
 
