@@ -9,8 +9,8 @@ interface Waiter {
 
 /**
  * Limits how many callers hold a permit at the same time. Other callers wait in the order of arrival: the permits that a caller
- * returns go to the first waiting caller and never to a new one. All code in which callers wait for
- * a permit uses this class, so that the rules for fairness, cancellation and double release exist once; its users only decide what a missing permit means.
+ * returns go to the first waiting caller and never to a new one. All code in which callers wait for a permit uses this
+ * class, so that the rules for fairness, cancellation and double release exist once; its users only decide what a missing permit means.
  */
 export class Semaphore {
   private held = 0;
