@@ -26,6 +26,20 @@ export default {
       to: to('^(libs/(?!providers/|test-support/)|apps/)'),
     },
     {
+      name: 'client-is-a-leaf',
+      comment:
+        'libs/client runs in browsers and in the programs of users. It depends on no other library, no package and no module of Node.',
+      severity: 'error',
+      from: { path: '^libs/client/', pathNot: '\\.spec\\.ts$' },
+      to: { pathNot: '^libs/client/' },
+    },
+    {
+      name: 'server-does-not-know-its-client',
+      severity: 'error',
+      from: { path: '^(apps/api|libs/(?!client/))' },
+      to: { path: '^libs/client/' },
+    },
+    {
       name: 'test-helpers-are-a-leaf',
       comment:
         'libs/test-support holds test helpers that know no other library, so that the tests of every library can use them.',

@@ -11,6 +11,7 @@ await runSuite(
     { name: 'events', program: 'events.bench', about: 'delivery of events' },
     { name: 'budget', program: 'budget.bench', about: 'reserve and settle' },
     { name: 'runs', program: 'runs.bench', about: 'durable runs' },
+    { name: 'work', program: 'work.bench', about: 'agents that take their tasks', smallArgs: ['2'] },
     { name: 'protocols', program: 'protocols.bench', about: 'A2A and MCP compared with REST', smallArgs: ['2'] },
     { name: 'start', program: 'start.bench', about: 'the second start', smallArgs: ['1a688103', '3'] },
     { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },

@@ -47,6 +47,13 @@ await runSuite(
       smallArgs: ['20', '2'],
     },
     {
+      name: 'work',
+      program: 'work-storm',
+      about: 'replicas and agents that take their tasks are killed; no task is done twice, and no result is lost',
+      args: ['200', '20', '20', '20'],
+      smallArgs: ['20', '2', '2', '4'],
+    },
+    {
       name: 'waits',
       program: 'wait-storm',
       about: 'callers wait for short runs on two replicas; no answer is late',

@@ -1,6 +1,6 @@
 /**
  * `npm run layout [-- <folder>]`: prints how the production code is laid out (files, their sizes, their consumers, the folders, and the
- * exported names that are declared twice). Specs and `testing/` folders are not counted. With `-- <folder>`, it reads another checkout.
+ * exported names that are declared twice). Specs, `testing/` and `generated/` folders are not counted. With `-- <folder>`, it reads another checkout.
  */
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import ts from 'typescript';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const NOT_PRODUCTION = /\.(e2e-)?spec\.ts$|\/testing\/|^libs\/test-support\/|\.d\.ts$/;
+const NOT_PRODUCTION = /\.(e2e-)?spec\.ts$|\/(testing|generated)\/|^libs\/test-support\/|\.d\.ts$/;
 
 /** @param {string} root */
 function productionFiles(root) {

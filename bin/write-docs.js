@@ -1,7 +1,9 @@
-/** Writes the generated tables in docs/ and .env.example. A test checks that they match the code. */
+/** Writes the generated tables in docs/, .env.example and the generated part of libs/client. Tests check that they match the code. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { clientSources } from './client-sources.js';
 import { configurationTable, envExample } from '../dist/apps/api/src/config/config.docs.js';
 import { eventTable } from '../dist/apps/api/src/events/events.docs.js';
+import { openApiDocument } from '../dist/apps/api/src/openapi.js';
 import { problemTable } from '../dist/apps/api/src/http/problems/problem.docs.js';
 
 function fill(page, mark, table) {
@@ -36,3 +38,6 @@ fill('configuration.md', 'settings', configurationTable());
 fill('errors.md', 'errors', problemTable());
 fill('events.md', 'events', eventTable());
 writeFileSync(new URL('../.env.example', import.meta.url), envExample());
+const sources = await clientSources(await openApiDocument());
+for (const [name, text] of Object.entries(sources))
+  writeFileSync(new URL(`../libs/client/src/generated/${name}`, import.meta.url), text);

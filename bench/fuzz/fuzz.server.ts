@@ -19,6 +19,7 @@ const SETTINGS = {
   LOG_REQUESTS: 'none',
   ROLLCALL_CONFIG: '/dev/null',
   ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_PUBLIC_RATE_LIMIT: '0',
 };
 
 /** No self-preservation, so that silent agents are evicted. */

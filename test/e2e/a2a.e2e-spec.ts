@@ -128,7 +128,7 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
   });
 
   it('S3.12 a tool that needs an approval runs after a decision about exactly its input, not after a text', async () => {
-    const client = await clientOf('payer');
+    const client = await clientOf('tipper');
     const { id, metadata } = await send(client, messageTo('Pay.'));
     const { approvals } = (metadata ?? {})[FACTS] as { approvals: { callId: string; inputHash: string }[] };
     const [{ callId, inputHash } = { callId: '', inputHash: '' }] = approvals;

@@ -16,6 +16,7 @@ beforeAll(async () => {
     LANGFUSE_PUBLIC_KEY: langfuse.keys.publicKey,
     LANGFUSE_SECRET_KEY: langfuse.keys.secretKey,
     ROLLCALL_LANGFUSE_REFRESH_EVERY: '100ms',
+    ROLLCALL_QUOTAS: 'budgetShare=0', // shares are tested in budget-shares
     ROLLCALL_MODELS: JSON.stringify({
       default: 'priced',
       presets: { priced: { vendor: 'scripted', model: 'echo', usdPerMillionTokens: { input: 3, output: 15 } } },

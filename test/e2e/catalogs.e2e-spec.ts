@@ -197,6 +197,20 @@ describe('the import of agents', () => {
   const outcomes = ({ entries }: ImportReport): unknown[] =>
     entries.map(({ identifier, outcome, problem }) => [identifier, problem?.['code'] ?? outcome]);
 
+  it('S-19 one import sends a limited number of requests to a host, and reports each entry that was not fetched', async () => {
+    const entries = Array.from({ length: 300 }, (_, index) =>
+      entry(`many-${index}`, { url: `${host.url}/many/${index}` }),
+    );
+    const nested = { identifier: 'nested', type: CATALOG, url: host.serve('/many.json', { entries: [] }) };
+    const before = host.requests.length;
+    const { body } = await run({ catalog: { entries: [nested, ...entries] } });
+    expect(host.requests.length - before).toBe(50);
+    expect(body.entries).toHaveLength(300);
+    const refused = body.entries.filter(({ problem }) => JSON.stringify(problem).includes('it was not fetched'));
+    expect(refused).toHaveLength(251);
+    expect(JSON.stringify(refused[0]?.problem)).toContain('at most 50 requests to 127.0.0.1');
+  });
+
   it('S3.2 registers the cards of a catalog and of its nested catalogs by URL, and reports the result of each entry', async () => {
     const byUrl = host.serve('/cards/one.json', cardAt(`${host.url}/one`, { name: 'One' }));
     const bare = host.serve('/cards/two', cardAt(`${host.url}/two`, { name: 'Two' }));

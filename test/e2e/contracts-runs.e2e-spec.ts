@@ -23,7 +23,7 @@ let server: Server;
 let endpoint: string;
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1' });
+  api = await startApi({ ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_QUOTAS: 'budgetShare=0' });
   server = createServer((request, response) => {
     request.resume().on('end', () => {
       const usage = { inputTokens: 10, outputTokens: 5, costMicroUsd: COST };

@@ -316,6 +316,37 @@ describe('/v1/definition-imports', () => {
     });
   });
 
+  it('S-14 rejects an archive whose header has a size that is no number', async () => {
+    const tar = pack();
+    tar.entry({ name: 'a.md' }, spec('sized'));
+    tar.finalize();
+    const chunks: Buffer[] = [];
+    for await (const chunk of tar) chunks.push(chunk);
+    for (const size of [
+      'zzzzzzzzzzz ',
+      '-0000000001 ',
+      `${String.fromCharCode(0x80)}${'\xff'.repeat(11)}`,
+      '            ',
+      '77777777777 ',
+    ]) {
+      const archive = Buffer.concat(chunks);
+      archive.write(size, 124, 12, 'latin1');
+      archive.write('        ', 148, 8, 'latin1'); // the sum of the header, with spaces as its own value
+      const sum = archive.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+      archive.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 8, 'latin1');
+      const { status, body } = await importArchive(gzipSync(archive));
+      expect({ size, status, code: body['code'] }).toEqual({ size, status: 400, code: 'ARCHIVE_INVALID' });
+    }
+  });
+
+  it('S-15 rejects a list in the place of a file', async () => {
+    for (const files of [[[]], [[{}]], [null], [[[]], { path: 'a.md', content: 'x' }]])
+      expect(await api.call('POST', IMPORTS, { body: { files } })).toMatchObject({
+        status: 400,
+        body: { code: 'VALIDATION_FAILED', errors: [{ field: 'files.0' }] },
+      });
+  });
+
   it('S4.2 imports and other changes at the same time leave consistent revisions', async () => {
     await register('contended');
     const changes = [1, 2, 3, 4].flatMap((maxTurns) => [

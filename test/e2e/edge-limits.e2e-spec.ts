@@ -5,6 +5,7 @@ import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { refusal } from '../support/socket-client.js';
+import { EventClient } from '../support/event-client.js';
 import { rawHttp } from '../support/raw-http.js';
 
 let api: TestApi;
@@ -108,6 +109,37 @@ describe('concurrent requests', () => {
     ]);
   });
 
+  it('S-12 sockets opened with tickets are counted together with all other streams of the credential', async () => {
+    api = await startApi({ ROLLCALL_CONCURRENT_STREAMS: '3' });
+    const [key, other] = [await api.given.key('viewer'), await api.given.key('viewer')];
+    const ticket = async (by: string): Promise<string> =>
+      (await api.call<{ ticket: string }>('POST', '/v1/events/tickets', { key: by })).body.ticket;
+    const open = [await EventClient.connect(api.url, { key })];
+    for (let n = 0; n < 2; n += 1) open.push(await EventClient.connect(api.url, { ticket: await ticket(key) }));
+    const refused = { status: 429, code: BUSY[1] };
+    expect(await refusal(api.url, '/v1/events/ws', { ticket: await ticket(key) })).toEqual(refused);
+    expect(await refusal(api.url, '/v1/events/ws', { key })).toEqual(refused);
+    open.push(await EventClient.connect(api.url, { ticket: await ticket(other) }));
+    open[1]?.socket.close();
+    await until('the slot is free', async () => {
+      const status = (await api.call('GET', '/v1/events?after=0', { key })).status;
+      return status === 200;
+    });
+    open.push(await EventClient.connect(api.url, { ticket: await ticket(key) }));
+    for (const { socket } of open) socket.close();
+  });
+
+  it('S-12 a ticket contains no counters of the replica that issued it', async () => {
+    api = await startApi();
+    await api.call('POST', '/v1/events/tickets');
+    await api.call('POST', '/v1/events/tickets');
+    const rows = await api.database.db.query<{ field: string }>(
+      'SELECT DISTINCT jsonb_object_keys(principal) AS field FROM event_ticket ORDER BY 1',
+    );
+    const who = ['expiresAt', 'fingerprint', 'hasAllNamespaces', 'id', 'kind', 'name', 'namespace', 'namespaces'];
+    expect(rows.map(({ field }) => field)).toEqual([...who, 'owner', 'permissions', 'roles']);
+  });
+
   it('A8 requests that stay open have a separate limit, and free their slot when they end', async () => {
     api = await startApi({ ROLLCALL_CONCURRENT_STREAMS: '2', ROLLCALL_CONCURRENT_REQUESTS: '2' });
     const poll = ask('/v1/events?after=latest&waitMs=20000');
@@ -135,7 +167,8 @@ describe('concurrent requests', () => {
     );
     await untilWaiting(4);
     expect(codeOf(await api.call('GET', '/v1/me', { key: 'unknown-5' }))).toEqual(BUSY);
-    expect(codeOf(await api.call('GET', '/health/live', { key: null }))).toEqual(BUSY);
+    expect(codeOf(await api.call('GET', '/openapi.json', { key: null }))).toEqual(BUSY);
+    expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200); // probes are never limited
     await unlock();
     expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([401, 401, 401, 401]);
     expect((await api.call('GET', '/health/live', { key: null })).status).toBe(200);

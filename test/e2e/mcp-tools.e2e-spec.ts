@@ -19,7 +19,7 @@ let api: TestApi;
 /** The example of docs/runtime/mcp.md, with the address of a real server and the path of a real program. */
 function environmentOf(example: { providers: { programs: Record<string, object> }; runtime: { mcpServers: object } }) {
   const { programs } = example.providers;
-  const files = { ...programs['files'], command: process.execPath, args: [FAKE_MCP_PROGRAM, 'modern'] };
+  const files = { ...programs['files'], command: process.execPath, args: [FAKE_MCP_PROGRAM, 'modern'], user: 'same' };
   const servers = JSON.stringify(example.runtime.mcpServers).replace('https://docs.example/mcp', server.url);
   return {
     ROLLCALL_PROGRAMS: JSON.stringify({ ...programs, files }),

@@ -128,7 +128,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
 
   it('S3.12 answer_run approves a tool call with exactly its input', async () => {
     const client = await connect();
-    const asked = await callTool(client, 'run_agent', { agent: 'payer', input: 'Pay.' });
+    const asked = await callTool(client, 'run_agent', { agent: 'tipper', input: 'Pay.' });
     expect(asked).toMatchObject({ isError: false, facts: { waitingFor: 'approval' } });
     const { runId, approvals } = asked.facts as { runId: string; approvals: Facts[] };
     const { callId, inputHash } = approvals[0] ?? {};
@@ -201,8 +201,11 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     for (const name of ['get_run', 'cancel_run'])
       expect(await callTool(client, name, { runId })).toMatchObject({ facts: { code: 'RUN_NOT_FOUND' } });
     const stranger = await connect(at(), await api.given.key('caller'));
-    expect(await callTool(stranger, 'cancel_run', { runId })).toMatchObject({ facts: { code: 'RUN_FOREIGN' } });
-    expect(await callTool(stranger, 'get_run', { runId })).toMatchObject({ facts: { runId, state: 'waiting' } });
+    for (const name of ['get_run', 'cancel_run'])
+      expect(await callTool(stranger, name, { runId })).toMatchObject({ facts: { code: 'RUN_NOT_FOUND' } });
+    const watcher = await connect(at(), await api.issueKeyIn('default', 'caller', 'viewer'));
+    expect(await callTool(watcher, 'cancel_run', { runId })).toMatchObject({ facts: { code: 'RUN_FOREIGN' } });
+    expect(await callTool(watcher, 'get_run', { runId })).toMatchObject({ facts: { runId, state: 'waiting' } });
   });
 
   it('S3.12 each agent is one tool at its own address, and this tool also continues its runs', async () => {

@@ -28,6 +28,7 @@ const valueOf = (operationId: string, field: string): string => String(responses
 const webhook = (): Record<string, string> => ({ id: valueOf('webhooks.create', 'id') });
 const run = (): Record<string, string> => ({ id: valueOf('runs.start', 'id') });
 const contract = (): Record<string, string> => ({ id: valueOf('contracts.announce', 'id') });
+const worker = (): Record<string, string> => ({ id: 'worker-01', callId: 'call-1' });
 /** A contract that no agent has confirmed. */
 let cancellable = '';
 const delivery = (): Record<string, string> => ({
@@ -55,6 +56,9 @@ const STEPS: Step[] = [
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
   { operationId: 'agents.heartbeat', key: () => valueOf('agents.register', 'leaseToken') },
   ...plain('heartbeats.send', 'agents.query'),
+  { operationId: 'agents.takeTasks', path: worker, before: offerTask },
+  { operationId: 'agents.reportProgress', path: worker },
+  { operationId: 'agents.reportResult', path: worker },
   ...plain('contracts.announce', 'contracts.list'),
   { operationId: 'contracts.get', path: contract },
   { operationId: 'contracts.bid', path: contract, key: () => valueOf('agents.register', 'leaseToken') },
@@ -108,6 +112,16 @@ const STEPS: Step[] = [
 
 function plain(...operationIds: string[]): Step[] {
   return operationIds.map((operationId) => ({ operationId }));
+}
+
+/** No replica executes runs here, so the test offers a task. */
+async function offerTask(): Promise<void> {
+  const { id, callId } = worker();
+  await api.given.agent({ agentId: id, work: 'pull' });
+  await api.database.db.query(
+    `INSERT INTO agent_task (call_id, run_id, agent_id, idempotent, content) VALUES ($1, 'run-1', $2, false, $3)`,
+    [callId, id, JSON.stringify({ text: 'Work.', parts: [{ type: 'text', text: 'Work.' }] })],
+  );
 }
 
 async function reserveUnused(): Promise<void> {

@@ -16,7 +16,7 @@ const ENVIRONMENT = {
       local: { vendor: 'openai-compatible', model: 'llama3.3', baseUrl: 'http://127.0.0.1:11434/v1' },
     },
   }),
-  ROLLCALL_PROGRAMS: JSON.stringify({ coder: { command: '/bin/cat', secretEnv: ['CODER_KEY'] } }),
+  ROLLCALL_PROGRAMS: JSON.stringify({ coder: { command: '/bin/cat', user: 'same', secretEnv: ['CODER_KEY'] } }),
   ROLLCALL_AGENT_CREDENTIALS: JSON.stringify({ AGENT_KEY: 'https://agents.example' }),
 };
 

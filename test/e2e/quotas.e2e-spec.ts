@@ -1,12 +1,16 @@
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { registrationBody } from '../support/given.js';
+import { callTool, mcpClient } from '../support/mcp-client.js';
+
+const A2A = { 'a2a-version': '1.0' };
 
 let api: TestApi;
 
 beforeAll(async () => {
   api = await startApi({
-    ROLLCALL_QUOTAS: 'agents=3,reservations=3,webhooks=2,contracts=2,queuedRuns=2,queuedRunsOfNamespace=3',
+    ROLLCALL_QUOTAS:
+      'agents=3,reservations=3,webhooks=2,contracts=2,queuedRuns=2,queuedRunsOfNamespace=3,pushConfigs=3,definitions=3',
     ROLLCALL_RUNS_MAX: '0', // each run is queued
     ROLLCALL_SEALING_KEY: 'a'.repeat(32),
   });
@@ -149,4 +153,119 @@ describe('the quota of queued runs', () => {
     await api.call('POST', `/v1/runs/${String(first.body['id'])}/cancel`, { key, body: {} });
     expect((await start(other)).status).toBe(202);
   });
+});
+
+describe('the quota of push configurations', () => {
+  it('S-13 rejects configurations above the quota of the credential, on all its tasks, even when they are created concurrently', async () => {
+    const keys = [await api.given.key('caller'), await api.given.key('caller')];
+    const taskOf = async (key: string): Promise<string> => {
+      const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] };
+      const body = { message, configuration: { returnImmediately: true } };
+      const sent = await api.call<{ task: { id: string } }>('POST', '/a2a/agents/echo/message:send', {
+        key,
+        body,
+        headers: A2A,
+      });
+      return sent.body.task.id;
+    };
+    const create = async (key: string, task: string): Promise<Answer> => {
+      const body = { url: 'https://hooks.example.com/' };
+      return await api.call('POST', `/a2a/tasks/${task}/pushNotificationConfigs`, { key, body, headers: A2A });
+    };
+    const [one = '', other = ''] = keys;
+    await api.database.db.query("UPDATE run SET state = 'cancelled', finished_at = clock_timestamp()"); // empties the queue
+    const tasks = [await taskOf(one), await taskOf(one)];
+    const answers = await Promise.all(Array.from({ length: 8 }, async (_, n) => await create(one, tasks[n % 2] ?? '')));
+    expect(statuses(answers)).toEqual([201, 201, 201, 403, 403, 403, 403, 403]);
+    const refused = answers.find(({ status }) => status === 403);
+    expect(JSON.stringify(refused?.body)).toContain('QUOTA_EXCEEDED');
+    expect((await create(other, await taskOf(other))).status).toBe(201);
+  });
+});
+
+describe('the quota of definitions', () => {
+  it('S-13 rejects revisions above the quota of the namespace, and another namespace still registers', async () => {
+    const put = async (description: string): Promise<Answer> =>
+      await api.call('PUT', '/v1/definitions/echo', { body: { content: { description } } });
+    expect([(await put('Two.')).status, (await put('Three.')).status]).toEqual([200, 200]);
+    const refused = await put('Four.');
+    expect(refused).toMatchObject({
+      status: 403,
+      body: { code: 'QUOTA_EXCEEDED', limit: 3, setting: 'quotas.definitions (ROLLCALL_QUOTAS)' },
+    });
+    expect(refused.body['detail']).toContain('This namespace already has 3 revisions of definitions');
+    expect((await put('Three.')).status).toBe(200); // an unchanged definition needs no revision
+    expect(
+      await api.call('POST', '/v1/definitions', { body: { name: 'b', content: { description: 'B.' } } }),
+    ).toMatchObject({ status: 403 });
+    await api.call('POST', '/v1/namespaces', { body: { name: 'team-q' } });
+    const elsewhere = {
+      body: { name: 'b', content: { description: 'B.' } },
+      headers: { 'rollcall-namespace': 'team-q' },
+    };
+    expect(await api.call('POST', '/v1/definitions', elsewhere)).toMatchObject({ status: 201 });
+  });
+});
+
+describe('the quota of kilobytes in a minute', () => {
+  const TEXT = 'x'.repeat(15_000);
+  type Door = (
+    on: TestApi,
+    key: string,
+    n: number,
+  ) => Promise<{ isRefused: boolean; problem: unknown; retryAfter?: string | null }>;
+  const rest =
+    (path: string, bodyOf: (n: number) => object): Door =>
+    async (on, key, n) => {
+      const { status, body, headers } = await on.call('POST', path, { key, body: bodyOf(n) });
+      return { isRefused: status === 429, problem: body, retryAfter: headers.get('retry-after') };
+    };
+  const doors: Record<string, Door> = {
+    'a run over REST': rest('/v1/runs', () => ({ definition: 'echo', input: TEXT })),
+    'a budget of a run': rest('/v1/budgets/runs', (n) => ({ runId: `quota-${n}` })),
+    'a contract': rest('/v1/contracts', () => ({ capabilities: ['nobody'], task: TEXT })),
+    'a query with contract-net': rest('/v1/agents/query', () => ({
+      capabilities: ['nobody'],
+      prefer: 'contract-net',
+      task: TEXT,
+      waitMs: 1_000,
+    })),
+    'a run over A2A': async (on, key) => {
+      const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: TEXT }] };
+      const body = { message, configuration: { returnImmediately: true } };
+      const answer = await on.call('POST', '/a2a/agents/echo/message:send', { key, body, headers: A2A });
+      return { isRefused: answer.status === 429, problem: answer.body };
+    },
+    'a run over MCP': async (on, key) => {
+      const client = await mcpClient(`${on.url}/mcp`, key);
+      const { facts, isError } = await callTool(client, 'run_agent', { agent: 'echo', input: TEXT, waitMs: 0 });
+      await client.close();
+      return { isRefused: isError, problem: facts };
+    },
+  };
+
+  let replica: TestApi;
+  beforeAll(async () => {
+    const quotas = 'kilobytesPerMinute=64,kilobytesPerMinuteOfNamespace=0,queuedRuns=0,queuedRunsOfNamespace=0';
+    replica = await api.replica({ ROLLCALL_QUOTAS: quotas, ROLLCALL_RUNS_MAX: '0' });
+  });
+  afterAll(async () => await replica.stop());
+
+  it.each(Object.entries(doors))(
+    'S-13 limits what a credential stores with %s, and another credential still stores',
+    async (_door, send) => {
+      const [key, other] = [await api.given.key('caller'), await api.given.key('caller')];
+      for (let n = 0; n < 100; n += 1) {
+        const answer = await send(replica, key, n);
+        if (!answer.isRefused) continue;
+        expect(n).toBeGreaterThan(2);
+        expect(JSON.stringify(answer.problem)).toContain('RATE_LIMITED');
+        expect(JSON.stringify(answer.problem)).toContain('has stored 64 kilobytes in the last minute');
+        if ('retryAfter' in answer) expect(Number(answer.retryAfter)).toBeGreaterThan(0);
+        expect((await send(replica, other, 1_000)).isRefused).toBe(false);
+        return;
+      }
+      throw new Error('the quota was never reached');
+    },
+  );
 });

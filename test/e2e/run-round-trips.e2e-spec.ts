@@ -14,7 +14,7 @@ const LIMITS: Record<FlowName, Limit> = {
   oneModelCall: { roundTrips: 8, commits: 3 },
   oneToolCall: { roundTrips: 10, commits: 5 },
   delegatedRun: { roundTrips: 24, commits: 9 },
-  externalAgent: { roundTrips: 7, commits: 3 },
+  externalAgent: { roundTrips: 9, commits: 3 }, // two of them read whether the name means a definition: for the address and for the run (S-1)
 };
 
 /** The statements of work that no run waits for. The periodic passes are stopped instead, because they read the same tables. */

@@ -100,7 +100,9 @@ describe('/v1/runs', () => {
     const caller = await api.issueKeyIn('default', 'caller');
     const cancel = async (id: string, key = api.adminKey): Promise<Answer<RunBody>> =>
       await api.call<RunBody>('POST', `/v1/runs/${id}/cancel`, { body: {}, key });
-    expect(await cancel('asks', caller)).toMatchObject({ status: 403, body: { code: 'RUN_FOREIGN' } });
+    expect(await cancel('asks', caller)).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });
+    const watcher = await api.issueKeyIn('default', 'caller', 'viewer');
+    expect(await cancel('asks', watcher)).toMatchObject({ status: 403, body: { code: 'RUN_FOREIGN' } });
     expect(await cancel('asks')).toMatchObject({ status: 200, body: { state: 'cancelled' } });
     expect(await cancel('asks')).toMatchObject({ status: 200, body: { state: 'cancelled' } });
     expect(await cancel('absent')).toMatchObject({ status: 404, body: { code: 'RUN_NOT_FOUND' } });

@@ -23,6 +23,13 @@ describe('GET /v1/tools', () => {
       ['remember', 'memory', true],
       ['recall', 'memory', true],
       ['http_fetch', 'http_fetch', false],
+      ['read_file', 'workspace', false],
+      ['write_file', 'workspace', false],
+      ['edit_file', 'workspace', false],
+      ['list_files', 'workspace', false],
+      ['search_files', 'workspace', false],
+      ['todo_write', 'workspace', false],
+      ['bash', 'bash', false],
     ]);
     expect(items.every(({ inputSchema }) => inputSchema.type === 'object')).toBe(true);
     expect(items[0]).toMatchObject({ idempotent: true, needsApproval: false });

@@ -1,12 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { accountOf } from '#rollcall/providers';
 import { until } from '#rollcall/test-support';
 import { call } from '../support/call.js';
 import { EmbeddedProcesses } from '../support/embedded-processes.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
 
 const PRETTY = { LOG_FORMAT: 'pretty' };
+/** Only root can act as another user. */
+const asRoot = process.getuid?.() === 0 ? it : it.skip;
+const SEALING_KEY = 'ab'.repeat(32);
 
 let processes: EmbeddedProcesses;
 beforeAll(async () => void (processes = await EmbeddedProcesses.initialise()));
@@ -18,15 +22,19 @@ afterEach(async () => await processes.afterTest());
 describe('the first start on a new machine', () => {
   let data: string;
   let first: RollcallProcess;
+  let reports: string;
   const keyOf = (): string => readFileSync(join(data, 'admin.key'), 'utf8').trim();
 
   beforeAll(async () => {
     data = newFolder();
-    first = await new RollcallProcess({ ROLLCALL_DATA_DIR: data, ...PRETTY }).ready();
+    reports = newFolder();
+    const NODE_OPTIONS = `--report-on-signal --report-directory=${reports}`;
+    const environment = { ROLLCALL_DATA_DIR: data, ROLLCALL_SEALING_KEY: SEALING_KEY, NODE_OPTIONS, ...PRETTY };
+    first = await new RollcallProcess(environment).ready();
   });
   afterAll(async () => {
     await first.end();
-    rmSync(data, { recursive: true, force: true });
+    for (const folder of [data, reports]) rmSync(folder, { recursive: true, force: true });
   });
 
   it('the first start prints the URL, the docs, the key and a curl command that works', async () => {
@@ -40,6 +48,26 @@ describe('the first start on a new machine', () => {
     const answer = JSON.parse(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })) as unknown;
     expect(answer).toMatchObject({ name: 'admin', roles: ['admin'] });
     expect(new URL(first.url).hostname).toBe('127.0.0.1');
+  });
+
+  it('S-11 a diagnostic report contains no secret, because it was removed from the environment', async () => {
+    process.kill(first.pid, 'SIGUSR2');
+    const read = (): string =>
+      readdirSync(reports)
+        .map((name) => readFileSync(join(reports, name), 'utf8'))
+        .join('');
+    await until('the report is complete', () => read().trimEnd().endsWith('}'));
+    const { environmentVariables } = JSON.parse(read()) as { environmentVariables: Record<string, string> };
+    expect(Object.keys(environmentVariables)).toContain('PATH');
+    expect(read()).not.toContain(SEALING_KEY);
+  });
+
+  asRoot('S-11 another user can read neither the environment, nor the key, nor the data of the process', () => {
+    const paths = [`/proc/${first.pid}/environ`, join(data, 'admin.key')];
+    const account = accountOf('nobody');
+    for (const path of paths)
+      expect(() => execFileSync('cat', [path], { ...account, cwd: '/', stdio: 'pipe' })).toThrow('Permission denied');
+    expect(() => execFileSync('ls', [data], { ...account, cwd: '/', stdio: 'pipe' })).toThrow('Permission denied');
   });
 
   it('one start is sufficient for the tour of the registry', () => {

@@ -1,10 +1,15 @@
 import { Controller, Get, Post } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { Permit, ROUTE_ACCESS } from '../../apps/api/src/auth/route.access.js';
+import { NO_LIMITS } from '#rollcall/platform';
+import { loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { SocketAccess } from '../../apps/api/src/auth/sockets/socket.access.js';
+import { METHODS } from '../support/a2a-client.js';
 import { pathTo } from '../support/access-targets.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { TOOLS } from '../support/mcp-client.js';
 import { refusal } from '../support/socket-client.js';
+import { OPERATION_BOUNDS, ROUTE_BOUNDS, TOOL_BOUNDS } from '../support/quota-census.js';
 import { declaredRoutes, type RouteFacts, routesOf, served } from '../support/route-census.js';
 
 /** The operations of the HTTP+JSON binding of A2A, at Rollcall itself, at one agent, and with an agent as the tenant. */
@@ -121,6 +126,9 @@ const CENSUS: RouteFacts[] = [
   { route: 'POST /v1/agents/:id/probe', access: 'agents:report', mutation: 'not audited' },
   { route: 'POST /v1/agents/:id/quarantine', access: 'agents:operate', mutation: 'agent.quarantined' },
   { route: 'POST /v1/agents/:id/resume', access: 'agents:operate', mutation: 'agent.resumed' },
+  { route: 'POST /v1/agents/:id/tasks/:callId/progress', access: 'agents:self', mutation: 'repeatable' },
+  { route: 'POST /v1/agents/:id/tasks/:callId/result', access: 'agents:self', mutation: 'repeatable' },
+  { route: 'POST /v1/agents/:id/tasks/take', access: 'agents:self', mutation: 'repeatable' },
   { route: 'POST /v1/agents/batch', access: 'agents:register', mutation: 'not audited' },
   { route: 'POST /v1/agents/query', access: 'agents:query', mutation: 'repeatable' },
   { route: 'POST /v1/budgets', access: 'budgets:write', mutation: 'budget.opened' },
@@ -211,6 +219,24 @@ describe('the census of routes', () => {
       const expected = access !== 'public' ? [401] : NEEDS_INPUT.test(route) ? [400, 404] : [200];
       expect({ route, status, expected }).toMatchObject({ route, status: expected.find((one) => one === status) });
     }
+  });
+});
+
+describe('the census of what callers can store', () => {
+  it('S-13 every route, operation and tool that stores objects names its quota', () => {
+    const creating = CENSUS.map(({ route }) => route).filter((route) => /^(POST|PUT) /.test(route));
+    expect(Object.keys(ROUTE_BOUNDS).toSorted()).toEqual([...new Set(creating)].toSorted());
+    expect(Object.keys(OPERATION_BOUNDS).toSorted()).toEqual(Object.keys(METHODS).toSorted());
+    expect(Object.keys(TOOL_BOUNDS).toSorted()).toEqual(Object.keys(TOOLS).toSorted());
+  });
+
+  it('S-13 every quota that the census names exists, and limits something', () => {
+    const bounds = [ROUTE_BOUNDS, OPERATION_BOUNDS, TOOL_BOUNDS].flatMap((all) => Object.values(all));
+    const named = new Set(bounds.flatMap((bound) => ('quota' in bound ? bound.quota : [])));
+    const { quotas } = loadConfig({}, '/nowhere');
+    expect([...named].toSorted()).toEqual(Object.keys(quotas).toSorted());
+    const ofNamespaces = bounds.flatMap((bound) => ('namespace' in bound ? [bound.namespace] : []));
+    for (const name of ofNamespaces) expect(NO_LIMITS).toHaveProperty(name);
   });
 });
 

@@ -45,6 +45,7 @@ describe('the entry point of a library', () => {
   it.each(LIBRARIES)('exports each name explicitly, and only names that are imported elsewhere: %s', (library) => {
     const entry = textOf(library, 'index.ts');
     expect(entry).not.toContain('export *');
+    if (library === 'client') return; // its users are outside this repository
     const imported = importedFrom(`#rollcall/${library}|[./]*dist/libs/${library}/src/index\\.js`, [
       ...SOURCES,
       ...EXAMPLES,

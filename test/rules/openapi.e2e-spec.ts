@@ -31,8 +31,9 @@ function properties(): [name: string, property: Schema][] {
 }
 
 /** Whether a schema refers to other schemas, whose properties have the examples. */
-function isComposed({ $ref, allOf, items }: Schema): boolean {
-  return $ref !== undefined || allOf !== undefined || items?.$ref !== undefined;
+function isComposed({ $ref, allOf, oneOf, items }: Schema): boolean {
+  if (items) return isComposed(items);
+  return $ref !== undefined || allOf !== undefined || oneOf?.every((one) => one.$ref !== undefined) === true;
 }
 
 describe('the OpenAPI document', () => {

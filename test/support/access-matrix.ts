@@ -12,7 +12,8 @@ export type TargetKind =
   | 'namespace'
   | 'reservation'
   | 'run'
-  | 'webhook';
+  | 'webhook'
+  | 'worker';
 
 export interface Target {
   id: string;
@@ -64,13 +65,14 @@ const remotes = [{ type: 'streamable-http', url: 'https://1.1.1.1/mcp' }];
 const toolbox = (): object => ({ server: { name: 'com.example/x', description: 'x', version: '1', remotes } });
 const agent = { target: 'agent', otherLease: 403 } as const;
 const ownAgent = { ...agent, roles: REGISTERS, others: { agent: 403 } } as const;
+const ownTaskOfAgent = { ...ownAgent, target: 'worker', ok: 200, lease: 200 } as const;
 const reservation = { target: 'reservation', roles: SPENDS, ok: 200, others: notFound(SPENDS) } as const;
 const definition = { target: 'definition', roles: READS_MODELS, ok: 200 } as const;
 const contract = { target: 'contract' } as const;
 const ownContract = { ...contract, roles: CALLS, others: { caller: 403 } } as const;
 const invited = { ...contract, roles: REGISTERS, others: { agent: 403 } } as const;
-const run = { target: 'run', roles: READS_MODELS, ok: 200 } as const;
-const ownRun = { ...run, roles: CALLS, others: { caller: 403 } } as const;
+const run = { target: 'run', roles: READS_MODELS, ok: 200, others: { caller: 404 } } as const;
+const ownRun = { ...run, roles: CALLS } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
 const message = (): object => ({ messageId: unique(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] });
@@ -85,8 +87,9 @@ const mcp = {
   headers: { accept: 'application/json, text/event-stream' },
 } as const;
 const version = { query: '?A2A-Version=1.0' } as const;
-const task = { ...run, ...version, others: { caller: 404, viewer: 404 } } as const;
-const ownTask = { ...task, roles: CALLS, others: { caller: 404 } } as const;
+const task = { ...run, ...version } as const;
+const push = { ...task, others: { caller: 404, viewer: 404 } } as const;
+const ownTask = { ...task, roles: CALLS } as const;
 const addressed = { target: 'definition', ...version } as const;
 
 /** The operations of A2A below a path, which can name an agent directly or as the tenant. */
@@ -95,8 +98,8 @@ const a2a = (base: string): Record<string, AccessRow> => ({
   [`GET ${base}/tasks`]: { ...addressed, roles: READS_MODELS, ok: 200 },
   [`GET ${base}/tasks/:id`]: task,
   [`DELETE ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...ownTask, ok: 204 },
-  [`GET ${base}/tasks/:id/pushNotificationConfigs`]: task,
-  [`GET ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...task, ok: 404 }, // the task has no configuration
+  [`GET ${base}/tasks/:id/pushNotificationConfigs`]: push,
+  [`GET ${base}/tasks/:id/pushNotificationConfigs/:configId`]: { ...push, ok: 404 }, // the task has no configuration
   [`GET ${base}/tasks/:id(^[^:/]+)::subscribe`]: task,
   [`POST ${base}/message::send`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
   [`POST ${base}/message::stream`]: { ...addressed, roles: CALLS, ok: 200, body: sent },
@@ -188,6 +191,9 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/agents/:id/probe': { ...agent, roles: CALLS, ok: 200, body: () => ({ probeId: unique() }) },
   'POST /v1/agents/:id/quarantine': { ...agent, roles: OPERATORS, ok: 200, body: empty },
   'POST /v1/agents/:id/resume': { ...agent, roles: OPERATORS, ok: 200, body: empty },
+  'POST /v1/agents/:id/tasks/:callId/progress': { ...ownTaskOfAgent, body: () => ({ ...ofGeneration(), text: 'x' }) },
+  'POST /v1/agents/:id/tasks/:callId/result': { ...ownTaskOfAgent, body: ofGeneration },
+  'POST /v1/agents/:id/tasks/take': { ...ownTaskOfAgent, body: ofGeneration },
   'POST /v1/agents/batch': { roles: REGISTERS, ok: 200, body: () => ({ agents: [registration()] }) },
   'POST /v1/agents/query': { roles: 'admin operator caller viewer', ok: 200, body: empty },
   'POST /v1/budgets': {

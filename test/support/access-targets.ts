@@ -46,6 +46,8 @@ export class AccessTargets {
       }
       case 'webhook':
         return idOf(await this.post('/v1/webhooks', key, { url: HOOK }));
+      case 'worker':
+        return await this.worker(name, key);
       case 'delivery':
         return await this.delivery(key);
     }
@@ -61,6 +63,21 @@ export class AccessTargets {
     const headers = { 'rollcall-namespace': String(record['namespace']) };
     const answer = own.status === 403 ? await this.api.call('POST', '/v1/contracts', { headers, body }) : own;
     return { ...idOf(answer.body), agentId, leaseToken: String(leaseToken) };
+  }
+
+  /** An agent with a task that it has taken. Both have the same id. */
+  private async worker(agentId: string, key: string): Promise<Target> {
+    const { leaseToken } = await this.post('/v1/agents', key, registrationBody({ agentId, work: 'pull' }));
+    await this.api.database.db.query(
+      `INSERT INTO agent_task (call_id, run_id, agent_id, idempotent, state, generation, content)
+       SELECT $1, $1, agent_id, false, 'taken', 1, '{}' FROM agent WHERE agent_id IN ($1, $2)`,
+      [agentId, `${await this.namespaceOf(agentId, key)}/${agentId}`],
+    );
+    return { id: agentId, leaseToken: String(leaseToken) };
+  }
+
+  private async namespaceOf(agentId: string, key: string): Promise<string> {
+    return String((await this.api.call('GET', `/v1/agents/${agentId}`, { key })).body['namespace']);
   }
 
   private async delivery(key: string): Promise<Target> {
@@ -89,6 +106,7 @@ export function pathTo(pattern: string, { id, sequence = '1', agentId = id }: Ta
     .replace('(^[^:/]+)', '')
     .replace('::', ':')
     .replace(/:(id|name|key)\b/, id)
+    .replace(':callId', id)
     .replace(':sequence', sequence)
     .replace(':revision', '1');
 }

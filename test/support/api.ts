@@ -35,6 +35,7 @@ export interface ReplicaOptions {
 const TEST_SETTINGS = {
   // tests send more concurrent requests than a caller may
   ROLLCALL_RATE_LIMIT: '0',
+  ROLLCALL_PUBLIC_RATE_LIMIT: '0',
   ROLLCALL_CONCURRENT_REQUESTS: '0',
   ROLLCALL_CONCURRENT_STREAMS: '0',
   // a busy machine must not make a statement fail

@@ -2,6 +2,7 @@ import { RUNTIME_ENTITIES } from '#rollcall/agent-runtime/testing';
 import { PLATFORM_ENTITIES } from '#rollcall/platform/testing';
 import { REGISTRY_ENTITIES } from '#rollcall/registry/testing';
 import { PushEntity } from '../../apps/api/src/a2a/push/push.entity.js';
+import { InstallationKeyEntity } from '../../apps/api/src/a2a/signing/installation-key.entity.js';
 import { AuditEntity } from '../../apps/api/src/audit/audit.entity.js';
 import { TicketEntity } from '../../apps/api/src/events/ticket.entity.js';
 import { IdempotencyEntity } from '../../apps/api/src/idempotency/idempotency.entity.js';
@@ -16,4 +17,5 @@ export const ENTITIES: Function[] = [
   IdempotencyEntity,
   TicketEntity,
   PushEntity,
+  InstallationKeyEntity,
 ];

@@ -41,7 +41,10 @@ export class MixedFleet {
   /** The settings of the API. */
   get environment(): Record<string, string> {
     const fake = { command: process.execPath, args: this.program.args };
-    return { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_PROGRAMS: JSON.stringify({ fake }) };
+    return {
+      ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+      ROLLCALL_PROGRAMS: JSON.stringify({ fake: { ...fake, user: 'same' } }),
+    };
   }
 
   /** Returns the text of a message that makes the agent execute the scenario. */

@@ -41,7 +41,8 @@ const sent = ({ id }: Target): Record<string, unknown> => ({
 });
 const addressed = { target: 'definition', elsewhere: 'AGENT_NOT_FOUND' } as const;
 const task = { target: 'run', elsewhere: 'TASK_NOT_FOUND', ok: 'ok' } as const;
-const readTask = { ...task, roles: READS, others: { caller: 'TASK_NOT_FOUND', viewer: 'TASK_NOT_FOUND' } } as const;
+const readTask = { ...task, roles: READS, others: { caller: 'TASK_NOT_FOUND' } } as const;
+const readPush = { ...readTask, others: { caller: 'TASK_NOT_FOUND', viewer: 'TASK_NOT_FOUND' } } as const;
 const ownTask = { ...task, roles: CALLS, others: { caller: 'TASK_NOT_FOUND' } } as const;
 const byId = ({ id }: Target): Record<string, unknown> => ({ id });
 const byTask = ({ id }: Target): Record<string, unknown> => ({ taskId: id });
@@ -62,8 +63,8 @@ export const A2A_METHODS: OperationTable = {
     CancelTask: { ...ownTask, params: byId },
     SubscribeToTask: { ...readTask, params: byId },
     CreateTaskPushNotificationConfig: { ...ownTask, params: (target) => ({ ...byTask(target), url: HOOK }) },
-    GetTaskPushNotificationConfig: { ...readTask, ok: 'TASK_NOT_FOUND', params: config }, // the task has no configuration
-    ListTaskPushNotificationConfigs: { ...readTask, params: byTask },
+    GetTaskPushNotificationConfig: { ...readPush, ok: 'TASK_NOT_FOUND', params: config }, // the task has no configuration
+    ListTaskPushNotificationConfigs: { ...readPush, params: byTask },
     DeleteTaskPushNotificationConfig: { ...ownTask, params: config },
     GetExtendedAgentCard: { roles: ALL, ok: 'ok', params: none },
   },
@@ -84,15 +85,15 @@ export const MCP_TOOLS: OperationTable = {
       ok: 'ok',
       params: ({ id }) => ({ agent: id, input: 'Hello.', waitMs: 0 }),
     },
-    get_run: { ...run, roles: READS, params: byRun },
+    get_run: { ...run, roles: READS, others: { caller: 'RUN_NOT_FOUND' }, params: byRun },
     answer_run: {
       ...run,
       roles: CALLS,
       ok: 'RUN_NOT_WAITING',
-      others: { caller: 'RUN_FOREIGN' },
+      others: { caller: 'RUN_NOT_FOUND' },
       params: (target) => ({ ...byRun(target), input: 'Yes.' }),
     },
-    cancel_run: { ...run, roles: CALLS, others: { caller: 'RUN_FOREIGN' }, params: byRun },
+    cancel_run: { ...run, roles: CALLS, others: { caller: 'RUN_NOT_FOUND' }, params: byRun },
     get_budgets: { roles: ALL, ok: 'ok', params: none },
   },
 };

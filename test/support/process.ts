@@ -75,6 +75,10 @@ export class RollcallProcess {
     return line === undefined ? undefined : (JSON.parse(line) as { url: string; adminKeyFile?: string });
   }
 
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
   get url(): string {
     return this.started?.url ?? '';
   }

@@ -33,6 +33,7 @@ export class TestAgents {
     const tools = [
       defineTool({ name: 'work', description: 'Works.', idempotent: true, execute: async () => await this.work() }),
       defineTool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => this.pay() }),
+      defineTool({ name: 'tip', description: 'Tips.', approve: 'caller', execute: () => this.pay() }),
     ];
     app.nest.get(ToolCatalog, { strict: false }).add({ name: 'test-tools', tools: () => tools });
     const open = ({ model }: { model: string }): ModelProvider => this.modelOf(model);
@@ -41,9 +42,9 @@ export class TestAgents {
 
   /** Creates a definition for each model. */
   async define(api: TestApi): Promise<void> {
-    for (const name of ['talker', 'payer', 'asker']) {
+    for (const name of ['talker', 'payer', 'tipper', 'repeater', 'asker']) {
       const model = { vendor: 'test', model: name };
-      const tools = ['work', 'pay'];
+      const tools = ['work', 'pay', 'tip'];
       const content = { description: 'Works.', instructions: 'Work.', model, tools, mayAsk: name === 'asker' };
       const { status, body } = await api.call('POST', '/v1/definitions', { body: { name, content } });
       if (status !== 201) throw new Error(JSON.stringify(body));
@@ -52,9 +53,12 @@ export class TestAgents {
 
   private modelOf(name: string): ModelProvider {
     const script = (request: ModelRequest): ReturnType<typeof say> => {
-      if (request.messages.some(({ role }) => role === 'assistant')) return say('done');
+      const replies = request.messages.filter(({ role }) => role === 'assistant').length;
+      if (replies >= (name === 'repeater' ? 2 : 1)) return say('done');
       if (name === 'asker') return callTool('ask_caller', { question: 'Which branch?' }, 'call-1');
-      return name === 'payer' ? callTool('pay', { eur: 5 }, 'call-1') : callTool('work', {}, 'call-1');
+      if (name === 'tipper') return callTool('tip', { eur: 5 }, 'call-1');
+      const pays = name === 'payer' || name === 'repeater';
+      return pays ? callTool('pay', { eur: 5 }, 'call-1') : callTool('work', {}, 'call-1');
     };
     const model = new ScriptedModel(script, name);
     if (name !== 'talker') return model;

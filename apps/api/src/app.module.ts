@@ -17,10 +17,12 @@ import { DefinitionsModule } from './definitions/definitions.module.js';
 import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
+import { PreparedDocuments } from './http/prepared.documents.js';
 import { InFlight } from './http/server/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
 import { McpModule } from './mcp/mcp.module.js';
+import { LimitsModule } from './limits/storage.rate.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { RunsModule } from './runs/runs.module.js';
@@ -53,6 +55,7 @@ class FoundationModule {
       { provide: CONFIG, useValue: config },
       { provide: Lifecycle, useValue: lifecycle },
       { provide: InFlight, useValue: inFlight },
+      PreparedDocuments,
     ];
     return {
       module: FoundationModule,
@@ -74,6 +77,7 @@ export class AppModule {
         ...libraries(foundations),
         HealthModule,
         TelemetryModule.forRoot(foundations.metrics, foundations.summary),
+        LimitsModule,
         AuthModule,
         KeysModule,
         NamespacesModule,

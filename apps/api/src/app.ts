@@ -57,6 +57,15 @@ const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservat
 
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {
+  const app = await composeApp(parts);
+  serveDocs(app.nest, VERSION);
+  await app.nest.init();
+  await app.nest.getHttpAdapter().getInstance().ready();
+  return app;
+}
+
+/** Creates the application without initialising it. Nothing is started, and no connection is opened. */
+export async function composeApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
   const lifecycle = new Lifecycle();
   const inFlight = new InFlight(config.http.handlerTimeout);
@@ -82,8 +91,5 @@ export async function createApp(parts: AppParts): Promise<App> {
   nest.get(ProtectedResource, { strict: false }).addTo(adapter.getInstance());
   for (const { path } of nest.get(SocketAccess, { strict: false }).all()) routes.addSocket(path, adapter.getInstance());
   routes.allowOnlyPost(POST_ONLY, adapter.getInstance());
-  serveDocs(nest, VERSION);
-  await nest.init();
-  await adapter.getInstance().ready();
   return { nest, lifecycle, routes };
 }

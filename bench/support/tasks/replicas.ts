@@ -31,6 +31,11 @@ export class StormReplicas {
     return this.replicas.map((replica) => replica?.child.pid ?? 0);
   }
 
+  /** The URLs of the replicas that are alive. */
+  get urls(): string[] {
+    return this.replicas.flatMap((replica) => (replica ? [replica.url] : []));
+  }
+
   /** Kills a replica without a warning, and starts it again. */
   async kill(index: number): Promise<void> {
     const replica = this.replicas[index];

@@ -23,6 +23,7 @@ import { DEPLOYMENT_OPTIONS, type DeploymentOptions } from './definitions/deploy
 import { DeploymentService } from './definitions/deployment/deployment.service.js';
 import { DeploymentStore } from './definitions/deployment/deployment.store.js';
 import { StrictDefinitions } from './definitions/deployment/strict.definitions.js';
+import { NamedAgents } from './definitions/named.agents.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
 import { SpecValidator } from './definitions/spec-files/spec.validator.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
@@ -61,6 +62,7 @@ import { RunReader } from './runs/observe/run.reader.js';
 import { RunWatches } from './runs/observe/run.watches.js';
 import { RunRedactionStore, RunRedactor } from './runs/retention/run.redactor.js';
 import { RunSweeper } from './runs/retention/run.sweeper.js';
+import { WorkspaceSweeper } from './runs/retention/workspace.sweeper.js';
 import { DEFAULT_RUNS_OPTIONS, RUNS_OPTIONS, type RunsOptions } from './runs/runs.options.js';
 import { RunsService } from './runs/runs.service.js';
 import { RunAdmission } from './runs/start/run.admission.js';
@@ -72,11 +74,15 @@ import { RunStore } from './runs/store/run.store.js';
 import { SkillLibrary, type SkillLibraryOptions } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
+import { TaskCalls } from './tasks/task.calls.js';
+import { TaskInbox } from './tasks/task.inbox.js';
+import { AgentTaskStore } from './tasks/task.store.js';
 import { BuiltInToolBoxes } from './tools/built-in/built-in.toolboxes.js';
 import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
 import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
 import { ToolPinsService } from './tools/mcp/tool-pins.service.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
+import { Workspaces } from './tools/workspace/workspaces.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
 import { DEFAULT_TOOLS_OPTIONS, TOOLS_OPTIONS, type ToolsOptions } from './tools/tools.options.js';
@@ -131,11 +137,13 @@ export class AgentRuntimeModule {
         GuardedAgents,
         HostedAgents,
         LedgerSpending,
+        NamedAgents,
         RunFeed,
         RunMeter,
         RunReader,
         RunsService,
         SkillLibrary,
+        TaskInbox,
         ToolCatalog,
         ToolExecutor,
         ToolPinsService,
@@ -166,6 +174,7 @@ function toolProviders(options: ToolsOptions): Provider[] {
       useFactory: ({ redact }: Keyring) => new ToolExecutor({ ...options.limits, redact }),
     },
     ToolExplorer,
+    Workspaces,
     BuiltInToolBoxes,
     ToolCatalog,
     ToolPinStore,
@@ -194,6 +203,7 @@ const DEFINITIONS: Provider[] = [
   DefinitionChanges,
   AgentNameStore,
   AgentNames,
+  NamedAgents,
   DefinitionStore,
   DefinitionValidator,
   DefinitionsService,
@@ -230,6 +240,7 @@ function lifecycleProviders(options: Partial<LifecycleOptions>): Provider[] {
   ];
 }
 
+const TASKS: Provider[] = [AgentTaskStore, TaskCalls, TaskInbox];
 const RUNS: Provider[] = [
   RunChannel,
   RunWatches,
@@ -254,6 +265,7 @@ const RUN_EXECUTION: Provider[] = [
   RunWorkers,
   RunSettlement,
   RunSweeper,
+  WorkspaceSweeper,
   RunRedactionStore,
   RunRedactor,
 ];
@@ -263,6 +275,7 @@ function runProviders(options: RunsOptions): Provider[] {
     { provide: RUNS_OPTIONS, useValue: options },
     RunFeed,
     { provide: RunRecorder, useExisting: DelegatedRuns },
+    ...TASKS,
     ...RUNS,
     ...RUN_EXECUTION,
   ];

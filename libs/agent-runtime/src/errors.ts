@@ -11,6 +11,7 @@ export type RuntimeErrorCode =
   | 'AGENT_FAILED_INTERNALLY'
   | 'AGENT_HOSTED_ELSEWHERE'
   | 'AGENT_NAME_RESERVED'
+  | 'AGENT_NOT_PULL'
   | 'AGENT_PRICE_UNKNOWN'
   | 'AGENT_SHUTDOWN_FAILED'
   | 'DEFINITION_CHANGED'
@@ -28,6 +29,7 @@ export type RuntimeErrorCode =
   | 'MODEL_PRICE_UNKNOWN'
   | 'RUN_CRASHED'
   | 'RUN_DEADLINE_PASSED'
+  | 'APPROVAL_FORBIDDEN'
   | 'RUN_DECISION_MISMATCH'
   | 'RUN_DELEGATED'
   | 'RUN_FINISHED'
@@ -41,17 +43,24 @@ export type RuntimeErrorCode =
   | 'RUN_TARGET_MISSING'
   | 'RUN_TARGET_UNAVAILABLE'
   | 'RUN_TARGET_UNKNOWN'
+  | 'SCHEMA_CHECK_TIMED_OUT'
   | 'SKILLS_TOO_LARGE'
   | 'SKILL_NOT_FOUND'
   | 'SPAWN_INVALID'
   | 'SPENDING_LIMIT_REACHED'
+  | 'TASK_CANCELLED'
+  | 'TASK_FINISHED'
+  | 'TASK_NOT_FOUND'
+  | 'TASK_NOT_HELD'
+  | 'TASK_TOO_LATE'
   | 'TOOLBOX_NAME_TAKEN'
   | 'TOOLBOX_UNKNOWN'
   | 'TOOL_INVALID'
   | 'TOOL_NAME_TAKEN'
   | 'TOOL_PIN_CHANGED'
   | 'TOOL_PIN_NOT_FOUND'
-  | 'TOOL_UNKNOWN';
+  | 'TOOL_UNKNOWN'
+  | 'WORKSPACE_REJECTED';
 
 export abstract class RuntimeError extends DomainError {
   abstract override readonly code: RuntimeErrorCode;

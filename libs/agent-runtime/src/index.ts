@@ -9,6 +9,7 @@ export {
   type ImportProblem,
   type ImportReport,
 } from './definitions/definition.imports.js';
+export { definitionName, NamedAgents } from './definitions/named.agents.js';
 export { DefinitionsService, type FieldChange } from './definitions/definitions.service.js';
 export { AgentDefinition } from './definitions/deployment/definition.explorer.js';
 export type { CodeDefinition } from './definitions/deployment/deployment.options.js';
@@ -26,18 +27,22 @@ export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';
 export { RunFeed, type RunStreamEvent } from './runs/observe/run.feed.js';
 export type {
+  ChangedRun,
   ChangeFilter,
   ChangePosition,
-  ListedRun,
   Run,
   RunActor,
   RunDecision,
   RunExport,
+  RunFacts,
   RunKey,
+  RunSummary,
+  VisibleRuns,
   RunTarget,
   RunTree,
   StartRun,
 } from './runs/run.js';
+export type { ContentPreview, ResultPreview } from './runs/run.preview.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type MeterObserver, type RunUse } from './runs/observe/run.meter.js';
 export { RunReader } from './runs/observe/run.reader.js';
@@ -45,24 +50,28 @@ export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
 export {
   isFinal,
   isFinalOrWaiting,
+  type PendingCall,
   RUN_STATES,
   type RunStatus,
   WAITING_FOR,
   type WaitingFor,
 } from './runs/run.status.js';
 export type { StoredStep } from './runs/run.step.js';
-export { RunsService } from './runs/runs.service.js';
+export { type NewMessage, RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
 export { ModelCircuit } from './middleware/model-circuit.middleware.js';
 export type { Skill } from './skills/skill.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';
+export { type Taker, TaskInbox } from './tasks/task.inbox.js';
+export type { TakenTask, TaskDelivery, TaskProgress, TaskReport } from './tasks/task.js';
 export { closestName, suggestion } from './tools/closest.name.js';
 export { toolBoxOf } from './tools/tool.explorer.js';
 export { Describe } from './tools/input/dto.input.js';
+export { TOOL_ALIASES } from './tools/tool.aliases.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
 export { defineTool, Tool, toolBox, type ToolContext } from './tools/tool.js';
-export { DEFAULT_TOOLS_OPTIONS, HTTP_FETCH_MODES } from './tools/tools.options.js';
+export { DEFAULT_BASH_OPTIONS, DEFAULT_TOOLS_OPTIONS, HTTP_FETCH_MODES } from './tools/tools.options.js';
 export { DEFAULT_LIFECYCLE_OPTIONS } from './lifecycle/lifecycle.options.js';
 export { DEFAULT_RUNS_OPTIONS } from './runs/runs.options.js';
 export { UnknownToolBoxError } from './tools/tool.errors.js';

@@ -7,6 +7,10 @@ import { RejectedRuns1763910000000 } from './migrations/1763910000000-rejected-r
 import { RunRedaction1763930000000 } from './migrations/1763930000000-run-redaction.js';
 import { RunChanges1763950000000 } from './migrations/1763950000000-run-changes.js';
 import { RunCapacity1764100000000 } from './migrations/1764100000000-run-capacity.js';
+import { RunPreviews1764203000000 } from './migrations/1764203000000-run-previews.js';
+import { RunA2a1764205000000 } from './migrations/1764205000000-run-a2a.js';
+import { AgentTasks1764206010000 } from './migrations/1764206010000-agent-tasks.js';
+import { RunsOfCaller1764206020000 } from './migrations/1764206020000-runs-of-caller.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {
@@ -19,5 +23,9 @@ export const RUNTIME_SCHEMA: Schema = {
     RunRedaction1763930000000,
     RunChanges1763950000000,
     RunCapacity1764100000000,
+    RunPreviews1764203000000,
+    RunA2a1764205000000,
+    AgentTasks1764206010000,
+    RunsOfCaller1764206020000,
   ],
 };

@@ -20,6 +20,7 @@ export {
   type Schema,
   STATEMENTS_PER_TRANSACTION,
 } from './postgres/database.options.js';
+export { PAGE_BYTES, ROWS_OF_ANY_SIZE, withinPage } from './postgres/page.bytes.js';
 export { DatabaseStatus } from './postgres/database.status.js';
 export {
   DatabaseBusyError,

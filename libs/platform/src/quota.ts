@@ -1,6 +1,6 @@
 import { PlatformError } from './errors.js';
 
-/** The number of objects of one kind that a credential may have at the same time. */
+/** The number of objects of one kind that a credential, or a namespace, may have at the same time. */
 export interface Quota {
   /** 0 means no limit. */
   readonly limit: number;
@@ -15,9 +15,9 @@ export class QuotaExceededError extends PlatformError {
   override readonly details: Record<string, unknown>;
 
   /** `what` completes "This credential already has 100 …". */
-  constructor({ limit, setting }: Quota, what: string) {
+  constructor({ limit, setting }: Quota, what: string, whose: 'credential' | 'namespace' = 'credential') {
     super(
-      `This credential already has ${limit} ${what}, which is its quota. Remove some of them, or ask the operator to raise ${setting}.`,
+      `This ${whose} already has ${limit} ${what}, which is its quota. Remove some of them, or ask the operator to raise ${setting}.`,
     );
     this.details = { limit, setting };
   }

@@ -43,6 +43,8 @@ const TRAITS = {
   AGENT_RATE_LIMITED: { retryable: true, fault: 'remote' },
   AGENT_UNREACHABLE: { retryable: true, fault: 'remote' },
   AGENT_CRASHED: { retryable: true, fault: 'remote' },
+  /** The agent no longer knows the task that it had accepted. */
+  AGENT_TASK_LOST: { retryable: false, fault: 'remote' },
   AGENT_FAILED: { retryable: false, fault: 'remote' },
   AGENT_ANSWER_UNREADABLE: { retryable: false, fault: 'remote' },
 
@@ -78,6 +80,11 @@ export interface ProviderErrorOptions extends ErrorOptions {
   retryAfterMs?: number;
   /** The HTTP status of the response, for logs. */
   status?: number;
+  /**
+   * What the operator needs to find the cause, such as the standard error of a program. It may contain paths of this machine and texts of
+   * others, so it goes to the log only, and never to a caller (S-16).
+   */
+  logDetail?: string;
   /** The known usage of the failed attempt. Every attempt is charged. */
   usage?: ModelUsage;
 }
@@ -94,6 +101,8 @@ export class ProviderError extends Error {
   readonly retryAfterMs?: number;
   readonly status?: number;
   readonly usage?: ModelUsage;
+  /** For the log only. It is not part of JSON. */
+  readonly #logDetail: string | undefined;
 
   constructor(
     readonly code: ProviderErrorCode,
@@ -106,7 +115,27 @@ export class ProviderError extends Error {
     if (options.retryAfterMs !== undefined) this.retryAfterMs = options.retryAfterMs;
     if (options.status !== undefined) this.status = options.status;
     if (options.usage !== undefined) this.usage = options.usage;
+    this.#logDetail = options.logDetail;
   }
+
+  get logDetail(): string | undefined {
+    return this.#logDetail;
+  }
+}
+
+/**
+ * The reason of a signal that ends a call only for this process, because another replica continues it. An agent that has accepted the
+ * call must continue its work.
+ */
+export class CallDetachedError extends ProviderError {
+  constructor() {
+    super('CALL_ABORTED', 'The call is continued by another replica.');
+  }
+}
+
+/** Whether the call was ended only for this process. */
+export function isDetached(signal: AbortSignal | undefined): boolean {
+  return signal?.reason instanceof CallDetachedError;
 }
 
 export function aborted(what: string): ProviderError {

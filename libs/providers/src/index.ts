@@ -1,4 +1,4 @@
-export { aborted, ProviderError, type ProviderErrorCode } from './errors.js';
+export { aborted, CallDetachedError, isDetached, ProviderError, type ProviderErrorCode } from './errors.js';
 export { agentProviderView, type ProviderView, vendorView } from './provider.view.js';
 export { ProvidersModule } from './providers.module.js';
 export type { ProvidersOptions } from './providers.options.js';
@@ -8,6 +8,7 @@ export { EgressClient, SHORT_CALL_LIMITS } from './egress/egress.client.js';
 export { EgressPolicy, normalizeUrl } from './egress/egress.policy.js';
 export { EndpointCheck } from './egress/endpoint.check.js';
 export { readRetryAfter } from './egress/retry-after.js';
+export { isForNamespace, NamespacesSchema } from './namespace.restriction.js';
 export {
   type AssistantPart,
   type FilePart,
@@ -50,6 +51,7 @@ export {
   settingsView,
 } from './agents/agent.provider.js';
 export type {
+  A2aEnvelope,
   Agent,
   AgentBid,
   AgentEvent,
@@ -62,12 +64,17 @@ export type {
   CallBudget,
   CallContext,
   HandleOptions,
+  RemoteTask,
 } from './agents/agent.js';
 export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
+export { type CallSigner, CallSigners, type SignedCall } from './agents/call.token.js';
+export { toWire, type WireMessage } from './agents/wire/wire.message.js';
+export { PartSchema, readUsage } from './agents/wire/wire.schema.js';
 export { TrackedAgent } from './agents/tracked.agent.js';
 export { fromA2aParts, toA2aParts } from './agents/a2a/a2a.mapper.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
+export { accountOf } from './agents/subprocess/program.user.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
 export { McpClient, type McpToolDefinition } from './mcp/mcp.client.js';
 export { McpClients } from './mcp/mcp.clients.js';

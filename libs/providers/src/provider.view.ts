@@ -17,8 +17,8 @@ export interface ProviderView {
   presets?: string[];
 }
 
-export function agentProviderView(provider: AgentProvider): ProviderView {
-  const { about, needs = [], settings } = provider.describe?.() ?? { about: '' };
+export function agentProviderView(provider: AgentProvider, namespace?: string): ProviderView {
+  const { about, needs = [], settings } = provider.describe?.(namespace) ?? { about: '' };
   const { name, agentType } = provider;
   return { kind: 'agent', name, agentType, about, usable: areMet(needs), needs, ...(settings && { settings }) };
 }

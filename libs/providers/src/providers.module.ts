@@ -1,6 +1,7 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type Provider } from '@nestjs/common';
 import { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
-import { AgentProviderRegistry } from './agents/agent.provider.js';
+import { AgentProviderRegistry, type OutboundOptions } from './agents/agent.provider.js';
+import { CallSigners } from './agents/call.token.js';
 import { ClaudeSdkAgentProvider } from './agents/claude-sdk/claude-sdk.agent-provider.js';
 import { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 import { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';
@@ -28,6 +29,7 @@ export class ProvidersModule implements OnApplicationShutdown {
       ...modelProviders(options),
       registryOfAgentProviders(options),
       mcpClients(options),
+      CallSigners,
     ];
     const exports = [
       EgressPolicy,
@@ -39,6 +41,7 @@ export class ProvidersModule implements OnApplicationShutdown {
       ModelCatalog,
       AgentProviderRegistry,
       McpClients,
+      CallSigners,
     ];
     return { module: ProvidersModule, global: true, providers, exports };
   }
@@ -82,9 +85,9 @@ function modelProviders(options: ProvidersOptions): Provider[] {
 function registryOfAgentProviders(options: ProvidersOptions): Provider {
   return {
     provide: AgentProviderRegistry,
-    inject: [Keyring, EgressPolicy, EgressClient],
-    useFactory: (keys: Keyring, policy: EgressPolicy, client: EgressClient) =>
-      agentProviders(options.agents, keys, policy, client),
+    inject: [Keyring, EgressPolicy, EgressClient, CallSigners],
+    useFactory: (keys: Keyring, policy: EgressPolicy, { fetch }: EgressClient, signer: CallSigners) =>
+      agentProviders(options.agents, keys, { fetch, policy, secrets: keys.forAgents, signer }),
   };
 }
 
@@ -92,10 +95,8 @@ function registryOfAgentProviders(options: ProvidersOptions): Provider {
 function agentProviders(
   { programs, claude }: AgentProviderOptions,
   keys: Keyring,
-  policy: EgressPolicy,
-  { fetch }: EgressClient,
+  outbound: OutboundOptions,
 ): AgentProviderRegistry {
-  const outbound = { fetch, policy, secrets: keys.forAgents };
   const { tools: allowedTools, folder: cwd, env } = claude;
   return new AgentProviderRegistry()
     .register(new A2aAgentProvider(outbound))

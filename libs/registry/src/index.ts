@@ -29,11 +29,14 @@ export {
   type HealthState,
   LEAVE_REASONS,
   type LeaveReason,
+  WORK_MODES,
+  type WorkMode,
 } from './agents/agent.record.js';
 export { type AgentSnapshot, AgentSnapshots } from './agents/agent.snapshots.js';
 export { AgentsService, type JoinRequest } from './agents/agents.service.js';
 export { hashOfToken, isLeaseToken, LeaseTokenStore } from './agents/lease-token.store.js';
 export type { Joined, JoinResult } from './agents/registration/registration.group.js';
+export { ReservedNames } from './agents/registration/reserved.names.js';
 export { type AgentUpdate, MAX_LABELS, type Registration } from './agents/registration/registration.js';
 export type { VersionedAgent } from './agents/registration/update.group.js';
 export { BudgetExhaustedError, BudgetNotFoundError, PriceUnknownError } from './budgets/budget.errors.js';
@@ -123,7 +126,7 @@ export {
   MAX_CAPABILITY_KEYS,
   normaliseCapability,
 } from './discovery/capabilities/capability.js';
-export { type SearchableWords, searchableWords, TextQuery } from './discovery/capabilities/text.relevance.js';
+export { type SearchableWords, searchableWords, TextIndex } from './discovery/capabilities/text.relevance.js';
 export type { DirectoryEntry } from './discovery/directory/directory.entry.js';
 export { DEFAULT_FOLLOWER_OPTIONS, DirectoryFollower } from './discovery/directory/directory.follower.js';
 export { Directory, type LabelledAgent } from './discovery/directory/directory.js';
@@ -134,7 +137,7 @@ export type { CandidateMark } from './discovery/ranking/assessment.js';
 export type { QueryPlan } from './discovery/ranking/query.plan.js';
 export { Ranker } from './discovery/ranking/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking/ranking.js';
-export { type Exclusion, type ExclusionCode, routability } from './discovery/ranking/routability.js';
+export { type Exclusion, type ExclusionCode, operatorIntent, routability } from './discovery/ranking/routability.js';
 export { DEFAULT_FLAP_POLICY, NEVER_FLAPPED } from './leases/flap.damping.js';
 export { type BeatResult, HeartbeatBatcher } from './leases/heartbeat.batcher.js';
 export { DEFAULT_LEASE_POLICY, type LeasePolicy, leaseTtlMs, nextIntervalMs } from './leases/lease.policy.js';

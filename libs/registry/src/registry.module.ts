@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AgentSnapshots } from './agents/agent.snapshots.js';
 import { AgentsService } from './agents/agents.service.js';
 import { LeaseTokenStore } from './agents/lease-token.store.js';
+import { ReservedNames } from './agents/registration/reserved.names.js';
 import { BudgetsService } from './budgets/budgets.service.js';
 import { BudgetLedger } from './budgets/ledger/budget.ledger.js';
 import { BudgetStatus } from './budgets/store/budget.status.js';
@@ -37,6 +38,7 @@ export class RegistryModule {
       exports: [
         AgentsService,
         AgentSnapshots,
+        ReservedNames,
         LeaseTokenStore,
         HeartbeatBatcher,
         CircuitService,

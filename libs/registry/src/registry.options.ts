@@ -50,6 +50,8 @@ export interface BudgetRules {
   runDepth?: number;
   /** How many reservations one owner may hold. */
   heldQuota?: Quota;
+  /** The percentage of a shared budget that one owner may hold, unless it is trusted. */
+  share?: Quota;
   /** Replaces the clock of the database in tests. */
   clock?: () => number;
 }

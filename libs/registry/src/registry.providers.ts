@@ -17,6 +17,7 @@ import { AgentsService } from './agents/agents.service.js';
 import { LeaseTokenStore } from './agents/lease-token.store.js';
 import { RegistrationGroup, RegistrationWriter } from './agents/registration/registration.group.js';
 import { RegistrationStore } from './agents/registration/registration.store.js';
+import { ReservedNames } from './agents/registration/reserved.names.js';
 import { UpdateGroup } from './agents/registration/update.group.js';
 import { AgentBudgets } from './budgets/agent.budgets.js';
 import { BudgetEvents } from './budgets/budget.events.js';
@@ -118,6 +119,7 @@ function fleetProviders(options: RegistryOptions): Provider[] {
     AgentEvents,
     AgentSnapshots,
     AgentsService,
+    ReservedNames,
     RegistrationWriter,
     UpdateGroup,
     HeartbeatBatcher,
@@ -173,7 +175,7 @@ function discoveryProviders({ directory, budgets, flap, follower }: RegistryOpti
 /** Budgets and the ledger. */
 function budgetProviders({ budgets: rules = {}, usage = NO_USAGE_SOURCES }: RegistryOptions): Provider[] {
   const { low = DEFAULT_LOW_BUDGET, limits = DEFAULT_SPENDING_LIMITS, clock } = rules;
-  const { runDepth = DEFAULT_RUN_DEPTH, heldQuota: quota = NO_QUOTA } = rules;
+  const { runDepth = DEFAULT_RUN_DEPTH, heldQuota: quota = NO_QUOTA, share = NO_QUOTA } = rules;
   return [
     BudgetStatus,
     BudgetStore,
@@ -196,7 +198,7 @@ function budgetProviders({ budgets: rules = {}, usage = NO_USAGE_SOURCES }: Regi
       provide: BudgetLedger,
       inject: [Database, LedgerStore, BudgetEvents, NamespaceAdmission],
       useFactory: (db: Database, store: LedgerStore, events: BudgetEvents, namespaces: NamespaceAdmission) =>
-        new BudgetLedger(db, store, events, namespaces, { limits, quota, clock }),
+        new BudgetLedger(db, store, events, namespaces, { limits, quota, share, clock }),
     },
     {
       provide: BudgetsService,

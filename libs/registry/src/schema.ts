@@ -15,6 +15,8 @@ import { Contracts1763900000000 } from './migrations/1763900000000-contracts.js'
 import { ContractLimits1764000000000 } from './migrations/1764000000000-contract-limits.js';
 import { AgentCircuits1764010000000 } from './migrations/1764010000000-agent-circuits.js';
 import { ReservedAhead1764020000000 } from './migrations/1764020000000-reserved-ahead.js';
+import { TypicalTokens1764205001000 } from './migrations/1764205001000-typical-tokens.js';
+import { AgentWork1764206000000 } from './migrations/1764206000000-agent-work.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -35,5 +37,7 @@ export const REGISTRY_SCHEMA: Schema = {
     ContractLimits1764000000000,
     AgentCircuits1764010000000,
     ReservedAhead1764020000000,
+    TypicalTokens1764205001000,
+    AgentWork1764206000000,
   ],
 };

@@ -14,6 +14,8 @@ import {
   type HealthState,
   LEAVE_REASONS,
   type LeaveReason,
+  WORK_MODES,
+  type WorkMode,
 } from '#rollcall/registry';
 import { PageView } from '../http/page.js';
 import { HeartbeatPlanView } from './liveness/heartbeat.js';
@@ -117,6 +119,13 @@ export class AgentView implements AgentRecord {
   })
   endpoint: string | null;
   @ApiProperty({
+    enum: WORK_MODES,
+    description: 'How work reaches the agent. `push`: its endpoint is called. `pull`: it takes tasks.',
+  })
+  work: WorkMode;
+  @ApiProperty({ example: false, description: 'Whether an interrupted call of the agent may be repeated.' })
+  idempotent: boolean;
+  @ApiProperty({
     type: 'object',
     additionalProperties: true,
     nullable: true,
@@ -168,6 +177,14 @@ export class AgentView implements AgentRecord {
     description: 'How long the agent takes to respond. Rankings use `observedMs`, or else `declaredMs`.',
   })
   latency: AgentLatencyView;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: null,
+    description:
+      'How many tokens a call usually needs, as the agent declares. Replaces the general estimate of a call.',
+  })
+  typicalTokens: number | null;
   @ApiProperty({ type: String, nullable: true, example: '1.4.2', description: 'The version of the agent.' })
   version: string | null;
   @ApiProperty({

@@ -16,6 +16,7 @@ const COMPLETE: RegisterBody = {
   costModel: { usdPerTask: 0, usdPer1kTokens: 0.003 },
   capacity: 8,
   declaredMs: 1_200,
+  typicalTokens: 4_000,
   version: '1.4.2',
   labels: { team: 'platform' },
 };

@@ -20,6 +20,8 @@ import { AgentsController } from './registration/agents.controller.js';
 import { RegistrationBatchController } from './registration/registration-batch.controller.js';
 import { RegistrationBatches } from './registration/registration.batches.js';
 import { RemoteDocuments } from './registration/remote.documents.js';
+import { WorkController } from './work/work.controller.js';
+import { WorkNotices } from './work/work.notices.js';
 
 @Module({
   imports: [AuthModule],
@@ -31,6 +33,7 @@ import { RemoteDocuments } from './registration/remote.documents.js';
     AgentsController,
     OperatorActionsController,
     LivenessController,
+    WorkController,
     CircuitsController,
   ],
   providers: [
@@ -45,6 +48,7 @@ import { RemoteDocuments } from './registration/remote.documents.js';
     AgentSockets,
     AgentSocketAccess,
     AgentsGateway,
+    WorkNotices,
     { provide: LEASE_POLICY, inject: [CONFIG], useFactory: leasePolicy },
   ],
   exports: [AgentLookup, AgentQueries, AgentRegistrations, RegistrationBatches, RemoteDocuments],

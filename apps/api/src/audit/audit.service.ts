@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { ALL_NAMESPACES, type KeyChanges } from '#rollcall/platform';
+import { ALL_NAMESPACES, type KeyChanges, type Statement } from '#rollcall/platform';
 import { requestContext } from '../http/server/request.context.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, AuditStore } from './audit.store.js';
+import { type AuditFilter, AuditStore, type NewAuditEntry } from './audit.store.js';
 import { callerOf } from '../auth/principal.js';
 
 /** The object of an audited action. */
@@ -17,20 +17,12 @@ export class AuditService implements KeyChanges {
   constructor(private readonly store: AuditStore) {}
 
   async record(action: string, target: AuditTarget, details: Record<string, unknown>): Promise<void> {
-    const request = requestContext.getStore();
-    if (!request) throw new Error(`${action} must be audited, but there is no current request`);
-    const { id: actorId, name: actorName, fingerprint } = callerOf(request);
-    await this.store.append({
-      namespace: target.namespace,
-      action,
-      target: target.id,
-      details: auditDetails(details),
-      requestId: request.id,
-      ip: request.ip,
-      actorId,
-      actorName,
-      fingerprint,
-    });
+    await this.store.append(entryOf(action, target, details));
+  }
+
+  /** Like `record`, for a service that commits the action of the current request together with those of other requests. */
+  statement(action: string, target: AuditTarget, details: Record<string, unknown>): Statement {
+    return this.store.statement(entryOf(action, target, details));
   }
 
   /** Records an action of the process during its start, where there is no request. */
@@ -42,6 +34,24 @@ export class AuditService implements KeyChanges {
   async list(limit: number, before: string | undefined, filter: AuditFilter): Promise<AuditEntity[]> {
     return await this.store.page(limit, before, filter);
   }
+}
+
+/** An action of the current request. */
+function entryOf(action: string, target: AuditTarget, details: Record<string, unknown>): NewAuditEntry {
+  const request = requestContext.getStore();
+  if (!request) throw new Error(`${action} must be audited, but there is no current request`);
+  const { id: actorId, name: actorName, fingerprint } = callerOf(request);
+  return {
+    namespace: target.namespace,
+    action,
+    target: target.id,
+    details: auditDetails(details),
+    requestId: request.id,
+    ip: request.ip,
+    actorId,
+    actorName,
+    fingerprint,
+  };
 }
 
 const URL_START = /^https?:/i;

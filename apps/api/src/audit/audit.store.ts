@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type VisibleNamespaces } from '#rollcall/platform';
+import { Database, type Statement, type VisibleNamespaces } from '#rollcall/platform';
 import type { AuditEntity } from './audit.entity.js';
 
 export type NewAuditEntry = Omit<AuditEntity, 'seq' | 'at'>;
@@ -20,10 +20,15 @@ export class AuditStore {
 
   /** In a transaction, the statement is sent together with the COMMIT, so that it needs no additional round trip. */
   async append(entry: NewAuditEntry): Promise<void> {
+    const statement = this.statement(entry);
+    if (this.db.inTransaction) this.db.sendWithCommit(statement);
+    else await this.db.query(statement.sql, statement.parameters);
+  }
+
+  statement(entry: NewAuditEntry): Statement {
     const { namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details } = entry;
     const parameters = [namespace, action, target, actorId, actorName, fingerprint, requestId, ip, details];
-    if (this.db.inTransaction) this.db.sendWithCommit({ sql: APPEND, parameters });
-    else await this.db.query(APPEND, parameters);
+    return { sql: { name: 'audit-append', text: APPEND }, parameters };
   }
 
   /** Returns the newest entries first. */

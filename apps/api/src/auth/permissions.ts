@@ -18,6 +18,7 @@ export const PERMISSIONS = [
   'definitions:read',
   'definitions:write',
   'runs:read',
+  'runs:read-all',
   'runs:start',
   'runs:manage',
   'contracts:read',
@@ -44,6 +45,7 @@ const VIEWER: Permission[] = [
   'tools:read',
   'definitions:read',
   'runs:read',
+  'runs:read-all',
   'contracts:read',
   'events:read',
   'metrics:read',
@@ -51,7 +53,8 @@ const VIEWER: Permission[] = [
 /** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
 const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
 /**
- * For services that use agents. With `runs:start` and `contracts:announce`, a principal may start runs and announce contracts,
+ * For services that use agents. With `runs:read`, a principal sees the runs that it started, and the runs that they delegated; with
+ * `runs:read-all`, all runs of the namespace. With `runs:start` and `contracts:announce`, a principal may start runs and announce contracts,
  * and change its own runs and contracts.
  */
 const CALLER: Permission[] = [

@@ -22,6 +22,17 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimited, Concur
   permissions: readonly Permission[];
 }
 
+/** A principal without the counters of the replica that serves it. Only facts may be stored. */
+export type PrincipalFacts = Omit<Principal, 'window' | 'slots'>;
+
+/** Names each fact, so that what a replica adds to its principals is never stored. */
+export function factsOf(principal: PrincipalFacts): PrincipalFacts {
+  const { id, kind, owner, name, fingerprint, expiresAt, leaseHash } = principal;
+  const { namespace, namespaces, hasAllNamespaces, roles, permissions } = principal;
+  const who = { id, kind, owner, name, fingerprint, expiresAt, ...(leaseHash !== undefined && { leaseHash }) };
+  return { ...who, namespace, namespaces, hasAllNamespaces, roles, permissions };
+}
+
 /** Objects that belong to no single namespace, such as keys for all namespaces, require access to all namespaces. */
 export function visibleTo({ namespace, hasAllNamespaces }: Principal): VisibleNamespaces {
   if (namespace === ALL_NAMESPACES) return null;

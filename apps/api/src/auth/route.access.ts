@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. */
     access?: RouteAccess;
+    /** How many requests one request to a public route counts as. The default is 1; 0: the route has no limits. */
+    cost?: number;
   }
 }
 
@@ -27,8 +29,13 @@ export function Permit(permission: Permission): ClassDecorator & MethodDecorator
   );
 }
 
-export function Public(): ClassDecorator & MethodDecorator {
-  return applyDecorators(SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess), routeConfig({ access: 'public' }));
+/**
+ * Anybody may call the route. All public routes together have a limit by address, so each must send a prepared document
+ * (`PreparedDocuments`) or have a bounded cost. A route that computes its answer states how many requests this is worth.
+ */
+export function Public({ cost = 1 }: { cost?: number } = {}): ClassDecorator & MethodDecorator {
+  const config = { access: 'public', cost } as const;
+  return applyDecorators(SetMetadata(ROUTE_ACCESS, 'public' satisfies RouteAccess), routeConfig(config));
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
 import { replyProblem } from '../http/problems/problem.js';
-import { bodyLimitOf, bodyTooLarge, LEASE_BODY_LIMIT, type RouteKind } from '../http/server/routes.js';
+import { bodyLimitOf, bodyTooLarge, leaseBodyLimitOf, type RouteKind } from '../http/server/routes.js';
 import { CallerLimits } from '../limits/caller.limits.js';
 import { AuthGuard } from './auth.guard.js';
 import type { Permission } from './permissions.js';
@@ -19,6 +19,7 @@ interface RouteLimits {
   scope: NamespaceScope;
   kind: RouteKind;
   bodyLimit: number;
+  leaseLimit: number;
 }
 
 /**
@@ -37,19 +38,21 @@ export class RouteAdmission {
   /** Applies to all routes that are added later. */
   addTo(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
-      const { access = 'public', scope = 'one', body, kind = 'requests' } = route.config ?? {};
+      const { access = 'public', cost = 1, scope = 'one', body, kind = 'requests' } = route.config ?? {};
       const bodyLimit = bodyLimitOf(body, this.config.http);
+      const leaseLimit = leaseBodyLimitOf(body, this.config.http);
       route.bodyLimit = bodyLimit;
-      const admit = access === 'public' ? this.publicHook() : this.hookFor({ access, scope, kind, bodyLimit });
+      const admit =
+        access === 'public' ? this.publicHook(cost) : this.hookFor({ access, scope, kind, bodyLimit, leaseLimit });
       route.onRequest = [route.onRequest ?? [], admit].flat();
     });
   }
 
   /** For public routes, and for handlers that declare no access: the guard rejects requests to these handlers. */
-  private publicHook(): onRequestHookHandler {
+  private publicHook(cost: number): onRequestHookHandler {
     return (_request, reply, done) => {
       try {
-        this.limits.holdPublic(reply);
+        if (cost > 0) this.limits.admitPublic(reply, cost);
       } catch (error) {
         return reject(reply, error);
       }
@@ -84,10 +87,10 @@ export class RouteAdmission {
     done();
   }
 
-  private admit(principal: Principal, reply: FastifyReply, { scope, kind, bodyLimit }: RouteLimits): void {
+  private admit(principal: Principal, reply: FastifyReply, { scope, kind, bodyLimit, leaseLimit }: RouteLimits): void {
     const { request } = reply;
     checkScope(scope, principal);
-    if (principal.kind === 'lease') checkLength(request, Math.min(LEASE_BODY_LIMIT, bodyLimit), true);
+    if (principal.kind === 'lease') checkLength(request, leaseLimit, true);
     else checkLength(request, bodyLimit, false);
     this.limits.hold(reply, principal, typeof kind === 'function' ? kind(request) : kind);
     request.principal = principal;

@@ -1,9 +1,12 @@
 import type { Logger as Pino } from 'pino';
 import { DeploymentInvalidError, UnknownToolBoxError } from '#rollcall/agent-runtime';
 import { AdminKeyError, DatabaseRefusedError, DataFolderError } from '#rollcall/platform';
+import { Keyring, type SecretSource } from '#rollcall/providers';
 import type { ConstantChanges } from '../config/config.constants.js';
 import { ConfigError, environmentSecrets, loadConfig, variableNames } from '../config/config.loader.js';
-import type { Config } from '../config/config.schema.js';
+import { type Config, ConfigSchema } from '../config/config.schema.js';
+import { providersOptions } from '../config/library.options.js';
+import { listSettings } from '../config/setting.js';
 import { unknownVariables } from '../config/unknown.settings.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
@@ -36,11 +39,22 @@ export async function run(
       pino.warn({ event: 'config.unknown_variable', name }, warning);
     warnOfMissingKey(config, pino);
     const secrets = environmentSecrets(environment, folder);
+    removeSecrets(process.env, config, secrets);
     const running = await startUnlessStopped(config, pino, { tracing, secrets });
     if (running) announce(running, config, pino);
   } catch (error) {
     await fail(error, pino);
   }
+}
+
+/**
+ * Removes what Rollcall has read, so that neither a child process nor a diagnostic report contains it (S-11). The kernel keeps a copy
+ * of the initial environment, which processes of the same user can read: see the users of programs in docs/security.md.
+ */
+function removeSecrets(env: NodeJS.ProcessEnv, config: Config, secrets: SecretSource): void {
+  const settings = listSettings(ConfigSchema).filter(({ secret }) => secret);
+  const keys = new Keyring(providersOptions(config, secrets)).all;
+  for (const name of [...settings.map((one) => one.env), ...keys]) delete env[name];
 }
 
 /** Only webhooks need the sealing key, so the process starts without it. With the embedded Postgres, a key file is created. */

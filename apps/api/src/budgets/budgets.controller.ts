@@ -6,6 +6,7 @@ import { AGENT_ID } from '../agents/agents.examples.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
+import { StorageRate } from '../limits/storage.rate.js';
 import { Mutation } from '../mutation/mutation.js';
 import type { LimitBody } from './amount.js';
 import { filteredSubjects, maySpendOnAll, newSubject } from './budget.subject.js';
@@ -38,6 +39,7 @@ export class BudgetsController {
     private readonly agents: AgentsService,
     private readonly reconciliation: ReconciliationStore,
     @Inject(VIEW_RULES) private readonly rules: ViewRules,
+    private readonly storage: StorageRate,
   ) {}
 
   @Post('budgets')
@@ -84,6 +86,7 @@ export class BudgetsController {
   })
   async openRun(@Body() body: OpenRunBody, @Caller() caller: Principal): Promise<BudgetView> {
     const { namespace, owner } = caller;
+    this.storage.take(caller, body);
     const runId = qualifiedId(namespace, body.runId);
     const parentRunId = body.parentRunId === undefined ? null : qualifiedId(namespace, body.parentRunId);
     const limit = toLimit(body.limit ?? {});

@@ -43,7 +43,7 @@ export class ReservationsController {
   })
   @ApiBody({ type: ReserveBody, examples: RESERVE_EXAMPLES })
   @ApiCreatedResponse({ type: ReservationView, description: 'The reservation is held.' })
-  @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'QUOTA_EXCEEDED')
+  @Problems('INVALID_BUDGET', 'BUDGET_EXHAUSTED', 'RESERVATION_TOO_LARGE', 'BUDGET_SHARE_EXCEEDED', 'QUOTA_EXCEEDED')
   @Problems('RESERVATION_KEY_REUSED', 'BUDGET_NOT_FOUND', {
     NOT_THE_OWNER: 'The credential lacks the permission `budgets:spend-any` and does not own the agent or the run.',
   })
@@ -56,8 +56,10 @@ export class ReservationsController {
     const scopes = { agentId: qualified(agentId), callerId: owner, runId: qualified(runId) };
     const onlyOwnedBy = maySpendOnAll(caller) ? undefined : caller.owner;
     if (onlyOwnedBy !== undefined && scopes.agentId === null && scopes.runId === null) throw unnamed();
-    const request = { owner, key, scopes, onlyOwnedBy, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
-    return toReservationView(await this.ledger.reserve(request, spenderOf(caller)));
+    const spender = spenderOf(caller);
+    const bound = spender === 'limited' ? { shareOf: caller.owner } : {};
+    const request = { owner, key, scopes, onlyOwnedBy, ...bound, amount: { tokens, microUsd }, atLeastTokens, ttlMs };
+    return toReservationView(await this.ledger.reserve(request, spender));
   }
 
   @Get(':key')
@@ -90,7 +92,7 @@ export class ReservationsController {
     @Caller() caller: Principal,
   ): Promise<ReservationView> {
     const of = { owner: ownerOf(caller), key };
-    return toReservationView(await this.ledger.settle(of, this.usageIn(body), spenderOf(caller)));
+    return toReservationView(await this.ledger.settle(of, this.usageIn(body, caller.namespace), spenderOf(caller)));
   }
 
   @Post(':key/release')
@@ -128,8 +130,8 @@ export class ReservationsController {
   }
 
   /** Amounts that the caller states take precedence over amounts that are derived from `usage`. */
-  private usageIn({ tokens, microUsd, usage, model }: SettleBody): Usage {
-    const derived = usage && priceUsage(usage, model, this.presets);
+  private usageIn({ tokens, microUsd, usage, model }: SettleBody, namespace: string): Usage {
+    const derived = usage && priceUsage(usage, model, this.presets.in(namespace));
     return { tokens: tokens ?? derived?.tokens ?? null, microUsd: microUsd ?? derived?.microUsd ?? null };
   }
 }

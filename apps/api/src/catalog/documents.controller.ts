@@ -3,11 +3,12 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
+import { PreparedDocuments } from '../http/prepared.documents.js';
 import { toArdEntry } from './ard/ard.terms.js';
 import { ARD_BASE, type CatalogEntry, ownFacts } from './catalog.entry.js';
 import { publisherOf } from './catalog.names.js';
-import { sendDocument } from './catalog.replies.js';
-import { PublicCatalog } from './public.catalog.js';
+import { CATALOG_HEADERS } from './catalog.replies.js';
+import { type CatalogState, PublicCatalog } from './public.catalog.js';
 
 /** These documents have no pages. Entries beyond this number are only in the registry. */
 const MAX_ENTRIES = 1_000;
@@ -24,27 +25,33 @@ export class DocumentsController {
   constructor(
     private readonly catalog: PublicCatalog,
     private readonly urls: PublicUrl,
+    private readonly documents: PreparedDocuments,
   ) {}
 
   @Get('.well-known/ard.json')
   async ard(@Res() reply: FastifyReply): Promise<void> {
-    sendDocument(reply, { body: { entries: (await this.first()).map(toArdEntry) } });
+    await this.send(reply, 'ard-catalog', (state) => ({ body: { entries: first(state).map(toArdEntry) } }));
   }
 
   @Get('.well-known/ai-catalog.json')
   async aiCatalog(@Res() reply: FastifyReply): Promise<void> {
-    const { names } = await this.catalog.current();
-    sendDocument(reply, { body: toAiCatalog(names.publisher, await this.first()), type: AI_CATALOG });
+    await this.send(reply, 'ai-catalog', (state) => ({
+      body: toAiCatalog(state.names.publisher, first(state)),
+      type: AI_CATALOG,
+    }));
   }
 
   /** Describes the registry at its base URL, which is in the catalogs. */
   @Get('ard')
   async registry(@Res() reply: FastifyReply): Promise<void> {
-    const { names } = await this.catalog.current();
+    await this.send(reply, 'ard-registry', ({ names }) => ({ body: this.describe(names) }));
+  }
+
+  private describe(names: CatalogState['names']): object {
     const [{ identifier, displayName, type, description } = {}] = ownFacts(names, this.urls);
     const url = this.urls.of(ARD_BASE);
     const operations = { search: `POST ${url}/search`, explore: `POST ${url}/explore`, list: `GET ${url}/agents` };
-    const body = {
+    return {
       identifier,
       displayName,
       type,
@@ -54,12 +61,20 @@ export class DocumentsController {
       federation: 'none',
       operations,
     };
-    sendDocument(reply, { body });
   }
 
-  private async first(): Promise<CatalogEntry[]> {
-    return [...(await this.catalog.current()).byIdentifier.values()].slice(0, MAX_ENTRIES);
+  private async send(
+    reply: FastifyReply,
+    kind: string,
+    make: (state: CatalogState) => { body: object; type?: string },
+  ): Promise<void> {
+    const source = await this.catalog.current();
+    await this.documents.send(reply, { kind, source, key: kind, headers: CATALOG_HEADERS }, () => make(source));
   }
+}
+
+function first({ byIdentifier }: CatalogState): CatalogEntry[] {
+  return [...byIdentifier.values()].slice(0, MAX_ENTRIES);
 }
 
 /** A document of AI Catalog 1.0. */

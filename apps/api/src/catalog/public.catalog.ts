@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { DefinitionsService } from '#rollcall/agent-runtime';
+import { definitionName, DefinitionsService, NamedAgents } from '#rollcall/agent-runtime';
 import {
   type AgentRecord,
   Directory,
@@ -8,9 +8,10 @@ import {
   type LabelledAgent,
   RegistryClock,
   searchableWords,
+  TextIndex,
 } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/cards/public.url.js';
-import { definitionName, descriptionOf } from '../agents/discovery/agent.lookup.js';
+import { descriptionOf } from '../agents/discovery/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { agentFacts, type CatalogEntry, type EntryFacts, ownFacts } from './catalog.entry.js';
@@ -28,6 +29,7 @@ export interface CatalogState {
   /** Rollcall itself. Empty if the catalogs are off. */
   readonly own: readonly CatalogEntry[];
   readonly agents: readonly PublicAgent[];
+  readonly agentsByIdentifier: ReadonlyMap<string, PublicAgent>;
   /** All entries: Rollcall, and then the agents by id. */
   readonly byIdentifier: ReadonlyMap<string, CatalogEntry>;
 }
@@ -35,14 +37,16 @@ export interface CatalogState {
 /** The descriptions of definitions, by `definitionKey`. */
 type Descriptions = ReadonlyMap<string, string>;
 
-/** Requests within this time share one projection, so that many requests without a credential cost no more than one. */
-const KEPT_MS = 1_000;
 const MAX_TEXTS = 20_000;
 
-/** The only projection of public agents: all catalogs are views of it. An agent is public if it has the label that the operator chose. */
+/**
+ * The only projection of public agents: all catalogs are views of it. An agent is public if it has the label that the operator chose.
+ * Many requests without a credential share one projection. Its text index is updated with what has changed.
+ */
 @Injectable()
 export class PublicCatalog {
   private state?: { readonly at: number; readonly value: Promise<CatalogState> };
+  private readonly index = new TextIndex();
   private readonly words = new LRUCache<string, CatalogEntry['words']>({ max: MAX_TEXTS });
 
   constructor(
@@ -50,17 +54,26 @@ export class PublicCatalog {
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
     private readonly definitions: DefinitionsService,
+    private readonly agentNames: NamedAgents,
     private readonly urls: PublicUrl,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   async current(): Promise<CatalogState> {
     const now = performance.now();
-    if (this.state && now - this.state.at < KEPT_MS) return await this.state.value;
+    if (this.state && now - this.state.at < this.config.catalog.refresh) return await this.state.value;
     const value = this.project();
     this.state = { at: now, value };
     value.catch(() => (this.state = undefined));
     return await value;
+  }
+
+  /** The entries that contain a word of the text, with their scores from 1 to 100. */
+  search({ byIdentifier }: CatalogState, text: string): { entry: CatalogEntry; score: number }[] {
+    return [...this.index.search(text)].flatMap(([identifier, score]) => {
+      const entry = byIdentifier.get(identifier);
+      return entry ? [{ entry, score }] : [];
+    });
   }
 
   private async project(): Promise<CatalogState> {
@@ -71,15 +84,27 @@ export class PublicCatalog {
     const isOn = this.config.catalog.publicLabel !== undefined;
     const own = isOn ? ownFacts(names, this.urls).map((facts) => this.indexed(facts)) : [];
     const all = [...own, ...agents.map(({ entry }) => entry)];
-    return { names, own, agents, byIdentifier: new Map(all.map((entry) => [entry.identifier, entry])) };
+    this.index.update(all.map(({ identifier, words }) => [identifier, words]));
+    return {
+      names,
+      own,
+      agents,
+      agentsByIdentifier: new Map(agents.map((agent) => [agent.entry.identifier, agent])),
+      byIdentifier: new Map(all.map((entry) => [entry.identifier, entry])),
+    };
   }
 
-  /** All agents, in any namespace, with the label that the operator chose. Without a label, nothing is public. */
+  /**
+   * All agents, in any namespace, with the label that the operator chose, except agents that their names do not mean. Without a label,
+   * nothing is public.
+   */
   private async publicAgents(): Promise<LabelledAgent[]> {
     const { publicLabel } = this.config.catalog;
     if (!publicLabel) return [];
     if (!this.follower.isFresh) await this.follower.refresh();
-    return this.directory.labelled(publicLabel.key, publicLabel.value, this.clock.now());
+    const labelled = this.directory.labelled(publicLabel.key, publicLabel.value, this.clock.now());
+    const meant = new Set(await this.agentNames.meant(labelled.map(({ record }) => record)));
+    return labelled.filter(({ record }) => meant.has(record));
   }
 
   private entryOf(agent: LabelledAgent, names: CatalogNames, descriptions: Descriptions): CatalogEntry {

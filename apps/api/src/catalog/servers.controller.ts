@@ -5,11 +5,12 @@ import { z } from 'zod';
 import { AgentNotFoundError } from '#rollcall/registry';
 import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
+import { PreparedDocuments } from '../http/prepared.documents.js';
 import { routeConfig } from '../http/server/routes.js';
 import { AUTHORIZATION_HEADER } from '../mcp/metadata.controller.js';
 import { VERSION } from '../version.js';
 import { MCP_PATH, OWN_NAME } from './catalog.entry.js';
-import { sendDocument, serverErrors } from './catalog.replies.js';
+import { CATALOG_HEADERS, serverErrors } from './catalog.replies.js';
 import { pageOf, PageSizeSchema, readRequest } from './catalog.requests.js';
 import { type CatalogState, type PublicAgent, PublicCatalog } from './public.catalog.js';
 
@@ -53,28 +54,38 @@ interface ServerFacts {
 @Public()
 @routeConfig({ errorFormat: serverErrors })
 export class ServersController {
+  /** The servers of each state of the catalog, by name. */
+  private readonly known = new WeakMap<CatalogState, ReadonlyMap<string, ServerView>>();
+
   constructor(
     private readonly catalog: PublicCatalog,
     private readonly urls: PublicUrl,
+    private readonly documents: PreparedDocuments,
   ) {}
 
   @Get()
+  @Public({ cost: 10 })
   async list(@Res() reply: FastifyReply): Promise<void> {
     const { cursor, limit: pageSize, ...filter } = readRequest(ListQuery, reply.request.query);
-    const found = (await this.servers()).filter((server) => matches(server, filter));
-    const ordered = found.map((value) => ({ key: '', name: value.server.name, value }));
-    const page = pageOf(ordered, {
-      request: ['servers', filter],
-      pageSize,
-      pageToken: cursor === '' ? undefined : cursor,
+    await this.send(reply, ['list', filter, cursor, pageSize], (servers) => {
+      const selected = [...servers.values()].filter((server) => matches(server, filter));
+      const ordered = selected.map((value) => ({ key: '', name: value.server.name, value }));
+      const page = pageOf(ordered, {
+        request: ['servers', filter],
+        pageSize,
+        pageToken: cursor === '' ? undefined : cursor,
+      });
+      const metadata = { count: page.items.length, ...(page.pageToken && { nextCursor: page.pageToken }) };
+      return { servers: page.items, metadata };
     });
-    const metadata = { count: page.items.length, ...(page.pageToken && { nextCursor: page.pageToken }) };
-    sendDocument(reply, { body: { servers: page.items, metadata } });
   }
 
   @Get(':name/versions')
   async versions(@Param('name') name: string, @Res() reply: FastifyReply): Promise<void> {
-    sendDocument(reply, { body: { servers: [await this.get(name, LATEST)], metadata: { count: 1 } } });
+    await this.send(reply, ['versions', name], (servers) => ({
+      servers: [found(servers, name, LATEST)],
+      metadata: { count: 1 },
+    }));
   }
 
   @Get(':name/versions/:version')
@@ -83,20 +94,32 @@ export class ServersController {
     @Param('version') version: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    sendDocument(reply, { body: await this.get(name, version) });
+    await this.send(reply, ['version', name, version], (servers) => found(servers, name, version));
   }
 
-  private async servers(): Promise<ServerView[]> {
-    return serversOf(await this.catalog.current(), this.urls);
+  private async send(
+    reply: FastifyReply,
+    key: readonly unknown[],
+    make: (servers: ReadonlyMap<string, ServerView>) => object,
+  ): Promise<void> {
+    const source = await this.catalog.current();
+    const request = { kind: 'mcp-servers', source, key: JSON.stringify(key), headers: CATALOG_HEADERS };
+    await this.documents.send(reply, request, () => ({ body: make(this.serversOf(source)) }));
   }
 
-  private async get(name: string, version: string): Promise<ServerView> {
-    const found = (await this.servers()).find(
-      ({ server }) => server.name === name && isVersion(server.version, version),
-    );
-    if (!found) throw new AgentNotFoundError(name);
-    return found;
+  private serversOf(state: CatalogState): ReadonlyMap<string, ServerView> {
+    const known = this.known.get(state);
+    if (known) return known;
+    const servers = new Map(serversOf(state, this.urls).map((view) => [view.server.name, view]));
+    this.known.set(state, servers);
+    return servers;
   }
+}
+
+function found(servers: ReadonlyMap<string, ServerView>, name: string, version: string): ServerView {
+  const view = servers.get(name);
+  if (!view || !isVersion(view.server.version, version)) throw new AgentNotFoundError(name);
+  return view;
 }
 
 function matches({ server, _meta }: ServerView, filter: Omit<z.output<typeof ListQuery>, 'cursor' | 'limit'>): boolean {

@@ -92,17 +92,22 @@ const MAX_QUOTA = 10_000_000;
 const QUOTAS = {
   agents: integer(0, MAX_QUOTA, 10_000),
   reservations: integer(0, MAX_QUOTA, 10_000),
+  budgetShare: integer(0, 100, 25),
   webhooks: integer(0, MAX_QUOTA, 100),
   contracts: integer(0, MAX_QUOTA, 1_000),
   queuedRuns: integer(0, MAX_QUOTA, 2_000),
   queuedRunsOfNamespace: integer(0, MAX_QUOTA, 10_000),
+  pushConfigs: integer(0, MAX_QUOTA, 1_000),
+  definitions: integer(0, MAX_QUOTA, 10_000),
+  kilobytesPerMinute: integer(0, MAX_QUOTA, 60_000),
+  kilobytesPerMinuteOfNamespace: integer(0, MAX_QUOTA, 300_000),
 };
 
 /** How many objects one credential may have at the same time, independent of its role. */
 export const quotas = setting(byName(QUOTAS), {
   env: 'ROLLCALL_QUOTAS',
   about:
-    'How many objects one credential may have at the same time: live agents, held reservations, webhooks, open contracts, and queued runs in each namespace. `queuedRunsOfNamespace` limits the queued runs of all credentials of a namespace. A limit that is not named keeps the value of the previous source; `0` disables it. In rollcall.yaml: a group such as `quotas: { agents: 500 }`.',
+    'How many objects one credential may have at the same time: live agents, held reservations, webhooks, open contracts, push configurations, and queued runs in each namespace. `queuedRunsOfNamespace` limits the queued runs of all credentials of a namespace, and `definitions` the stored revisions of definitions in a namespace. `budgetShare` is the percentage of a shared budget that one credential may hold in reservations. `kilobytesPerMinute` and `kilobytesPerMinuteOfNamespace` limit what a credential and a namespace store on each replica: runs, messages, contracts with their invitations, and budgets of runs. A limit that is not named keeps the value of the previous source; `0` disables it. In rollcall.yaml: a group such as `quotas: { agents: 500 }`.',
   expects: `names with whole numbers up to ${MAX_QUOTA}, each name once, such as agents=10000,webhooks=100`,
   mergedLevels: 1,
   parse: pairs,

@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { HTTP_FETCH_MODES, INHERITANCE_MODES } from '#rollcall/agent-runtime';
-import { EnvName, McpServersSchema, type ModelsConfig, ModelsConfigSchema } from '#rollcall/providers';
+import {
+  EnvName,
+  McpServersSchema,
+  type ModelsConfig,
+  ModelsConfigSchema,
+  NamespacesSchema,
+} from '#rollcall/providers';
 import { duration, DURATION_FORMAT, integer, json, list, networks, NETWORKS_FORMAT, setting } from './setting.js';
 
 /** This model needs neither a key nor a network, so Rollcall works without configuration. Its prices make the cost of a run visible. */
@@ -93,6 +99,14 @@ function httpFetchOf(text: string, context: z.core.$RefinementCtx): HttpFetch {
   return z.NEVER;
 }
 
+const Aliases = z.record(z.string().min(1).max(100), z.string().min(1).max(64));
+
+/** Splits a command at blanks. A part with blanks is not possible: the operator writes a script for it. */
+const command = z.union([
+  z.array(z.string().min(1)),
+  z.string().transform((text) => text.split(/\s+/).filter(Boolean)),
+]);
+
 const tools = z.strictObject({
   off: setting(list([]), {
     env: 'ROLLCALL_TOOLS_OFF',
@@ -105,6 +119,21 @@ const tools = z.strictObject({
     about:
       'Whether agents may use the tool `http_fetch`: `read` allows GET and HEAD, `write` also POST. Hosts after a colon restrict it to these: `read:api.example.com,*.example.com`. Without hosts, it may call all public hosts and the networks of `egress.allow`. A model can send anything that it has read to the hosts that it may call.',
     expects: 'off, read or write, optionally with hosts as in read:api.example.com,*.example.com',
+    defaultText: 'off',
+  }),
+  aliases: setting(json().pipe(Aliases).default({}), {
+    env: 'ROLLCALL_TOOLS_ALIASES',
+    about:
+      'Further names of tools in definitions, by name, in addition to the names of Claude Code such as `Read` and `Bash` (see runtime/workspace.md). In the environment: one line of JSON.',
+    expects: 'names of tools by alias, such as {"fetch": "http_fetch"}',
+    defaultText: 'none',
+  }),
+  bash: setting(command.default([]), {
+    env: 'ROLLCALL_TOOLS_BASH',
+    about:
+      'The sandbox in which the tool `bash` executes commands of models: a program with its arguments, separated by blanks, to which `bash -c <command>` is added. `{workspace}` is replaced by the folder of the workspace. Without a sandbox, the tool is off (see runtime/workspace.md).',
+    expects:
+      'a program with arguments, such as "bwrap --unshare-all … --bind {workspace} /workspace --chdir /workspace"',
     defaultText: 'off',
   }),
 });
@@ -133,8 +162,18 @@ const ProgramsSchema = z.record(
     command: z.string().min(1),
     args: z.array(z.string()).optional(),
     cwd: z.string().optional(),
+    user: z
+      .union([
+        z.string().regex(/^[a-z_][a-z0-9_.-]{0,31}$/i),
+        z
+          .int()
+          .min(0)
+          .max(2 ** 31),
+      ])
+      .optional(),
     env: z.record(z.string(), z.string()).optional(),
     secretEnv: z.array(EnvName).optional(),
+    namespaces: NamespacesSchema,
   }),
 );
 const CredentialsSchema = z.record(EnvName, z.union([Origin.transform((origin) => [origin]), z.array(Origin)]));
@@ -150,7 +189,7 @@ export const providers = z.strictObject({
     env: 'ROLLCALL_PROGRAMS',
     about:
       'Programs that `subprocess` agents may run, by name (see providers.md). In the environment: one line of JSON.',
-    expects: 'programs by name, such as {"coder": {"command": "/usr/bin/coder"}}',
+    expects: 'programs by name, such as {"coder": {"command": "/usr/bin/coder", "user": "nobody"}}',
     defaultText: 'none',
   }),
   credentials: setting(json().pipe(CredentialsSchema).default({}), {
@@ -207,6 +246,13 @@ const runs = z.strictObject({
 /** The agents that Rollcall runs itself. */
 export const runtime = z.strictObject({
   tools: tools.prefault({}),
+  workspaces: setting(z.string().min(1).optional(), {
+    env: 'ROLLCALL_WORKSPACES',
+    about:
+      'Folder for the files of runs, relative to the working directory. Each run and the runs that it delegates share a workspace below it, and agents get the tools `read_file`, `write_file`, `edit_file`, `list_files`, `search_files` and `todo_write`. Several replicas need a shared volume. Without the setting, the tools are off (see runtime/workspace.md).',
+    expects: 'a path',
+    defaultText: 'off',
+  }),
   skills,
   runTimeout: setting(timeout('10m'), {
     env: 'ROLLCALL_RUNTIME_RUN_TIMEOUT',

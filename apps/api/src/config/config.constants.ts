@@ -111,6 +111,10 @@ export const CONSTANTS = {
       sharePerAgent: 0.5,
     },
   },
+  catalog: {
+    /** The public catalogs are computed at most once in this time, however many requests arrive. */
+    refresh: SECOND,
+  },
   langfuse: {
     /** The field that contains the agentId. A trace is one call of an agent, and its observations have names of their own. */
     agentField: 'traceName' as const,

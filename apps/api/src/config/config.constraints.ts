@@ -1,4 +1,4 @@
-import { PresetCatalog, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
+import { accountOf, PresetCatalog, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
 import { CapabilityAliasError } from '#rollcall/registry';
 import { mayFetchKeysFrom } from './access.settings.js';
 import type { Config } from './config.schema.js';
@@ -12,6 +12,7 @@ export function constraintErrors(config: Config, invalid: readonly string[] = []
   const errors = [
     ...presetErrors(config.models),
     ...timeoutErrors(config),
+    ...programErrors(config),
     ...mcpErrors(config),
     ...oidcErrors(config),
     ...aliasErrors(config),
@@ -37,6 +38,20 @@ function timeoutErrors({ http, database, shutdown, registry }: Config): string[]
     ],
   ];
   return rules.filter(([holds]) => !holds).map(([, error]) => error);
+}
+
+/** A program whose user is missing or cannot be used would fail at its first start. */
+function programErrors({ providers }: Config): string[] {
+  return Object.entries(providers.programs).flatMap(([name, { user }]) => {
+    try {
+      accountOf(user);
+      return [];
+    } catch (error) {
+      if (error instanceof ProviderError)
+        return [`providers.programs.${name}.user (ROLLCALL_PROGRAMS): ${error.message}`];
+      throw error;
+    }
+  });
 }
 
 function mcpErrors({ runtime, providers }: Config): string[] {

@@ -32,6 +32,7 @@ const SECTIONS: [title: string, ...paths: string[]][] = [
     'runtime.agentFiles',
     'runtime.skills',
     'runtime.tools',
+    'runtime.workspaces',
     'runtime.mcpServers',
     'providers',
     'egress',

@@ -209,6 +209,11 @@ describe('configuration', () => {
       contracts: 1_000,
       queuedRuns: 2_000,
       queuedRunsOfNamespace: 10_000,
+      budgetShare: 25,
+      pushConfigs: 1_000,
+      definitions: 10_000,
+      kilobytesPerMinute: 60_000,
+      kilobytesPerMinuteOfNamespace: 300_000,
     });
     const changed = loadConfig({ ROLLCALL_QUOTAS: 'agents=5, webhooks = 0' }, folder).quotas;
     expect(changed).toEqual({ ...defaults, agents: 5, webhooks: 0 });
@@ -262,5 +267,20 @@ describe('configuration', () => {
     const config = loadConfig({ ROLLCALL_EVENTS_KEEP: '1d' }, folder, { events: { slowAfter: 5 } });
     expect(config.events).toEqual({ keep: 86_400_000, keepCount: 1_000_000, buffer: 1_048_576, slowAfter: 5 });
     expect(loadConfig({}, folder).events.slowAfter).toBe(10_000);
+  });
+
+  it('S-11 reports every program whose user is missing or cannot be used', () => {
+    const programs = {
+      a: { command: '/bin/a' },
+      b: { command: '/bin/b', user: 'same' },
+      c: { command: '/bin/c', user: 'no-such-user' },
+    };
+    const errors = errorsOf({ ROLLCALL_PROGRAMS: JSON.stringify(programs) });
+    const isRoot = process.getuid?.() === 0;
+    expect(errors).toEqual([
+      ...(isRoot ? [expect.stringContaining('providers.programs.a.user (ROLLCALL_PROGRAMS): ') as string] : []),
+      expect.stringContaining('providers.programs.c.user (ROLLCALL_PROGRAMS): ') as string,
+    ]);
+    if (isRoot) expect(errors[0]).toContain('Rollcall runs as root');
   });
 });

@@ -45,6 +45,7 @@ describe('the policies of the registry', () => {
         limits: DEFAULT_SPENDING_LIMITS,
         runDepth: 32,
         heldQuota: { limit: 10_000, setting: 'quotas.reservations (ROLLCALL_QUOTAS)' },
+        share: { limit: 25, setting: 'quotas.budgetShare (ROLLCALL_QUOTAS)' },
       },
       contracts: { quota: { limit: 1_000, setting: 'quotas.contracts (ROLLCALL_QUOTAS)' } },
       agentQuota: { limit: 10_000, setting: 'quotas.agents (ROLLCALL_QUOTAS)' },

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import type { AgentRuntimeOptions } from '#rollcall/agent-runtime';
+import { resolve } from 'node:path';
+import { type AgentRuntimeOptions, DEFAULT_BASH_OPTIONS, TOOL_ALIASES } from '#rollcall/agent-runtime';
 import type { PlatformOptions } from '#rollcall/platform';
 import { EgressPolicy, LangfuseUsage, type ProvidersOptions, Secret, type SecretSource } from '#rollcall/providers';
 import {
@@ -18,6 +19,8 @@ import { aliasesOf } from './registry.settings.js';
 
 type RunLimits = Pick<AgentRuntimeOptions, 'execution' | 'delegation'>;
 
+/** The part of the time limit of the shutdown that is left for the parts of the process that stop after the runs. */
+const STOP_MS = 5_000;
 /** The share of the time limit of a request that a shutdown may take, so that its report can still be sent. */
 const ANSWER_SHARE = 0.8;
 const HOW_TO_OPEN = 'with egress.allow (ROLLCALL_EGRESS_ALLOW)';
@@ -44,6 +47,7 @@ export function registryOptions(config: Config): RegistryOptions {
       limits: budgets.limits,
       runDepth: budgets.runDepth,
       heldQuota: { limit: quotas.reservations, setting: quotaSetting('reservations') },
+      share: { limit: quotas.budgetShare, setting: quotaSetting('budgetShare') },
     },
     contracts: { quota: { limit: quotas.contracts, setting: quotaSetting('contracts') } },
     agentQuota: { limit: quotas.agents, setting: quotaSetting('agents') },
@@ -74,9 +78,10 @@ export function providersOptions(config: Config, secrets: SecretSource): Provide
 /** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */
 export function runtimeOptions(config: Config): AgentRuntimeOptions {
   const { runtime, egress, quotas } = config;
-  const { off, httpFetch, limits } = runtime.tools;
+  const { off, httpFetch, limits, aliases, bash } = runtime.tools;
   const { max: maxRunning, sharePerAgent, keep: keepMs, redactAfter: redactAfterMs } = runtime.runs;
   const { leaseMs, maxCrashesInStep } = runtime.runs;
+  const unsafeDrainMs = Math.max(0, config.shutdown.timeout - STOP_MS);
   const maxRunningPerAgent = Math.max(1, Math.ceil(maxRunning * sharePerAgent));
   const queue = {
     perNamespace: { limit: quotas.queuedRunsOfNamespace, setting: quotaSetting('queuedRunsOfNamespace') },
@@ -84,13 +89,26 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
   };
   const isUsed = (folder: string): boolean => !DEFAULT_SKILL_FOLDERS.includes(folder) || existsSync(folder);
   return {
-    runs: { leaseMs, maxRunning, maxRunningPerAgent, queue, maxCrashesInStep, keepMs, redactAfterMs, now: Date.now },
+    runs: {
+      leaseMs,
+      unsafeDrainMs,
+      maxRunning,
+      maxRunningPerAgent,
+      queue,
+      maxCrashesInStep,
+      keepMs,
+      redactAfterMs,
+      now: Date.now,
+    },
     skills: { folders: runtime.skills.filter(isUsed) },
     lifecycle: lifecycleOptions(config),
     tools: {
       off,
       limits,
+      aliases: { ...TOOL_ALIASES, ...aliases },
       httpFetch: { ...httpFetch, egress: { allow: egress.allow, howToOpen: HOW_TO_OPEN } },
+      workspaces: { ...(runtime.workspaces !== undefined && { root: resolve(runtime.workspaces) }) },
+      bash: { ...DEFAULT_BASH_OPTIONS, sandbox: bash },
     },
     ...runLimits(runtime),
     ...deploymentOptions(config),
@@ -121,10 +139,16 @@ function runLimits({ runTimeout, modelAttempts, modelRetryDelay, delegation }: C
   };
 }
 
-function deploymentOptions({ agents, agent, runtime }: Config): Pick<AgentRuntimeOptions, 'configured' | 'files'> {
+function deploymentOptions({
+  agents,
+  agent,
+  runtime,
+  quotas,
+}: Config): Pick<AgentRuntimeOptions, 'configured' | 'files' | 'revisionQuota'> {
   const { agentFiles: files } = runtime;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
-  return { configured: { agents, ...(agent && { agent }) }, ...(isUsed && { files }) };
+  const revisionQuota = { limit: quotas.definitions, setting: quotaSetting('definitions') };
+  return { configured: { agents, ...(agent && { agent }) }, revisionQuota, ...(isUsed && { files }) };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -42,6 +42,12 @@ export const http = z.strictObject({
     about: 'Requests per second of one credential, on each replica. `0` disables the limit.',
     expects: 'a whole number from 0 to 1000000',
   }),
+  publicRateLimit: setting(integer(0, 1_000_000, 200), {
+    env: 'ROLLCALL_PUBLIC_RATE_LIMIT',
+    about:
+      'Requests per second of one address to routes that need no credential, on each replica; a search in the catalog counts as 10. `/health/*` has no limit. `0` disables the limit.',
+    expects: 'a whole number from 0 to 1000000',
+  }),
   concurrentRequests: setting(integer(0, 1_000_000, 100), {
     env: 'ROLLCALL_CONCURRENT_REQUESTS',
     about: 'Requests of one credential that a replica processes at the same time. `0` disables the limit.',
@@ -83,10 +89,12 @@ export const shutdown = z.strictObject({
     expects: DURATION_FORMAT,
     defaultText: '0s',
   }),
-  timeout: setting(duration('10s'), {
+  timeout: setting(duration('30s'), {
     env: 'ROLLCALL_SHUTDOWN_TIMEOUT',
-    about: 'How long the shutdown waits for requests in progress before the process ends.',
+    about:
+      'How long the shutdown waits for requests in progress, and for calls of agents that must not be repeated, before the process ends. ' +
+      'The supervisor of the process must wait at least this long and `ROLLCALL_DRAIN_DELAY` before it kills the process.',
     expects: DURATION_FORMAT,
-    defaultText: '10s',
+    defaultText: '30s',
   }),
 });

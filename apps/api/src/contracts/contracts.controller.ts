@@ -5,6 +5,7 @@ import { agentCredential } from '../agents/agent.credential.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { ContractAnnouncer } from './contract.announcer.js';
 import { contractActor, toAnnouncement, toBid } from './contract.request.js';
 import {
   BidReceiptView,
@@ -36,6 +37,7 @@ export class ContractsController {
     private readonly contracts: ContractsService,
     private readonly bidding: ContractBidding,
     private readonly outcomes: ContractOutcomes,
+    private readonly announcer: ContractAnnouncer,
   ) {}
 
   @Post()
@@ -52,7 +54,7 @@ export class ContractsController {
   @ApiCreatedResponse({ type: ContractView, description: 'The contract.' })
   @Problems('CONTRACT_INVALID', 'INVALID_QUERY', 'DIRECTORY_STALE', 'QUOTA_EXCEEDED')
   async announce(@Body() body: AnnounceBody, @Caller() caller: Principal): Promise<ContractView> {
-    return toContractView(await this.contracts.announce(toAnnouncement(body, caller)));
+    return toContractView(await this.announcer.announce(caller, toAnnouncement(body, caller)));
   }
 
   @Get()

@@ -49,6 +49,16 @@ class OptionalContent {
   })
   disallowedTools?: readonly string[];
 
+  @ApiPropertyOptional({
+    type: 'object',
+    additionalProperties: { type: 'string', enum: ['operator', 'caller'] },
+    example: { http_fetch: 'operator' },
+    description:
+      'Tools whose calls must be approved, and who may approve them: only an operator, or also the caller of the run. A definition can ' +
+      'only add to what a tool demands.',
+  })
+  approve?: DefinitionContent['approve'];
+
   @ApiPropertyOptional({ type: [DefinitionSkillView], description: 'The skills that the agent knows.' })
   skills?: readonly DefinitionSkillView[];
 

@@ -44,7 +44,7 @@ export class DefinitionImportsController {
   })
   @ApiBody({ type: ImportBody, examples: IMPORT_EXAMPLES })
   @ApiOkResponse({ type: ImportReportView, description: 'The result of each file.' })
-  @Problems('ARCHIVE_INVALID', 'DEFINITION_IMPORT_TOO_LARGE')
+  @Problems('ARCHIVE_INVALID', 'DEFINITION_IMPORT_TOO_LARGE', 'QUOTA_EXCEEDED')
   async import(
     @Body() body: unknown,
     @Query() { strict, dryRun }: ImportQuery,

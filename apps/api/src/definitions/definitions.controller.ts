@@ -24,6 +24,7 @@ import {
   ReplaceDefinitionBody,
 } from './definitions.dto.js';
 import { EffectiveView } from './effective.view.js';
+import { Effect } from '../mutation/effect.js';
 import { Mutation, Repeatable } from '../mutation/mutation.js';
 import { Caller, type Principal } from '../auth/principal.js';
 
@@ -50,7 +51,12 @@ export class DefinitionsController {
 
   @Post()
   @Permit('definitions:write')
-  @Mutation({ audit: 'definition.registered', record: ['name'], recordResult: { revision: 'revision', hash: 'hash' } })
+  @Mutation({
+    audit: 'definition.registered',
+    prepares: true,
+    record: ['name'],
+    recordResult: { revision: 'revision', hash: 'hash' },
+  })
   @SendsVersion(toVersioned)
   @ApiOperation({ operationId: 'definitions.register', summary: 'Register a definition of an agent' })
   @ApiBody({ type: RegisterDefinitionBody, examples: REGISTER_DEFINITION_EXAMPLES })
@@ -61,12 +67,13 @@ export class DefinitionsController {
     'DEFINITION_INVALID',
     'DEFINITION_NAME_INVALID',
     'AGENT_ALREADY_EXISTS',
+    'QUOTA_EXCEEDED',
   )
   async register(
     @Body() { name, content }: RegisterDefinitionBody,
     @Caller() { namespace, id: by }: Principal,
-  ): Promise<DefinitionView> {
-    return await this.definitions.register({ namespace, name, content, source: SOURCE, by });
+  ): Promise<Effect<DefinitionView>> {
+    return new Effect(await this.definitions.prepareRegister({ namespace, name, content, source: SOURCE, by }));
   }
 
   @Get()
@@ -98,7 +105,7 @@ export class DefinitionsController {
     @Caller() { namespace }: Principal,
   ): Promise<EffectiveView> {
     const key = { namespace, name };
-    return await this.effective.of(key, this.definitions.check({ ...key, content }));
+    return await this.effective.of(key, await this.definitions.check({ ...key, content }));
   }
 
   @Get(':name')
@@ -114,7 +121,7 @@ export class DefinitionsController {
 
   @Put(':name')
   @Permit('definitions:write')
-  @Mutation({ audit: 'definition.replaced', recordResult: { revision: 'revision', hash: 'hash' } })
+  @Mutation({ audit: 'definition.replaced', prepares: true, recordResult: { revision: 'revision', hash: 'hash' } })
   @SendsVersion(toVersioned)
   @ApiOperation({
     operationId: 'definitions.replace',
@@ -135,13 +142,16 @@ export class DefinitionsController {
     headers: ETAG,
   })
   @Problems('DEFINITION_NOT_FOUND', 'DEFINITION_INVALID', 'DEFINITION_CONFIGURED', 'DEFINITION_CHANGED')
+  @Problems('QUOTA_EXCEEDED')
   async replace(
     @Param('name') name: string,
     @Body() { content }: ReplaceDefinitionBody,
     @Caller() { namespace, id: by }: Principal,
     @IfMatch(REVISION) expected: number | undefined,
-  ): Promise<DefinitionView> {
-    return await this.definitions.replace({ namespace, name, content, source: SOURCE, by }, expected);
+  ): Promise<Effect<DefinitionView>> {
+    return new Effect(
+      await this.definitions.prepareReplace({ namespace, name, content, source: SOURCE, by }, expected),
+    );
   }
 
   @Delete(':name')

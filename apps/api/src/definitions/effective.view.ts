@@ -6,6 +6,12 @@ import { ResolvedModelView } from '../models/models.dto.js';
 class EffectiveToolView {
   @ApiProperty({ example: 'clock', description: 'The name of the tool.' }) name: string;
   @ApiProperty({ example: 'clock', description: 'The toolbox that it comes from.' }) origin: string;
+  @ApiPropertyOptional({
+    type: [String],
+    example: ['Read'],
+    description: 'Other names by which the definition allows the tool.',
+  })
+  aliases?: string[];
 }
 
 class EffectiveSkillView {

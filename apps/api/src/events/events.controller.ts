@@ -18,7 +18,7 @@ import { Mutation } from '../mutation/mutation.js';
 import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
 import type { StreamEnd } from '../streams/stream.end.js';
 import { type EventStream, EventStreams, type StreamSink } from './event.stream.js';
-import { CloudEventView, EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
+import { EventsPage, EventsQuery, StreamQuery, TicketView } from './events.dto.js';
 import { EventsService } from './events.service.js';
 import { TicketsService } from './tickets.service.js';
 import { Caller, callerOf, type Principal, visibleTo } from '../auth/principal.js';
@@ -83,8 +83,8 @@ export class EventsController {
   })
   @ApiProduces('text/event-stream')
   @ApiOkResponse({
-    type: CloudEventView,
-    description: 'A stream without an end. The `data` of each event is this object.',
+    schema: { $ref: '#/components/schemas/EventStreamMessage' },
+    description: 'A stream without an end. The messages have these fields: `event`, `id` and `data`.',
   })
   @Problems(...CURSOR_PROBLEMS)
   async stream(

@@ -149,6 +149,11 @@ const EVENT_DOCS: EventDocs = {
   'protection.left': { about: 'Self-preservation ended. Agents are evicted again.', data: { fleet: 118 } },
 };
 
+/** The data of each event, for example. */
+export const EVENT_EXAMPLES: Readonly<Record<string, object>> = Object.fromEntries(
+  EVENTS.types.map((type) => [type, EVENT_DOCS[type].data]),
+);
+
 /** The reference table of docs/events.md. */
 export function eventTable(): string {
   const rows = EVENTS.types.map((type) => {

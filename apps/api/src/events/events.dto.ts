@@ -1,4 +1,4 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import {
   ArrayMaxSize,
@@ -14,8 +14,10 @@ import {
   ValidateBy,
 } from 'class-validator';
 import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
+import type { Variants } from '../http/one.of.js';
 import { MAX_WAIT_MS } from '../http/server/in-flight.js';
 import { Optional, QueryNumber } from '../http/validation/fields.js';
+import { StreamEndMessage } from '../streams/stream.message.view.js';
 import { EVENTS } from './event.catalog.js';
 
 const MAX_PAGE_SIZE = 1_000;
@@ -187,14 +189,23 @@ export class CloudEventView implements CloudEvent {
     description: 'The capabilities of the agent, separated by commas.',
   })
   capabilities?: string;
-  @ApiProperty({
-    type: 'object',
-    additionalProperties: true,
-    example: { generation: 3, reason: 'evicted' },
-    description: 'Depends on `type`; see docs/events.md.',
-  })
+  /** `describeEvents` documents the data of each type. */
   data: CloudEvent['data'];
 }
+
+@ApiSchema({ name: 'CloudEventMessage' })
+class CloudEventMessage {
+  @ApiProperty({ enum: EVENTS.types, description: 'The `type` of the event.' }) event: CloudEvent['type'];
+  @ApiProperty({ example: '1042-9f3c27d1', description: 'The cursor after the event, for `Last-Event-ID`.' })
+  id: string;
+  @ApiProperty({ type: CloudEventView, description: 'The event.' }) data: CloudEventView;
+}
+
+/** The messages of the stream of events, by their event. */
+export const EVENT_STREAM_MESSAGES: Variants = {
+  ...Object.fromEntries(EVENTS.types.map((type) => [type, CloudEventMessage])),
+  end: StreamEndMessage,
+};
 
 export class EventsPage {
   @ApiProperty({ type: [CloudEventView], description: 'Events in the order of the log.' }) items: CloudEventView[];

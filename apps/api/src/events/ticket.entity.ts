@@ -1,5 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import type { Principal } from '../auth/principal.js';
+import type { PrincipalFacts } from '../auth/principal.js';
 
 /** A one-time right to open a WebSocket. The secret is never stored, only its SHA-256. */
 @Entity('event_ticket')
@@ -9,7 +9,7 @@ export class TicketEntity {
 
   /** The principal that the ticket was issued to, as it was at that time. */
   @Column({ type: 'jsonb' })
-  principal: Principal;
+  principal: PrincipalFacts;
 
   @Column({ type: 'timestamptz', name: 'expires_at' })
   @Index('event_ticket_expires_at')

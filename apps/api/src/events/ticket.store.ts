@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
-import type { Principal } from '../auth/principal.js';
+import type { PrincipalFacts } from '../auth/principal.js';
 
 @Injectable()
 export class TicketStore {
   constructor(private readonly db: Database) {}
 
   /** Also deletes some expired tickets each time, so that no sweeper is needed. */
-  async insert(hash: Buffer, principal: Principal, lifeMs: number): Promise<Date> {
+  async insert(hash: Buffer, principal: PrincipalFacts, lifeMs: number): Promise<Date> {
     const rows = await this.db.query<{ expiresAt: Date }>(
       `WITH stale AS (
          DELETE FROM event_ticket WHERE hash IN (
@@ -20,8 +20,8 @@ export class TicketStore {
   }
 
   /** Deletes the ticket. If several requests use a ticket concurrently, on any replicas, only one of them gets the principal. */
-  async consume(hash: Buffer): Promise<Principal | undefined> {
-    const rows = await this.db.query<{ principal: Principal; valid: boolean }>(
+  async consume(hash: Buffer): Promise<PrincipalFacts | undefined> {
+    const rows = await this.db.query<{ principal: PrincipalFacts; valid: boolean }>(
       'DELETE FROM event_ticket WHERE hash = $1 RETURNING principal, expires_at > clock_timestamp() AS valid',
       [hash],
     );

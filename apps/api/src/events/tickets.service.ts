@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Authenticator, unauthenticated } from '../auth/credentials/authenticator.js';
-import type { Principal } from '../auth/principal.js';
+import { factsOf, type Principal } from '../auth/principal.js';
 import { TicketStore } from './ticket.store.js';
 
 const LIFE_MS = 30_000;
@@ -21,13 +21,19 @@ export class TicketsService {
 
   async issue(principal: Principal): Promise<Ticket> {
     const ticket = randomBytes(32).toString('base64url');
-    return { ticket, expiresAt: await this.store.insert(hashOf(ticket), principal, LIFE_MS) };
+    return { ticket, expiresAt: await this.store.insert(hashOf(ticket), factsOf(principal), LIFE_MS) };
   }
 
-  /** A ticket works once, and only while the credential that requested it is valid. */
+  /**
+   * A ticket works once, on any replica, and only while the credential that requested it is valid. The principal is a new one, so this
+   * replica counts its sockets together with all others of the credential (S-12).
+   */
   async redeem(ticket: string): Promise<Principal> {
     const stored = await this.store.consume(hashOf(ticket));
-    const principal = stored && { ...stored, expiresAt: stored.expiresAt && new Date(stored.expiresAt) };
+    const principal: Principal | undefined = stored && {
+      ...factsOf(stored),
+      expiresAt: stored.expiresAt && new Date(stored.expiresAt),
+    };
     const valid = principal && (await this.authenticator.filterValid([principal])).has(principal);
     if (!valid)
       throw unauthenticated('The ticket was already used or has expired. Get a new one with POST /v1/events/tickets.');

@@ -1,4 +1,4 @@
-import { Controller, Get, Inject } from '@nestjs/common';
+import { Controller, Get, Inject, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import {
   type HealthCheckResult,
@@ -7,10 +7,12 @@ import {
   HealthIndicatorService,
 } from '@nestjs/terminus';
 import { Database } from '#rollcall/platform';
+import type { FastifyReply } from 'fastify';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
+import { PreparedDocuments } from '../http/prepared.documents.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Lifecycle } from './lifecycle.js';
 import { RoundTrips, type RoundTripVerdict } from './round-trips.js';
@@ -35,17 +37,22 @@ class ReadinessView implements HealthCheckResult {
 
 const ALIVE: LivenessView = { status: 'ok' };
 
+/** How long a round trip answers further requests, so that any number of them costs one statement per second. */
+const MEASURED_MS = 1_000;
+
 @ApiTags('operation')
 @Controller('health')
-@Public()
+@Public({ cost: 0 })
 export class HealthController {
   private readonly roundTrips: RoundTrips;
+  private measured?: { readonly at: number; readonly verdict: Promise<RoundTripVerdict> };
 
   constructor(
     private readonly health: HealthCheckService,
     private readonly indicators: HealthIndicatorService,
     private readonly db: Database,
     private readonly lifecycle: Lifecycle,
+    private readonly documents: PreparedDocuments,
     @Inject(CONFIG) { database }: Config,
   ) {
     this.roundTrips = new RoundTrips(database.slowRoundTrip);
@@ -58,8 +65,8 @@ export class HealthController {
     description: 'Does not check the database, because a restart of this process would not repair the database.',
   })
   @ApiOkResponse({ type: LivenessView, description: 'The process is alive.' })
-  live(): LivenessView {
-    return ALIVE;
+  async live(@Res() reply: FastifyReply): Promise<void> {
+    await this.documents.send(reply, { kind: 'health-live', source: ALIVE, key: '' }, () => ({ body: ALIVE }));
   }
 
   @Get('ready')
@@ -68,17 +75,32 @@ export class HealthController {
     summary: 'Check whether this replica serves requests',
     description:
       'For load balancers: 503 while the database does not respond, while round trips to it are slow, or while the ' +
-      'replica shuts down. Each request measures a round trip.',
+      'replica shuts down. Requests within one second share one measured round trip.',
   })
   @ApiOkResponse({ type: ReadinessView, description: 'This replica serves requests.' })
   @Problems('NOT_READY')
-  async ready(): Promise<ReadinessView> {
+  async ready(@Res() reply: FastifyReply): Promise<void> {
     const { phase } = this.lifecycle;
     if (phase !== 'serving') throw new ApiError('NOT_READY', `This replica is ${phase}.`, { retryAfterMs: 1_000 });
-    const trip = await this.measure();
+    const trip = await this.lastTrip();
     if (trip.slow) throw tooSlow(trip);
     const { roundTripMs, limitMs } = trip;
-    return await this.health.check([() => this.indicators.check('database').up({ roundTripMs, limitMs })]);
+    await this.documents.send(reply, { kind: 'health-ready', source: trip, key: '' }, async () => {
+      const body: ReadinessView = await this.health.check([
+        () => this.indicators.check('database').up({ roundTripMs, limitMs }),
+      ]);
+      return { body };
+    });
+  }
+
+  /** A failed round trip is not kept: the next request measures again. */
+  private async lastTrip(): Promise<RoundTripVerdict> {
+    const now = performance.now();
+    if (this.measured && now - this.measured.at < MEASURED_MS) return await this.measured.verdict;
+    const verdict = this.measure();
+    this.measured = { at: now, verdict };
+    verdict.catch(() => (this.measured = undefined));
+    return await verdict;
   }
 
   private async measure(): Promise<RoundTripVerdict> {

@@ -1,8 +1,13 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { describeEvents, EVENT_DATA_VIEWS } from '../events/event.data.view.js';
+import { EVENT_STREAM_MESSAGES } from '../events/events.dto.js';
+import { RUN_STREAM_MESSAGES } from '../runs/run.stream.js';
+import { addUnion, classesOf } from './one.of.js';
 import { ApiError } from './problems/api.error.js';
 import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
 import { replyProblem } from './problems/problem.js';
+import { PreparedDocuments } from './prepared.documents.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
 
@@ -31,7 +36,8 @@ const TAGS = {
   operation: 'Health checks and metrics, for the infrastructure.',
 };
 
-function describeApi(app: NestFastifyApplication, version: string): OpenAPIObject {
+/** The OpenAPI document of the API. */
+export function describeApi(app: NestFastifyApplication, version: string): OpenAPIObject {
   const builder = new DocumentBuilder()
     .setTitle('Rollcall')
     .setDescription(ABOUT)
@@ -46,9 +52,25 @@ function describeApi(app: NestFastifyApplication, version: string): OpenAPIObjec
     .addGlobalResponse({ status: '4XX', description: REJECTED, content: PROBLEM_CONTENT })
     .addGlobalResponse({ status: '5XX', description: FAILED, content: PROBLEM_CONTENT });
   for (const [name, description] of Object.entries(TAGS)) builder.addTag(name, description);
-  const document = SwaggerModule.createDocument(app, builder.build(), { extraModels: [ProblemView] });
+  const messages = [...classesOf(EVENT_STREAM_MESSAGES), ...classesOf(RUN_STREAM_MESSAGES)];
+  const extraModels = [ProblemView, ...EVENT_DATA_VIEWS, ...messages];
+  const document = SwaggerModule.createDocument(app, builder.build(), { extraModels });
   addArchiveBody(document);
+  describeEvents(document);
+  addUnion(document, 'EventStreamMessage', 'event', EVENT_STREAM_MESSAGES);
+  addUnion(document, 'RunStreamMessage', 'event', RUN_STREAM_MESSAGES);
+  allowNullInEnums(document);
   return document;
+}
+
+/** In OpenAPI 3.0, a nullable enum must also list null; otherwise null is invalid, and generated clients do not expect it. */
+function allowNullInEnums(node: unknown): void {
+  if (typeof node !== 'object' || node === null) return;
+  const { nullable, enum: values } = node as { nullable?: unknown; enum?: unknown };
+  if (nullable === true && Array.isArray(values) && !values.includes(null)) {
+    (node as { enum: unknown[] }).enum = [...(values as unknown[]), null]; // a new list: the decorators of other properties may have this one
+  }
+  for (const child of Object.values(node)) allowNullInEnums(child);
 }
 
 /** The decorators can describe only one content type of a body. */
@@ -66,16 +88,24 @@ const ASSETS = new Set([
   'favicon-32x32.png',
 ]);
 
+/** A change of the document needs another version of Rollcall, so the document is made once. */
+const CACHE = { 'cache-control': 'public, max-age=300' };
+
 /** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, and redirects / to it. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string): void {
   rejectOtherFiles(app);
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .get('/', { config: { access: 'public', undocumented: true } }, (_request, reply) => reply.redirect('/docs'));
-  SwaggerModule.setup('docs', app, () => describeApi(app, version), {
-    jsonDocumentUrl: 'openapi.json',
-    raw: ['json'],
+  const documents = app.get(PreparedDocuments);
+  let described: OpenAPIObject | undefined;
+  const describe = (): OpenAPIObject => (described ??= describeApi(app, version));
+  const server = app.getHttpAdapter().getInstance();
+  server.get('/', { config: { access: 'public', undocumented: true } }, (_request, reply) => reply.redirect('/docs'));
+  server.get('/openapi.json', { config: { access: 'public' } }, async (_request, reply) => {
+    const request = { kind: 'openapi', source: describe, key: '', headers: CACHE };
+    await documents.send(reply, request, () => ({ body: describe() }));
+    return await reply;
+  });
+  SwaggerModule.setup('docs', app, describe, {
+    raw: [],
     customSiteTitle: 'Rollcall API',
     swaggerOptions: { persistAuthorization: false },
   });

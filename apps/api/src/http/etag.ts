@@ -16,6 +16,18 @@ export function etagOf(content: string): string {
   return `"${createHash('sha256').update(content).digest('base64url').slice(0, 27)}"`;
 }
 
+const TAGS = /^\s*(?:W\/)?("[^"]*")\s*$/;
+
+/**
+ * Whether the client already has this version, by `If-None-Match`: a list of tags, or `*` for any version. The comparison is weak
+ * (RFC 9110), because a proxy that compresses a response makes its tag weak.
+ */
+export function hasVersion({ method, headers }: Pick<FastifyRequest, 'method' | 'headers'>, etag: string): boolean {
+  const header = headers['if-none-match'];
+  if (header === undefined || (method !== 'GET' && method !== 'HEAD')) return false;
+  return header.trim() === '*' || header.split(',').some((one) => TAGS.exec(one)?.[1] === etag);
+}
+
 /** How the versions of one kind of record are written in the headers `ETag` and `If-Match`, without the quotes. */
 export interface VersionFormat<Version extends string | number = string | number> {
   readonly pattern: RegExp;

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { IsInt, IsOptional, IsString, Max, MaxLength, Min } from 'class-validator';
+import { PAGE_BYTES } from '#rollcall/platform';
 import { ApiError } from './problems/api.error.js';
 import { QueryNumber } from './validation/fields.js';
 
@@ -9,7 +10,7 @@ const DEFAULT_PAGE_SIZE = 50;
 export class PageQuery {
   @ApiPropertyOptional({
     type: 'integer',
-    description: 'The maximum number of items to return.',
+    description: 'The maximum number of items to return. A page of large items ends earlier, at 1 MB.',
     default: DEFAULT_PAGE_SIZE,
     minimum: 1,
     maximum: MAX_PAGE_SIZE,
@@ -54,17 +55,20 @@ export class PagedList {
     private readonly position: RegExp = SEQUENCE,
   ) {}
 
-  /** Makes a page from up to `limit + 1` rows: the extra row shows that there is a next page. */
+  /**
+   * Makes a page from up to `limit + 1` rows: the extra row shows that there is a next page. A page whose rows are large ends before its
+   * size exceeds `PAGE_BYTES`, and has at least one row.
+   */
   toPage<Row, View>(
     rows: readonly Row[],
     limit: number,
     view: (row: Row) => View,
     positionOf: (row: Row) => string,
   ): Page<View> {
-    const shown = rows.slice(0, limit);
-    const last = shown.at(-1);
-    const hasNext = rows.length > limit && last !== undefined;
-    return { items: shown.map(view), nextCursor: hasNext ? this.cursorOf(positionOf(last)) : null };
+    const items = fitting(rows.slice(0, limit), view);
+    const last = rows[items.length - 1];
+    const hasNext = rows.length > items.length && last !== undefined;
+    return { items, nextCursor: hasNext ? this.cursorOf(positionOf(last)) : null };
   }
 
   /** Returns the position that a cursor of this list contains. */
@@ -81,6 +85,19 @@ export class PagedList {
   private cursorOf(position: string): string {
     return Buffer.from(`${this.name}:${position}`).toString('base64url');
   }
+}
+
+/** The first rows whose views fit into a page: at least one. */
+export function fitting<Row, View>(rows: readonly Row[], view: (row: Row) => View): View[] {
+  const views: View[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const next = view(row);
+    bytes += Buffer.byteLength(JSON.stringify(next));
+    if (bytes > PAGE_BYTES && views.length > 0) break;
+    views.push(next);
+  }
+  return views;
 }
 
 function splitOnce(text: string): [name: string, position: string] {

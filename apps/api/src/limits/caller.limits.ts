@@ -19,8 +19,8 @@ const tooFast =
 
 /**
  * All limits of this replica on what its callers send: the rate of a credential and of a namespace, the concurrent requests of a
- * credential, and, by address, what clients send that are not authenticated yet. Of those, only failed look-ups of credentials
- * count against a rate, so a fleet behind one address may reconnect at the same time.
+ * credential, and, by address, requests to public routes and what clients send that are not authenticated yet. Of the latter, only
+ * failed look-ups of credentials count against a rate, so a fleet behind one address may reconnect at the same time.
  */
 @Injectable()
 export class CallerLimits {
@@ -31,9 +31,13 @@ export class CallerLimits {
   private readonly failureRate = new RateLimiter(
     () => 'Your address has sent too many unknown credentials. Try again later.',
   );
+  private readonly publicRate = new RateLimiter(
+    tooFast('send a credential to a route that requires one, or ask the operator to raise ROLLCALL_PUBLIC_RATE_LIMIT'),
+  );
   private readonly callers: ConcurrencyLimiter;
   private readonly addresses: ConcurrencyLimiter;
   private readonly perSecond: number;
+  private readonly publicPerSecond: number;
 
   constructor(
     @Inject(CONFIG) { http }: Config,
@@ -42,6 +46,7 @@ export class CallerLimits {
     const { concurrentRequests: requests, concurrentStreams: streams, concurrentWaits: waits } = http;
     const unauthenticated = http.concurrentUnauthenticated;
     this.perSecond = http.rateLimit;
+    this.publicPerSecond = http.publicRateLimit;
     this.callers = new ConcurrencyLimiter({ requests, streams, waits });
     this.addresses = new ConcurrencyLimiter({
       requests: unauthenticated,
@@ -82,8 +87,9 @@ export class CallerLimits {
     holdSlot(reply, this.callers, principal, kind);
   }
 
-  /** Holds a slot of the address until the response of a public route is sent. */
-  holdPublic(reply: FastifyReply): void {
+  /** Counts a request to a public route as `cost` requests, and holds a slot of its address until the response is sent. */
+  admitPublic(reply: FastifyReply, cost: number): void {
+    this.publicRate.count({ id: reply.request.ip }, this.publicPerSecond, cost);
     holdSlot(reply, this.addresses, { id: reply.request.ip }, 'requests');
   }
 

@@ -41,4 +41,18 @@ describe('RateLimiter', () => {
     for (let count = 0; count < 1_000; count++) limiter.count(caller, 0);
     expect(caller).toEqual({ id: 'key:a' });
   });
+
+  it('S-3 an expensive request counts as several, and the first one of a second is always accepted', () => {
+    let now = 0;
+    const limiter = new RateLimiter(
+      (limit) => `more than ${limit}`,
+      () => now,
+    );
+    limiter.count({ id: '192.0.2.1' }, 25, 10);
+    limiter.count({ id: '192.0.2.1' }, 25, 10);
+    expect(() => limiter.count({ id: '192.0.2.1' }, 25, 10)).toThrow(expect.objectContaining({ code: 'RATE_LIMITED' }));
+    limiter.count({ id: '192.0.2.2' }, 5, 10);
+    now = 1_000;
+    limiter.count({ id: '192.0.2.1' }, 25, 10);
+  });
 });

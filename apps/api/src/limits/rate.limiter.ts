@@ -28,18 +28,21 @@ export class RateLimiter {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Counts one. Throws if these are more than `perSecond` in this second; 0 means no limit. */
-  count(caller: RateLimited, perSecond: number): void {
+  /**
+   * Counts one, or `cost`. Throws if these are more than `perSecond` in this second; 0 means no limit. One that is worth more than the
+   * limit is accepted if it is the first of its second.
+   */
+  count(caller: RateLimited, perSecond: number, cost = 1): void {
     if (perSecond === 0) return;
-    const window = this.add(caller);
-    if (window.count > perSecond) throw this.rejection(window, perSecond);
+    const window = this.add(caller, cost);
+    if (window.count > perSecond && window.count > cost) throw this.rejection(window, perSecond);
   }
 
   /** Counts one without a check, for a limit that `check` applies before the next one. */
-  add(caller: RateLimited): Window {
+  add(caller: RateLimited, cost = 1): Window {
     const now = this.now();
     if (!caller.window || caller.window.endsAt <= now) caller.window = this.windowOf(caller.id, now);
-    caller.window.count += 1;
+    caller.window.count += cost;
     return caller.window;
   }
 

@@ -14,6 +14,7 @@ import { visibleTo } from '../auth/principal.js';
 import { EventsQuery } from '../events/events.dto.js';
 import { EventsService } from '../events/events.service.js';
 import { JSON_MEDIA_TYPE } from '../http/body/json-body.parser.js';
+import { fitting } from '../http/page.js';
 import { toProblem } from '../http/problems/problem.js';
 import { validated } from '../http/validation/validation.pipe.js';
 import { runKeyOf } from '../runs/run.commands.js';
@@ -36,8 +37,15 @@ export function agentUri(agentId: string): string {
   return `${AGENTS}/${encodeURIComponent(agentId)}`;
 }
 
+const RUNS = 'rollcall://runs/';
+
 export function runUri(runId: string): string {
-  return `rollcall://runs/${encodeURIComponent(runId)}`;
+  return RUNS + encodeURIComponent(runId);
+}
+
+/** The id in the address of a run, as the address contains it; undefined for other addresses. The ids of runs need no encoding. */
+export function runIdIn(uri: string): string | undefined {
+  return uri.startsWith(RUNS) ? uri.slice(RUNS.length) : undefined;
 }
 
 interface Template {
@@ -89,7 +97,11 @@ export class McpResources {
   addTo(mcp: McpServer, call: McpCall): void {
     const { permissions } = call.caller;
     if (permissions.includes('agents:read')) {
-      const about = { title: 'Agents', description: `The first ${MAX_LISTED} agents.`, mimeType: JSON_MEDIA_TYPE };
+      const about = {
+        title: 'Agents',
+        description: `The first ${MAX_LISTED} agents, or fewer if they are large.`,
+        mimeType: JSON_MEDIA_TYPE,
+      };
       mcp.registerResource('agents', AGENTS, about, async () => await read(call, AGENTS, this.page(call)));
     }
     for (const template of this.templates.filter(({ permission }) => permissions.includes(permission)))
@@ -97,7 +109,9 @@ export class McpResources {
   }
 
   private async page({ caller: { namespace } }: McpCall): Promise<object> {
-    return { items: await this.agents.list(MAX_LISTED, undefined, { namespace }) };
+    const found = await this.agents.list(MAX_LISTED + 1, undefined, { namespace });
+    const items = fitting(found.slice(0, MAX_LISTED), (record) => record);
+    return { items, hasMore: items.length < found.length };
   }
 
   private async listed({ caller: { namespace } }: McpCall): Promise<{ uri: string; name: string; title: string }[]> {

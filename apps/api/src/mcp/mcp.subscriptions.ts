@@ -97,7 +97,8 @@ export class McpSubscriptions {
   async prepare(call: McpCall): Promise<Subscription | undefined> {
     const { data: body } = ListenSchema.safeParse(call.request.body);
     if (!body) return undefined;
-    const { taskIds: requested, ...wanted } = body.params.notifications;
+    const { taskIds: requested, ...named } = body.params.notifications;
+    const wanted = { ...named, ...(await this.tasks.visible(call, named)) };
     const taskIds = checkedTaskIds(call, requested);
     if (taskIds && !body.params._meta[CLIENT_CAPABILITIES_META_KEY].extensions?.[TASKS]) throw needsTasks();
     const notifications = taskIds ? await this.tasks.toSdk(call, { ...wanted, taskIds }) : wanted;

@@ -5,6 +5,7 @@ import { PublicUrl } from '../a2a/cards/public.url.js';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
+import { PreparedDocuments } from '../http/prepared.documents.js';
 import { VERSION } from '../version.js';
 
 /** The path of the document that tells clients where to get a token (RFC 9728). */
@@ -21,7 +22,7 @@ export const AUTHORIZATION_HEADER = {
   isSecret: true,
 };
 
-const CACHE = 'public, max-age=300';
+const CACHE = { 'cache-control': 'public, max-age=300' };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -71,20 +72,25 @@ export class MetadataController {
   constructor(
     private readonly resource: ProtectedResource,
     private readonly urls: PublicUrl,
+    private readonly documents: PreparedDocuments,
   ) {}
 
   @Get(METADATA_PATH)
   @Public()
-  protectedResource(@Res() reply: FastifyReply): void {
-    void reply.header('cache-control', CACHE).send(this.resource.metadata());
+  async protectedResource(@Res() reply: FastifyReply): Promise<void> {
+    const request = { kind: 'oauth-metadata', source: this, key: 'metadata', headers: CACHE };
+    await this.documents.send(reply, request, () => ({ body: this.resource.metadata() }));
   }
 
   @Get('mcp/server-card')
   @Public()
   async card(@Res() reply: FastifyReply): Promise<void> {
-    const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server');
-    const card = JSON.stringify(serverCard(this.urls.of('/mcp'), [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS]));
-    void reply.header('cache-control', CACHE).type(SERVER_CARD_TYPE).send(card);
+    const request = { kind: 'mcp-server-card', source: this, key: 'card', headers: CACHE };
+    await this.documents.send(reply, request, async () => {
+      const { SUPPORTED_PROTOCOL_VERSIONS } = await import('@modelcontextprotocol/server');
+      const body = serverCard(this.urls.of('/mcp'), [NEWEST, ...SUPPORTED_PROTOCOL_VERSIONS]);
+      return { body, type: SERVER_CARD_TYPE };
+    });
   }
 }
 

@@ -11,6 +11,7 @@ import {
   VendorRegistry,
   vendorView,
 } from '#rollcall/providers';
+import { Caller, type Principal } from '../auth/principal.js';
 import { Permit } from '../auth/route.access.js';
 
 const KINDS = ['agent', 'model'] as const;
@@ -89,10 +90,11 @@ export class ProvidersController {
     description: 'Each item lists what it needs, and whether it can be used on this replica.',
   })
   @ApiOkResponse({ type: ProviderList, description: 'All providers of this deployment.' })
-  list(@Query() { kind }: ProvidersQuery): ProviderList {
+  list(@Query() { kind }: ProvidersQuery, @Caller() { namespace }: Principal): ProviderList {
+    const presets = this.presets.in(namespace);
     const all = [
-      ...this.agents.list().map(agentProviderView),
-      ...this.vendors.list().map((vendor) => vendorView(vendor, this.presets, this.keys.forModels)),
+      ...this.agents.list().map((provider) => agentProviderView(provider, namespace)),
+      ...this.vendors.list().map((vendor) => vendorView(vendor, presets, this.keys.forModels)),
     ];
     return { items: all.filter((one) => kind === undefined || one.kind === kind) };
   }

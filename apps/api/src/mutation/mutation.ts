@@ -1,5 +1,5 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
-import { ApiHeader } from '@nestjs/swagger';
+import { ApiExtension, ApiHeader } from '@nestjs/swagger';
 import { Problems } from '../http/problems/problem.docs.js';
 import { MUTATION, MutationInterceptor, type MutationOptions } from './mutation.interceptor.js';
 
@@ -33,6 +33,7 @@ export function Repeatable(): MethodDecorator {
   const options: MutationOptions = { audit: null, repeatable: true };
   return applyDecorators(
     SetMetadata(MUTATION, options),
+    ApiExtension('x-repeatable', true), // generated clients repeat it without a key
     ApiHeader({
       name: 'Idempotency-Key',
       required: false,

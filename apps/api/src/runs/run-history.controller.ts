@@ -5,7 +5,9 @@ import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { RunStepView, RunView, toRunView, toStepView } from './run.view.js';
+import { runKeyOf } from './run.commands.js';
+import { RunSummaryView, RunView, toRunSummaryView, toRunView } from './run.view.js';
+import { RunStepView, toStepView } from './step.view.js';
 import { RUN_ID_PARAM } from './runs.dto.js';
 import { Caller, type Principal } from '../auth/principal.js';
 
@@ -15,7 +17,11 @@ class SubtreeView {
 }
 
 class RunTreeView {
-  @ApiProperty({ type: RunView, description: 'The run. Its `usage` does not include descendants.' }) run: RunView;
+  @ApiProperty({
+    type: RunSummaryView,
+    description: 'The run, without its contents. Its `usage` does not include descendants.',
+  })
+  run: RunSummaryView;
   @ApiProperty({
     type: SubtreeView,
     description: 'The usage of the run and all its descendants, from the budget ledger.',
@@ -49,8 +55,8 @@ export class RunHistoryController {
   @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunTreeView, description: 'The tree.' })
   @Problems('RUN_NOT_FOUND')
-  async tree(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<RunTreeView> {
-    return toTreeView(await this.reader.tree({ namespace, id }));
+  async tree(@Param('id') id: string, @Caller() caller: Principal): Promise<RunTreeView> {
+    return toTreeView(await this.reader.tree(runKeyOf(caller, id)));
   }
 
   @Get(':id/export')
@@ -64,13 +70,13 @@ export class RunHistoryController {
   @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunExportView, description: 'The run, its steps and its descendants.' })
   @Problems('RUN_NOT_FOUND')
-  async export(@Param('id') id: string, @Caller() { namespace }: Principal): Promise<RunExportView> {
-    return toExportView(await this.reader.export({ namespace, id }));
+  async export(@Param('id') id: string, @Caller() caller: Principal): Promise<RunExportView> {
+    return toExportView(await this.reader.export(runKeyOf(caller, id)));
   }
 }
 
 function toTreeView({ run, subtree, children }: RunTree): RunTreeView {
-  return { run: toRunView(run), subtree, children: children.map(toTreeView) };
+  return { run: toRunSummaryView(run), subtree, children: children.map(toTreeView) };
 }
 
 function toExportView({ run, steps, children }: RunExport): RunExportView {

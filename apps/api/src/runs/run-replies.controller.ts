@@ -64,9 +64,9 @@ export class RunRepliesController {
     operationId: 'runs.decide',
     summary: 'Approve or reject a call',
     description:
-      'Decides about one of the calls in `result.approvals`. The decision applies to exactly the input of this call. The run ' +
+      'Decides about one of the calls in `result.approvals`. The decision applies to exactly this call, once. The run ' +
       'continues, and waits again if other calls need a decision. Without the permission `runs:manage`, the caller must have ' +
-      'started the run.',
+      'started the run, and `approve` of the call must be `caller`.',
   })
   @ApiParam(RUN_ID_PARAM)
   @ApiBody({ type: DecisionBody, examples: DECISION_EXAMPLES })
@@ -75,6 +75,7 @@ export class RunRepliesController {
     description: 'The run, which is queued again. If the request waits, the run as it is at the end of the wait.',
   })
   @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DECISION_MISMATCH', 'RUN_DELEGATED', 'RUN_FOREIGN')
+  @Problems('APPROVAL_FORBIDDEN')
   async decide(
     @Param('id') id: string,
     @Body() body: DecisionBody,

@@ -8,8 +8,8 @@ import { Limits } from '../http/server/routes.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import { type SseProtocol, SseStreams, type SseWriter } from '../streams/sse.writer.js';
 import type { StreamEnd } from '../streams/stream.end.js';
+import { runKeyOf } from './run.commands.js';
 import { type RunSink, type RunStream, RunStreams, toStreamMessage } from './run.stream.js';
-import { RunStepView } from './run.view.js';
 import { RUN_ID_PARAM, RunStreamQuery } from './runs.dto.js';
 import { callerOf } from '../auth/principal.js';
 
@@ -45,8 +45,8 @@ export class RunStreamController {
   })
   @ApiProduces('text/event-stream')
   @ApiOkResponse({
-    type: RunStepView,
-    description: 'The `data` of a `step` event is this object; the `data` of a `state` event is the run.',
+    schema: { $ref: '#/components/schemas/RunStreamMessage' },
+    description: 'The messages of the stream, with their `event`, `id` and `data`.',
   })
   @Problems('RUN_NOT_FOUND')
   async stream(
@@ -55,7 +55,7 @@ export class RunStreamController {
     @Headers('last-event-id') lastEventId: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const key = { namespace: callerOf(reply.request).namespace, id };
+    const key = runKeyOf(callerOf(reply.request), id);
     const last = readLastEventId(lastEventId);
     if (last?.isEnd) {
       if (!(await this.streams.isEnd(key, last.step))) throw notAnEvent();

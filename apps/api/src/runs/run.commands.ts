@@ -1,18 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import {
+  type NewMessage,
   type Run,
   type RunActor,
   type RunDecision,
   type RunKey,
   RunsService,
   type StartRun,
+  type VisibleRuns,
 } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
-import { type ContentPart, message } from '#rollcall/providers';
+import { message } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/problems/api.error.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
+import { StorageRate } from '../limits/storage.rate.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { type RunView, toRunView } from './run.view.js';
 import type { StartRunBody } from './runs.dto.js';
@@ -62,6 +65,7 @@ export class RunCommands {
     private readonly idempotency: IdempotencyService,
     private readonly audit: AuditService,
     private readonly db: Database,
+    private readonly storage: StorageRate,
   ) {}
 
   /** `request` rejects an invalid command. A repetition of a valid command gets its stored response even then. */
@@ -71,11 +75,16 @@ export class RunCommands {
     { details, also }: RunStartOptions = {},
   ): Promise<RunCommandResult> {
     return await this.once(command, async (claim) => {
-      const prepared = await this.runs.prepare(await request());
+      const wanted = await request();
+      this.storage.take(command.caller, wanted.input);
+      const prepared = await this.runs.prepare(wanted);
+      const { id, namespace, agentId, limit: budget } = prepared.run;
+      const facts = { agentId, budget, ...details };
+      if (!claim && !also)
+        return await this.runs.startPrepared(prepared, [this.audit.statement('run.started', { id, namespace }, facts)]);
       return await this.db.transaction(async () => {
         const run = await this.runs.insert(prepared, claim);
         await also?.(run);
-        const facts = { agentId: run.agentId, budget: run.limit, ...details };
         return await this.record(command, run, { action: 'run.started', details: facts });
       });
     });
@@ -85,6 +94,7 @@ export class RunCommands {
   async retry(command: RunCommand, id: string): Promise<RunCommandResult> {
     return await this.once(command, async (claim) => {
       const prepared = await this.runs.prepareRetry(runKeyOf(command.caller, id), runActorOf(command.caller));
+      this.storage.take(command.caller, prepared.run.input);
       return await this.db.transaction(async () => {
         const run = await this.runs.insert(prepared, claim);
         const details = { newRunId: run.id, agentId: run.agentId };
@@ -97,12 +107,14 @@ export class RunCommands {
   async continue(
     command: RunCommand,
     id: string,
-    { parts, messageId }: { parts: readonly ContentPart[]; messageId?: string },
+    next: NewMessage,
     also?: RunStartOptions['also'],
   ): Promise<RunCommandResult> {
+    const { messageId } = next;
     const details = messageId === undefined ? {} : { messageId };
     return await this.change(command, { action: 'run.continued', details }, async () => {
-      const run = await this.runs.continue(runKeyOf(command.caller, id), parts, runActorOf(command.caller), messageId);
+      this.storage.take(command.caller, next.parts);
+      const run = await this.runs.continue(runKeyOf(command.caller, id), next, runActorOf(command.caller));
       await also?.(run);
       return run;
     });
@@ -117,6 +129,7 @@ export class RunCommands {
     const { callId, inputHash, approved, reason } = decision;
     const details = { callId, inputHash, approved, ...(reason !== undefined && { reason }) };
     return await this.change(command, { action: 'run.decided', details }, async () => {
+      this.storage.take(command.caller, decision);
       const run = await this.runs.approve(runKeyOf(command.caller, id), decision, runActorOf(command.caller));
       await also?.(run);
       return run;
@@ -206,7 +219,15 @@ function runActorOf({ owner: by, permissions }: Principal): RunActor {
   return { by, mayManage: permissions.includes('runs:manage') };
 }
 
-/** Identifies a run of the namespace of the caller. */
-export function runKeyOf({ namespace }: Principal, id: string): RunKey {
-  return { namespace, id };
+/**
+ * The only rule for who sees which runs, on all edges (S-20): a principal sees the runs that it started, and the runs that they
+ * delegated; with `runs:read-all`, all runs of the namespace.
+ */
+export function visibleRuns({ namespace, owner, permissions }: Principal): VisibleRuns {
+  return permissions.includes('runs:read-all') ? { namespace } : { namespace, startedBy: owner };
+}
+
+/** Identifies a run for the caller. A run that the caller does not see does not exist for it. */
+export function runKeyOf(caller: Principal, id: string): RunKey {
+  return { ...visibleRuns(caller), id };
 }

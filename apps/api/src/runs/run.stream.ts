@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
 import { isFinal, RunFeed, type RunKey, RunReader, type RunStreamEvent } from '#rollcall/agent-runtime';
 import { DatabaseBusyError, DatabaseUnavailableError } from '#rollcall/platform';
 import type { Config } from '../config/config.schema.js';
@@ -6,7 +7,9 @@ import { CONFIG } from '../config/config.token.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import { SendSpace } from '../streams/send.space.js';
 import { databaseUnavailable, shuttingDown, slowConsumer, type StreamEnd } from '../streams/stream.end.js';
-import { type RunStepView, type RunView, toRunView, toStepView } from './run.view.js';
+import { StreamEndMessage } from '../streams/stream.message.view.js';
+import { RunView, toRunView } from './run.view.js';
+import { RunStepView, toStepView } from './step.view.js';
 
 const RESUME = 'Connect again, resume each run with the last step that you received as `afterStep`';
 
@@ -124,15 +127,55 @@ function notAStep(): Error {
 }
 
 /** A piece of an answer. Pieces are not stored: the first step after `afterStep` replaces them. */
-interface RunPiece {
-  readonly text: string;
-  readonly afterStep: number;
+@ApiSchema({ name: 'RunPiece' })
+class RunPieceView {
+  @ApiProperty({ example: 'Line 7 ', description: 'The text.' }) text: string;
+  @ApiProperty({ type: 'integer', example: 2, description: 'The first step after this step replaces the piece.' })
+  afterStep: number;
 }
+
+const EVENT_ID = { example: '2', description: 'The value for `Last-Event-ID`.' };
+
+@ApiSchema({ name: 'RunStepMessage' })
+class RunStepMessage {
+  @ApiProperty({ enum: ['step'], description: 'A step was stored.' }) event: 'step';
+  @ApiPropertyOptional(EVENT_ID) id?: string;
+  @ApiProperty({ type: RunStepView, description: 'The step.' }) data: RunStepView;
+}
+
+@ApiSchema({ name: 'RunStateMessage' })
+class RunStateMessage {
+  @ApiProperty({ enum: ['state'], description: 'The state of the run, at the beginning and after each change.' })
+  event: 'state';
+  @ApiPropertyOptional({ ...EVENT_ID, description: 'The value for `Last-Event-ID`. Only the last state has it.' })
+  id?: string;
+  @ApiProperty({ type: RunView, description: 'The run.' }) data: RunView;
+}
+
+@ApiSchema({ name: 'RunPieceMessage' })
+class RunPieceMessage {
+  @ApiProperty({
+    enum: ['text', 'reasoning', 'progress'],
+    description: 'A piece of the answer, of the reasoning, or of what a tool is doing.',
+  })
+  event: 'text' | 'reasoning' | 'progress';
+  @ApiProperty({ type: RunPieceView, description: 'The piece.' }) data: RunPieceView;
+}
+
+/** The messages of the stream of a run, by their event. */
+export const RUN_STREAM_MESSAGES = {
+  step: RunStepMessage,
+  state: RunStateMessage,
+  text: RunPieceMessage,
+  reasoning: RunPieceMessage,
+  progress: RunPieceMessage,
+  end: StreamEndMessage,
+} satisfies Record<RunStreamEvent['type'] | 'end', unknown>;
 
 /** One message of a stream, without its transport. */
 interface RunStreamMessage {
   readonly type: RunStreamEvent['type'];
-  readonly data: RunStepView | RunView | RunPiece;
+  readonly data: RunStepView | RunView | RunPieceView;
 }
 
 export function toStreamMessage(event: RunStreamEvent): RunStreamMessage {

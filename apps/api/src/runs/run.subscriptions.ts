@@ -6,6 +6,7 @@ import type { SocketConnection } from '../events/socket.connection.js';
 import { toProblem } from '../http/problems/problem.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
 import type { StreamEnd } from '../streams/stream.end.js';
+import { runKeyOf } from './run.commands.js';
 import { type RunSink, RunStreams, toStreamMessage } from './run.stream.js';
 import type { RunSubscriptionBody, SubscribeRunBody } from './runs.dto.js';
 import { checkScope } from '../auth/route.access.js';
@@ -25,7 +26,7 @@ export class RunSubscriptions {
     checkScope('one', caller);
     const others = connection.names.filter((name) => name !== runId);
     if (others.length >= MAX_RUNS) throw validationFailed([{ field: 'runId', message: TOO_MANY }]);
-    const open = await this.streams.prepare({ namespace: caller.namespace, id: runId }, afterStep);
+    const open = await this.streams.prepare(runKeyOf(caller, runId), afterStep);
     if (!connection.open) return;
     connection.sendFrame('run-subscribed', { runId, afterStep });
     const stream = open(new RunSocketSink(connection, runId));

@@ -2,13 +2,16 @@ import type { Run } from '#rollcall/agent-runtime';
 import type { Principal } from '../auth/principal.js';
 
 /**
- * Whether a run is a task of the caller. A caller sees the runs that it started; with `runs:manage`, all runs of the namespace.
- * Delegated runs are not tasks. `agentId` is the agent that the caller addresses, if it addresses one.
+ * Whether a run that the caller sees is a task. Delegated runs are not tasks. `agentId` is the agent that the caller addresses, if it
+ * addresses one.
  */
-export function isTaskOf(run: Run, { owner, permissions }: Principal, agentId: string | undefined): boolean {
-  if (run.parentId !== null) return false;
-  if (agentId !== undefined && run.agentId !== agentId) return false;
-  return run.createdBy === owner || permissions.includes('runs:manage');
+export function isTaskAt(run: Run, agentId: string | undefined): boolean {
+  return run.parentId === null && (agentId === undefined || run.agentId === agentId);
+}
+
+/** Whether the caller may change the run: it started the run, or has `runs:manage`. To see a run is not enough. */
+export function mayChange({ createdBy }: Run, { owner, permissions }: Principal): boolean {
+  return createdBy === owner || permissions.includes('runs:manage');
 }
 
 /** The facts of a run for clients of other protocols. Facts that are unknown or do not apply are absent. */

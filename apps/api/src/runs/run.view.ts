@@ -1,10 +1,21 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
-import { type ListedRun, type Run, RUN_STATES, type StoredStep, WAITING_FOR } from '#rollcall/agent-runtime';
+import {
+  type ContentPreview,
+  type PendingCall,
+  type ResultPreview,
+  type Run,
+  RUN_STATES,
+  type RunFacts,
+  type RunSummary,
+  WAITING_FOR,
+} from '#rollcall/agent-runtime';
+import { ANY_JSON } from '../http/one.of.js';
 import { PageView } from '../http/page.js';
+import { type PartView, Parts } from './part.view.js';
+import { RunStepView } from './step.view.js';
 
 const TIME = { type: String, format: 'date-time', example: '2026-02-24T10:00:00.000Z' } as const;
 const ID = '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f';
-const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
 
 class RunDefinitionView {
   @ApiProperty({ example: 'reviewer', description: 'The name.' }) name: string;
@@ -50,24 +61,27 @@ class PendingCallView {
   runId?: string;
   @ApiProperty({ example: 'pay', description: 'The tool.' }) tool: string;
   @ApiProperty({
-    ...ANY_OBJECT,
-    nullable: true,
+    ...ANY_JSON,
     example: { eur: 5 },
     description: 'The input of the call, any JSON value.',
   })
   input: unknown;
-  @ApiProperty({ example: '9f86d081884c7d65', description: 'The hash of the input. A decision must contain it.' })
+  @ApiProperty({
+    example: '9f86d081884c7d65.1.0',
+    description:
+      'Names the question: the input, the turn, and the decisions before. A decision must contain it. If the agent makes the same call again, it is another question.',
+  })
   inputHash: string;
+  @ApiProperty({
+    enum: ['operator', 'caller'],
+    example: 'operator',
+    description: 'Who may decide: an operator (`runs:manage`), or also the caller that started the run.',
+  })
+  approve: 'operator' | 'caller';
 }
 
 class RunResultView {
-  @ApiProperty({
-    type: 'array',
-    items: ANY_OBJECT,
-    example: [{ type: 'text', text: 'Line 7 divides by zero.' }],
-    description: 'The answer, or the part of it that exists: texts, data and files.',
-  })
-  parts: object[];
+  @Parts('The answer, or the part of it that exists: texts, data and files.') parts: PartView[];
   @ApiPropertyOptional({ example: 'budget', description: 'The limit that stopped the run.' }) reason?: string;
   @ApiPropertyOptional({ example: 'The run reached its budget.', description: 'An explanation for people.' })
   detail?: string;
@@ -76,7 +90,7 @@ class RunResultView {
   @ApiPropertyOptional({ type: RunErrorView, description: 'Why the run failed.' }) error?: RunErrorView;
 }
 
-export class RunView {
+class RunFactsView {
   @ApiProperty({ example: ID, description: 'The id.' }) id: string;
   @ApiProperty({ example: 'default', description: 'The namespace.' }) namespace: string;
   @ApiProperty({ example: ID, description: 'The run at the top of the tree.' }) rootId: string;
@@ -92,22 +106,9 @@ export class RunView {
   @ApiProperty({ example: 'reviewer', description: 'The agent that executes the run.' }) agentId: string;
   @ApiProperty({ type: RunDefinitionView, nullable: true, description: 'Null for an agent outside Rollcall.' })
   definition: RunDefinitionView | null;
-  @ApiProperty({
-    type: 'array',
-    items: ANY_OBJECT,
-    example: [{ type: 'text', text: 'Review the last change.' }],
-    description: 'The input: texts, data and files.',
-  })
-  input: object[];
   @ApiProperty({ type: RunLimitView, description: 'What the run and its descendants may use.' }) budget: RunLimitView;
   @ApiProperty({ ...TIME, nullable: true, example: null, description: 'When the run must have ended.' })
   deadline: string | null;
-  @ApiProperty({
-    type: RunResultView,
-    nullable: true,
-    description: 'The result. Null until the run is finished or waits for the first time.',
-  })
-  result: RunResultView | null;
   @ApiProperty({ type: RunUsageView, description: 'The usage without descendants, at the last change of the state.' })
   usage: RunUsageView;
   @ApiProperty({
@@ -137,31 +138,76 @@ export class RunView {
   redactedAt: string | null;
 }
 
-@ApiSchema({ name: 'RunPage' })
-export class RunPageView extends PageView {
-  @ApiProperty({ type: [RunView], description: 'The runs, newest first.' }) items: RunView[];
+export class RunView extends RunFactsView {
+  @Parts('The input: texts, data and files.') input: PartView[];
+  @ApiProperty({
+    type: RunResultView,
+    nullable: true,
+    description:
+      'The result. Null until the run is finished or waits for the first time. A result of more than 1 MB is cut; its last part is then ' +
+      '`{"type": "data", "data": {"truncated": true, "originalBytes": …, "keptBytes": …}}`.',
+  })
+  result: RunResultView | null;
 }
 
-export class RunStepView {
-  @ApiProperty({ type: 'integer', example: 2, description: 'The position in the run: 1, 2, 3 … without a gap.' })
-  seq: number;
-  @ApiProperty({ ...TIME, description: 'When it was stored.' }) at: string;
-  @ApiProperty({ example: 'model-replied', description: 'What happened, such as `model-replied` or `tool-finished`.' })
-  type: string;
+class ContentPreviewView implements ContentPreview {
   @ApiProperty({
-    ...ANY_OBJECT,
-    example: { type: 'model-replied', turn: 1 },
-    description: 'The step. Its fields depend on `type`.',
+    example: 'Review the last change.',
+    description: 'The first 200 characters of the texts. Without a text, the beginning of the data.',
   })
-  step: object;
+  text: string;
+  @ApiProperty({ type: 'integer', example: 1, description: 'The number of parts.' }) parts: number;
+  @ApiProperty({ type: 'integer', example: 52, description: 'The size of the parts as JSON.' }) bytes: number;
+  @ApiProperty({ example: false, description: 'Whether the contents are more than this text.' }) truncated: boolean;
+}
+
+class ResultPreviewView extends ContentPreviewView implements ResultPreview {
+  @ApiPropertyOptional({ example: 'budget', description: 'The limit that stopped the run.' }) reason?: string;
+  @ApiPropertyOptional({ example: 'The run reached its budget.', description: 'An explanation for people.' })
+  detail?: string;
+  @ApiPropertyOptional({ type: RunErrorView, description: 'Why the run failed.' }) error?: RunErrorView;
+  @ApiPropertyOptional({ type: 'integer', example: 1, description: 'How many calls wait for a decision.' })
+  approvals?: number;
+}
+
+@ApiSchema({ name: 'RunSummary' })
+export class RunSummaryView extends RunFactsView {
+  @ApiProperty({ type: ContentPreviewView, description: 'The beginning of the input. Get the run to read all of it.' })
+  inputPreview: ContentPreviewView;
+  @ApiProperty({
+    type: ResultPreviewView,
+    nullable: true,
+    description: 'The beginning of the result. Null until the run is finished or waits for the first time.',
+  })
+  resultPreview: ResultPreviewView | null;
+}
+
+@ApiSchema({ name: 'RunPage' })
+export class RunPageView extends PageView {
+  @ApiProperty({ type: [RunSummaryView], description: 'The runs, newest first, without their contents.' })
+  items: RunSummaryView[];
 }
 
 export class RunStepPage extends PageView {
   @ApiProperty({ type: [RunStepView], description: 'The steps, in order.' }) items: RunStepView[];
 }
 
-export function toRunView(run: Run | ListedRun): RunView {
-  const { result, usage } = run;
+export function toRunView(run: Run): RunView {
+  const { input, result } = run;
+  return {
+    ...toFactsView(run),
+    input: [...input],
+    result: result && { ...result, parts: [...result.parts], approvals: result.approvals?.map(toPendingCall) },
+  };
+}
+
+export function toRunSummaryView(run: RunSummary): RunSummaryView {
+  const { inputPreview, resultPreview } = run;
+  return { ...toFactsView(run), inputPreview, resultPreview };
+}
+
+function toFactsView(run: RunFacts): RunFactsView {
+  const { usage } = run;
   const { inputTokens, outputTokens, estimatedTokens, costMicroUsd } = usage;
   return {
     id: run.id,
@@ -174,10 +220,8 @@ export function toRunView(run: Run | ListedRun): RunView {
     waitingFor: run.waitingFor,
     agentId: run.agentId,
     definition: run.definition,
-    input: [...run.input],
     budget: run.limit,
     deadline: run.deadline,
-    result: result && { ...result, parts: [...result.parts], approvals: result.approvals && [...result.approvals] },
     usage: { inputTokens, outputTokens, estimatedTokens, costMicroUsd },
     attempts: run.attempts,
     createdBy: run.createdBy,
@@ -189,6 +233,7 @@ export function toRunView(run: Run | ListedRun): RunView {
   };
 }
 
-export function toStepView({ seq, at, step }: StoredStep): RunStepView {
-  return { seq, at, type: step.type, step };
+/** A run that began to wait under an earlier version has calls that do not state who may decide. */
+function toPendingCall(call: PendingCall): PendingCallView {
+  return { ...call, approve: call.approve ?? 'operator' };
 }

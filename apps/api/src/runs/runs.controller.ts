@@ -7,13 +7,16 @@ import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { RunCommands, toStartRun } from './run.commands.js';
-import { RunPageView, RunStepPage, RunView, toRunView, toStepView } from './run.view.js';
+import { RunCommands, runKeyOf, toStartRun, visibleRuns } from './run.commands.js';
+import { RunPageView, RunStepPage, RunView, toRunSummaryView } from './run.view.js';
+import { toStepView } from './step.view.js';
 import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { RUN_ID_PARAM, RunQuery, RunsQuery, START_EXAMPLES, StartRunBody } from './runs.dto.js';
 import { IdempotencyHeader, SelfAudited } from '../mutation/mutation.js';
 import { Caller, type Principal } from '../auth/principal.js';
 
+const VISIBLE_RUNS =
+  'With the permission `runs:read-all`, all runs of the namespace; without it, the runs that the caller started.';
 const RUNS = new PagedList('runs');
 const STEPS = new PagedList('run-steps', /^\d{1,9}$/);
 
@@ -62,15 +65,19 @@ export class RunsController {
 
   @Get()
   @Permit('runs:read')
-  @ApiOperation({ operationId: 'runs.list', summary: 'List runs', description: 'The newest runs come first.' })
+  @ApiOperation({
+    operationId: 'runs.list',
+    summary: 'List runs',
+    description: `The newest runs come first. A list has previews of inputs and results; get a run to read its contents. ${VISIBLE_RUNS}`,
+  })
   @ApiOkResponse({ type: RunPageView, description: 'A page of runs.' })
   @Problems('CURSOR_INVALID')
-  async list(@Query() query: RunsQuery, @Caller() { namespace }: Principal): Promise<RunPageView> {
+  async list(@Query() query: RunsQuery, @Caller() caller: Principal): Promise<RunPageView> {
     const { limit, cursor, state: states, agent: agentId, definition, root: rootId, from, to } = query;
     const before = RUNS.readCursor(cursor);
-    const filter = { namespace, states, agentId, definition, rootId, from, to };
+    const filter = { ...visibleRuns(caller), states, agentId, definition, rootId, from, to };
     const rows = await this.reader.list(filter, limit + 1, before === undefined ? undefined : Number(before));
-    return RUNS.toPage(rows, limit, toRunView, ({ seq }) => String(seq));
+    return RUNS.toPage(rows, limit, toRunSummaryView, ({ seq }) => String(seq));
   }
 
   @Get(':id')
@@ -96,10 +103,11 @@ export class RunsController {
 
   @Get(':id/steps')
   @Permit('runs:read')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'runs.listSteps',
     summary: 'List the steps of a run',
-    description: 'The first step comes first.',
+    description: 'The first step comes first. A page of large steps ends at 1 MB.',
   })
   @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunStepPage, description: 'A page of steps.' })
@@ -107,10 +115,10 @@ export class RunsController {
   async steps(
     @Param('id') id: string,
     @Query() { limit, cursor }: PageQuery,
-    @Caller() { namespace }: Principal,
+    @Caller() caller: Principal,
   ): Promise<RunStepPage> {
     const after = Number(STEPS.readCursor(cursor) ?? 0);
-    const rows = await this.reader.steps({ namespace, id }, after, limit + 1);
+    const rows = await this.reader.steps(runKeyOf(caller, id), after, limit + 1);
     return STEPS.toPage(rows, limit, toStepView, ({ seq }) => String(seq));
   }
 

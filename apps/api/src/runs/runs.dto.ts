@@ -183,8 +183,9 @@ export class DecisionBody {
   @ApiProperty({
     minLength: 1,
     maxLength: MAX_HASH,
-    example: '9f86d081884c7d65',
-    description: 'The hash of the input of the call. The decision applies to exactly this input.',
+    example: '9f86d081884c7d65.1.0',
+    description:
+      'The value of `inputHash` in `result.approvals`. The decision applies to exactly this call and this input, once.',
   })
   @IsString()
   @Length(1, MAX_HASH)

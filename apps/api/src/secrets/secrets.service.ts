@@ -27,9 +27,18 @@ export class SecretsService implements WebhookSecrets {
     return this.usable().open(sealed, owner);
   }
 
+  /** Whether there is a sealing key. */
+  get isUsable(): boolean {
+    return this.opened().isUsable;
+  }
+
+  private opened(): SecretBox {
+    return (this.box ??= new SecretBox(this.keys()));
+  }
+
   private usable(): SecretBox {
-    this.box ??= new SecretBox(this.keys());
-    if (this.box.isUsable) return this.box;
+    const box = this.opened();
+    if (box.isUsable) return box;
     throw new ApiError(
       'SEALING_KEY_MISSING',
       'Set ROLLCALL_SEALING_KEY to the same value on every replica (openssl rand -hex 32), and start again.',

@@ -156,5 +156,5 @@ function toToolPinView(pin: ToolPin): ToolPinView {
 function toMcpServerView(box: McpToolBox): McpServerView {
   const { server, error, refreshed, disabled } = box;
   const state = error ? 'failed' : refreshed ? 'ready' : 'starting';
-  return { server, state, error: error?.message ?? null, tools: box.tools().length, disabled: [...disabled] };
+  return { server, state, error: error?.message ?? null, tools: box.size, disabled: [...disabled] };
 }

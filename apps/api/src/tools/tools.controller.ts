@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiPropertyOptional, ApiTags } from '@nestjs/swagger';
 import { type ListedTool, ToolCatalog } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { Caller, type Principal } from '../auth/principal.js';
@@ -17,7 +17,14 @@ class ToolItem {
   inputSchema: Record<string, unknown>;
   @ApiProperty({ example: 'clock', description: 'The toolbox of the tool.' }) toolbox: string;
   @ApiProperty({ example: true, description: 'Whether a call may be repeated after a crash.' }) idempotent: boolean;
-  @ApiProperty({ example: false, description: 'Whether an operator must approve each call.' }) needsApproval: boolean;
+  @ApiProperty({ example: false, description: 'Whether each call must be approved.' }) needsApproval: boolean;
+  @ApiPropertyOptional({
+    enum: ['operator', 'caller'],
+    example: 'operator',
+    description:
+      'Who may approve a call: an operator (`runs:manage`), or also the caller of the run. Absent: no approval is needed.',
+  })
+  approve?: 'operator' | 'caller';
   @ApiProperty({ example: true, description: 'Whether the configuration lets agents use it.' }) enabled: boolean;
 }
 
@@ -49,6 +56,15 @@ export class ToolsController {
 }
 
 function toItem({ tool, toolbox, enabled }: ListedTool): ToolItem {
-  const { name, description, inputSchema, idempotent, needsApproval } = tool;
-  return { name, description, inputSchema, toolbox, idempotent, needsApproval, enabled };
+  const { name, description, inputSchema, idempotent, needsApproval, approve = 'operator' } = tool;
+  return {
+    name,
+    description,
+    inputSchema,
+    toolbox,
+    idempotent,
+    needsApproval,
+    ...(needsApproval && { approve }),
+    enabled,
+  };
 }

@@ -20,13 +20,14 @@ import { WebhooksController } from './webhooks.controller.js';
   controllers: [WebhooksController, DeliveriesController],
   providers: [
     { provide: WEBHOOK_OPTIONS, inject: [CONFIG], useFactory: webhookOptions },
-    { provide: WebhookSecrets, useClass: SecretsService },
+    SecretsService,
+    { provide: WebhookSecrets, useExisting: SecretsService },
     { provide: WebhookTransport, useClass: EgressTransport },
     WebhookStore,
     WebhooksService,
     WebhookSinks,
   ],
-  exports: [WebhookSinks, WEBHOOK_OPTIONS, WebhookSecrets, WebhookTransport],
+  exports: [WebhookSinks, WEBHOOK_OPTIONS, SecretsService, WebhookSecrets, WebhookTransport],
 })
 export class WebhooksModule {}
 

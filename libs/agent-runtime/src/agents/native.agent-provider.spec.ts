@@ -28,7 +28,7 @@ import { type ExecutionOptions, InstalledMiddleware } from '../middleware/defaul
 import { SkillLibrary } from '../skills/skill.library.js';
 import { InMemorySpending } from '../testing/in-memory.spending.js';
 import { ToolExecutor } from '../tools/tool.executor.js';
-import { checkToolFilter } from '../tools/tool.filter.js';
+import { checkToolFilter, type ToolFilter } from '../tools/tool.filter.js';
 import { defineTool, toolBox } from '../tools/tool.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools/tools.options.js';
 import { NativeAgentProvider } from './native.agent-provider.js';
@@ -43,8 +43,8 @@ const look = defineTool({
 const box = toolBox('test', [search, look]);
 const catalog = {
   toolboxes: [box],
-  checkFilter: (filter: Parameters<typeof checkToolFilter>[0]) =>
-    checkToolFilter(filter, { tools: ['search', 'look'] }),
+  resolved: (filter: ToolFilter) => filter,
+  checkFilter: (filter: ToolFilter) => checkToolFilter(filter, { tools: ['search', 'look'] }),
 };
 
 beforeAll(() => Logger.overrideLogger(false));
@@ -98,7 +98,7 @@ describe('the provider native', () => {
     ['an unknown setting', { instrucions: 'x' }, 'AGENT_SETTINGS_INVALID'],
     ['an unknown model', { model: 'nope' }, 'MODEL_PRESET_UNKNOWN'],
     ['an iteration cap of 0', { maxIterations: 0 }, 'AGENT_SETTINGS_INVALID'],
-    ['an output schema with a pattern', { outputSchema: { type: 'string', pattern: 'x' } }, 'AGENT_SETTINGS_INVALID'],
+    ['an output schema that refers to another document', { outputSchema: { $ref: 'x' } }, 'AGENT_SETTINGS_INVALID'],
     ['an unknown tool (S4.4)', { tools: { allow: ['serch'] } }, 'TOOL_UNKNOWN'],
     ['an unknown skill', { skills: [{ name: 'nope' }] }, 'SKILL_NOT_FOUND'],
   ])('S1.1 rejects %s', async (_name, settings, code) => {

@@ -38,7 +38,11 @@ const SettingsSchema = z.strictObject({
     .nullish()
     .describe('A preset, an alias, or an inline choice of a model. If absent, the default preset is used.'),
   tools: z
-    .strictObject({ allow: Names.optional(), deny: Names.optional() })
+    .strictObject({
+      allow: Names.optional(),
+      deny: Names.optional(),
+      approve: z.record(z.string(), z.enum(['operator', 'caller'])).optional(),
+    })
     .optional()
     .describe('The tools that the agent may use. If absent, it may use all tools.'),
   skills: z
@@ -75,7 +79,7 @@ export class NativeAgentProvider implements AgentProvider {
   constructor(
     private readonly presets: PresetCatalog,
     private readonly models: ModelCatalog,
-    @Inject(ToolCatalog) private readonly catalog: Pick<ToolCatalog, 'toolboxes' | 'checkFilter'>,
+    @Inject(ToolCatalog) private readonly catalog: Pick<ToolCatalog, 'toolboxes' | 'checkFilter' | 'resolved'>,
     private readonly executor: ToolExecutor,
     private readonly skills: SkillLibrary,
     private readonly middleware: InstalledMiddleware,
@@ -92,7 +96,8 @@ export class NativeAgentProvider implements AgentProvider {
     const { description, instructions, limit, tools: toolFilter, skills, model: wanted, ...options } = settings;
     const { delegation, executor } = this;
     const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
-    const model = this.modelOf(wanted, config);
+    const namespace = options.namespace ?? DEFAULT_NAMESPACE;
+    const model = this.modelOf(wanted, namespace, config);
     const { run, model: modelMiddleware } = this.middleware.create(limit);
     const agent = new ReactAgent({
       name: config.name,
@@ -104,7 +109,7 @@ export class NativeAgentProvider implements AgentProvider {
         ...delegation?.limits,
         maxDelegationDepth,
         skills: skills.map((one) => this.skillOf(one)),
-        toolFilter: this.checked(toolFilter, options.namespace ?? DEFAULT_NAMESPACE),
+        toolFilter: this.checked(toolFilter, namespace),
       },
       runMiddleware: run,
       modelMiddleware,
@@ -117,14 +122,19 @@ export class NativeAgentProvider implements AgentProvider {
   }
 
   /** Throws TOOL_UNKNOWN if the filter names tools that do not exist in the namespace (S4.4). */
-  private checked(filter: ToolFilter | undefined, namespace: string): ToolFilter | undefined {
-    if (filter) this.catalog.checkFilter({ allow: inCatalog(filter.allow), deny: inCatalog(filter.deny) }, namespace);
+  private checked(wanted: ToolFilter | undefined, namespace: string): ToolFilter | undefined {
+    if (!wanted) return undefined;
+    const filter = this.catalog.resolved(wanted, namespace);
+    const { allow, deny, approve } = filter;
+    const named = Object.entries(approve ?? {}).filter(([name]) => !RUNTIME_TOOLS.has(name));
+    const checked = { allow: inCatalog(allow), deny: inCatalog(deny), approve: Object.fromEntries(named) };
+    this.catalog.checkFilter(checked, namespace);
     return filter;
   }
 
-  private modelOf(wanted: WantedModel, { parentModel }: AgentConfig): ModelProvider {
+  private modelOf(wanted: WantedModel, namespace: string, { parentModel }: AgentConfig): ModelProvider {
     if (wanted === INHERIT && parentModel) return parentModel;
-    return this.models.open(resolveModel(wanted, this.presets).choice);
+    return this.models.open(resolveModel(wanted, this.presets.in(namespace)).choice);
   }
 
   private skillOf({ name, mode }: { name: string; mode: AgentSkill['mode'] }): AgentSkill {

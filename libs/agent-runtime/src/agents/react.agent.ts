@@ -167,6 +167,11 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
     return { namespace, rootRunId: runId, runId, agentName: this.name, ancestry: [], depth: 0, deadline: null, limits };
   }
 
+  /** The tools of a run. */
+  toolsOf(context: RunContext): ToolSet {
+    return ToolSet.of(this.boxes, context, this.options.toolFilter);
+  }
+
   private orderedBoxes(): readonly ToolBox[] {
     const { mayAsk, skills } = this.options;
     const delegation = this.registry && delegationToolBox(this.registry, this, this.services);
@@ -176,15 +181,19 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
 
   private loopParts(): LoopParts {
     const { name, description, instructions, model, modelMiddleware = [] } = this.given;
-    const { toolFilter, outputSchema, skills, ...options } = this.options;
+    const { toolFilter: _, outputSchema, skills, ...options } = this.options;
     const { contextWindow = choiceOf(model)?.contextWindow } = options;
     return {
       model,
       callModel: composeModel(modelMiddleware, attemptModel),
       executor: this.given.executor ?? new ToolExecutor(DEFAULT_TOOLS_OPTIONS.limits),
       systemPrompt: systemPrompt({ name, description, instructions, skills }),
-      options: { ...options, contextWindow, ...(outputSchema && { output: outputFormat(outputSchema) }) },
-      tools: (context) => ToolSet.of(this.boxes, context, toolFilter),
+      options: {
+        ...options,
+        contextWindow,
+        ...(outputSchema && { output: outputFormat(outputSchema, this.options.namespace) }),
+      },
+      tools: (context) => this.toolsOf(context),
       memory: (stored) => new MapRunMemory(stored),
       now: this.options.now,
     };

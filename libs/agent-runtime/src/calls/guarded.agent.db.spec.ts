@@ -73,7 +73,7 @@ async function httpAgent(): Promise<Agent> {
 async function subprocessAgent(): Promise<Agent> {
   const program = new FakeProgram();
   closing.push({ close: () => program.remove() });
-  const programs = { fake: { command: process.execPath, args: program.args } };
+  const programs = { fake: { command: process.execPath, args: program.args, user: 'same' } };
   const provider = new SubprocessAgentProvider({ programs, secrets: () => undefined });
   return await provider.createAgent({ name: 'ada', settings: { program: 'fake' } });
 }

@@ -10,6 +10,8 @@ import {
   ProviderError,
 } from '#rollcall/providers';
 import { CircuitService, type Reporter } from '#rollcall/registry';
+import { PullAgent, type TaskOptions } from '../tasks/pull.agent.js';
+import { TaskCalls } from '../tasks/task.calls.js';
 import { WrappedAgent } from './wrapped.agent.js';
 
 /** The reporter of the outcomes of Rollcall's own calls. */
@@ -36,9 +38,11 @@ export class GuardedAgent extends WrappedAgent {
     super(options.agent);
   }
 
-  async *handle(message: AgentMessage, options?: HandleOptions): AsyncGenerator<AgentEvent> {
+  /** A call that began in an earlier execution of its run is not admitted again. */
+  async *handle(message: AgentMessage, options?: TaskOptions): AsyncGenerator<AgentEvent> {
     const { agentId, circuits, onReportFailed } = this.options;
-    const probeId = await circuits.admit(agentId, crypto.randomUUID());
+    const isAdmitted = options?.taskCall?.isResumed ?? options?.task !== undefined;
+    const probeId = isAdmitted ? undefined : await circuits.admit(agentId, crypto.randomUUID());
     let ok: boolean | undefined;
     let isTimed = true;
     let latencyMs = 0; // excludes the time in which the caller processes events
@@ -123,6 +127,7 @@ export class GuardedAgents {
   constructor(
     private readonly providers: AgentProviderRegistry,
     private readonly circuits: CircuitService,
+    private readonly tasks: TaskCalls,
   ) {}
 
   async create(agentId: string, provider: string, config: AgentConfig): Promise<GuardedAgent> {
@@ -134,6 +139,11 @@ export class GuardedAgents {
     const { agentType } = this.providers.get(provider);
     const create = async (): Promise<Agent> => await this.providers.get(provider).createAgent(config);
     return this.guarded(agentId, new LazyAgent(config.name, agentType, create));
+  }
+
+  /** An agent that takes its tasks. */
+  createPulling(agentId: string): GuardedAgent {
+    return this.guarded(agentId, new PullAgent(agentId, this.tasks));
   }
 
   private guarded(agentId: string, agent: Agent): GuardedAgent {

@@ -7,6 +7,7 @@ import {
   type CallBudget,
   type CallContext,
   type HandleOptions,
+  isDetached,
 } from '#rollcall/providers';
 import { PriceUnknownError } from '#rollcall/registry';
 import type { DelegationTarget } from '../delegation/targets/delegation.targets.js';
@@ -69,7 +70,7 @@ export async function* paidCall({ target, message, options, payment, writer }: P
     }
     for await (const event of eventsOf(target.agent, message, { ...options, ...(budget && { budget }) })) {
       if (event.type === 'finished') {
-        charge(reservation, event.result.usage, target);
+        charge(reservation, event.result.usage, { target, failed: false });
         await reservations.close();
       }
       yield event;
@@ -77,10 +78,12 @@ export async function* paidCall({ target, message, options, payment, writer }: P
   } catch (error) {
     const { code } = (error ?? {}) as { code?: unknown };
     if (wasNeverSent(error) || NOT_ADMITTED.has(code)) reservation.lent = undefined;
-    if (reservation.lent) charge(reservation, usageOfFailure(error), target);
+    if (reservation.lent && !isDetached(options.signal))
+      charge(reservation, usageOfFailure(error), { target, failed: true });
     throw error;
   } finally {
-    await reservations.close();
+    // the replica that continues the call finds the reservation, and knows whether the call is lost
+    await (isDetached(options.signal) && reservation.lent ? reservations.leave() : reservations.close());
   }
 }
 
@@ -93,8 +96,9 @@ export function callBudgetOf({ tokens, microUsd }: SpendingLimit = NO_LIMIT): Ca
 async function reserve(
   reservations: RunReservations,
   target: DelegationTarget,
-  { externalTokens: tokens = DEFAULT_EXTERNAL_TOKENS }: PaymentOptions,
+  { externalTokens = DEFAULT_EXTERNAL_TOKENS }: PaymentOptions,
 ): Promise<RunReservation> {
+  const tokens = target.registered?.typicalTokens ?? externalTokens;
   const { promise, resolve } = Promise.withResolvers<RunReservation>();
   const amount = { tokens, microUsd: priceOf(target, tokens) ?? 0 };
   const isUnpriced = priceOf(target, tokens) === undefined;
@@ -108,17 +112,27 @@ async function reserve(
   return reservation;
 }
 
-/** If the agent reports no cost, the cost is calculated from the prices in its record. A count that is unknown is charged as reserved. */
+/**
+ * If the agent reports no cost, the cost is calculated from the prices in its record. A count that is unknown is charged as reserved, but an
+ * agent with a price for a task, and none for tokens, needs no count: it is charged its price and no tokens. What a failed call
+ * costs is not known.
+ */
 function charge(
   reservation: RunReservation,
   { inputTokens, outputTokens, costMicroUsd }: AgentUsage,
-  target: DelegationTarget,
+  { target, failed }: { target: DelegationTarget; failed: boolean },
 ): void {
   const { amount } = reservation;
-  const tokens = inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens;
+  const counted = inputTokens === undefined || outputTokens === undefined ? undefined : inputTokens + outputTokens;
+  const tokens = counted ?? (!failed && isPricedByTask(target) ? 0 : undefined);
   const microUsd = costMicroUsd ?? (tokens === undefined ? undefined : (priceOf(target, tokens) ?? 0));
   const isEstimated = tokens === undefined || (microUsd === undefined && amount.microUsd > 0);
   reservation.use({ tokens: tokens ?? amount.tokens, microUsd: microUsd ?? amount.microUsd }, isEstimated);
+}
+
+function isPricedByTask({ registered, priceMicroUsd }: DelegationTarget): boolean {
+  const { usdPerTask = null, usdPer1kTokens = null } = registered?.costModel ?? {};
+  return priceMicroUsd !== undefined || (usdPerTask !== null && usdPer1kTokens === null);
 }
 
 /** What a call costs, as agreed or according to the record of the agent; undefined if it declares no price. */

@@ -8,8 +8,9 @@ import {
   ContractInviters,
   ContractOutcomes,
 } from '#rollcall/registry';
+import { NamedAgents } from '../definitions/named.agents.js';
 import { RunReader } from '../runs/observe/run.reader.js';
-import type { Run } from '../runs/run.js';
+import type { RunFacts, RunSummary } from '../runs/run.js';
 import { RunsService } from '../runs/runs.service.js';
 import { RunTargets } from '../runs/start/run.targets.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
@@ -46,11 +47,15 @@ export class ContractRuns implements OnApplicationBootstrap {
     private readonly reader: RunReader,
     private readonly faults: BackgroundFaults,
     private readonly targets: RunTargets,
+    names: NamedAgents,
     dispatcher: ContractDispatcher,
     inviters: ContractInviters,
   ) {
     dispatcher.onEnded(() => this.loop.wake());
-    inviters.runnable = async (agents) => await this.executable(agents);
+    inviters.eligible = async (agents, mustRun) => {
+      const meant = await names.meant(agents);
+      return mustRun ? await this.executable(meant) : meant;
+    };
   }
 
   onApplicationBootstrap(): void {
@@ -124,11 +129,11 @@ export class ContractRuns implements OnApplicationBootstrap {
   }
 }
 
-function reasonOf({ state, result }: Run): string {
-  const { error, detail, reason } = result ?? {};
+function reasonOf({ state, resultPreview }: RunSummary): string {
+  const { error, detail, reason } = resultPreview ?? {};
   return `The run is ${state}: ${error?.message ?? detail ?? reason ?? 'it has no result'}`;
 }
 
-function timeOf({ startedAt, createdAt, finishedAt }: Run): number | null {
+function timeOf({ startedAt, createdAt, finishedAt }: RunFacts): number | null {
   return finishedAt === null ? null : Date.parse(finishedAt) - Date.parse(startedAt ?? createdAt);
 }

@@ -6,8 +6,9 @@ import {
   ContractOutcomes,
   ContractSelection,
   DEFAULT_SELECTION_MS,
-  Directory,
+  operatorIntent,
 } from '#rollcall/registry';
+import { NamedAgents } from '../definitions/named.agents.js';
 import { DelegationTargetUnknownError } from '../delegation/delegation.errors.js';
 import { AgentConnector } from '../delegation/targets/agent.connector.js';
 import {
@@ -18,17 +19,20 @@ import {
   type ListedTarget,
   type WantedAgent,
 } from '../delegation/targets/delegation.targets.js';
+import { unavailableText } from '../delegation/targets/registry.targets.js';
 import { HostedAgents } from '../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../lifecycle/lifecycle.errors.js';
 import type { RunContext } from '../loop/run.context.js';
 import { RemoteAgents } from './remote.agents.js';
 import { tokensOf } from './run.cost.js';
 
+const ADVICE = 'Use list_agents, another strategy, or do the task yourself.';
+
 /** Connects a delegation to the winner of an auction: over its endpoint, on this replica, or on another one. */
 @Injectable()
 export class WinnerConnector {
   constructor(
-    private readonly directory: Directory,
+    private readonly names: NamedAgents,
     private readonly connector: AgentConnector,
     private readonly hosted: HostedAgents,
     private readonly remote: RemoteAgents,
@@ -36,10 +40,15 @@ export class WinnerConnector {
 
   /** An agent with an endpoint is called over it. Any other agent is called by the replica that hosts it. */
   async connect(namespace: string, name: string): Promise<DelegationTarget> {
-    const record = this.directory.find(qualifiedId(namespace, name))?.record;
-    const connection = record && this.connector.connect(record);
-    const registered = record && { agentId: name, costModel: record.costModel };
-    if (connection) return { name, agent: connection.agent, registered, close: async () => await connection.release() };
+    const { definition, record } = await this.names.get({ namespace, name });
+    const withdrawn = record && operatorIntent(record.desiredState);
+    if (withdrawn) throw new DelegationTargetUnknownError(`${unavailableText(name, withdrawn)} ${ADVICE}`);
+    const connection = definition ? undefined : record && this.connector.connect(record);
+    const registered = record && { agentId: name, costModel: record.costModel, typicalTokens: record.typicalTokens };
+    if (connection) {
+      const { agent, isIdempotent, pull, release: close } = connection;
+      return { name, agent, registered, isIdempotent, ...(pull && { pull }), close };
+    }
     return { ...(await this.own(namespace, name)), registered };
   }
 
@@ -53,8 +62,6 @@ export class WinnerConnector {
     }
   }
 }
-
-const ADVICE = 'Use list_agents, another strategy, or do the task yourself.';
 
 /** Finds the agent of a delegation by an auction, if the model prefers `contract-net`. */
 @Injectable()

@@ -1,8 +1,8 @@
-import type { Run, RunTree } from '../runs/run.js';
+import type { RunSummary, RunTree } from '../runs/run.js';
 import { reportedUsage, tokensOf } from './run.cost.js';
 
-const tree = (usage: Run['usage'], ...children: RunTree[]): RunTree => ({
-  run: { usage } as Run,
+const tree = (usage: RunSummary['usage'], ...children: RunTree[]): RunTree => ({
+  run: { usage } as RunSummary,
   subtree: { tokens: 32_000, microUsd: 0 },
   children,
 });

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, qualifiedId } from '#rollcall/platform';
+import { Database, localIdOf, namespaceOf, qualifiedId } from '#rollcall/platform';
 import type { DefinitionKey } from './definition.js';
 
 /** The lock of all names. A deployment or an import holds it alone. A change of one definition and a spawn of one agent share it. */
@@ -45,6 +45,16 @@ export class AgentNameStore {
   async isDefined({ namespace, name }: DefinitionKey): Promise<boolean> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2';
     return (await this.db.query(sql, [namespace, name])).length > 0;
+  }
+
+  /** Those of the qualified ids that are names of definitions. */
+  async definedAmong(agentIds: readonly string[]): Promise<string[]> {
+    if (agentIds.length === 0) return [];
+    const rows = await this.db.query<{ namespace: string; name: string }>(
+      `SELECT d.namespace, d.name FROM unnest($1::text[], $2::text[]) AS n (namespace, name) JOIN definition AS d USING (namespace, name)`,
+      [agentIds.map(namespaceOf), agentIds.map(localIdOf)],
+    );
+    return rows.map(({ namespace, name }) => qualifiedId(namespace, name));
   }
 
   /** The qualified ids of live spawned agents with these names, except agents that were built from the definition of their name. */

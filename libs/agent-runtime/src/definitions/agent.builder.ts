@@ -20,7 +20,7 @@ export class AgentBuilder {
     const { namespace, parentModel } = options;
     const provider = this.providers.get(content.provider);
     const settings = settingsOf(content, namespace);
-    return await provider.createAgent({ name, settings, ...(parentModel && { parentModel }) });
+    return await provider.createAgent({ name, namespace, settings, ...(parentModel && { parentModel }) });
   }
 }
 
@@ -47,7 +47,7 @@ function settingsOf(content: DefinitionContent, namespace: string): Record<strin
 }
 
 /** The tools that an agent with this content may use. Only `mayAsk` decides whether it may ask its caller. */
-export function toolFilterOf({ tools, disallowedTools, mayAsk }: DefinitionContent): ToolFilter {
+export function toolFilterOf({ tools, disallowedTools, approve, mayAsk }: DefinitionContent): ToolFilter {
   const allow = tools && mayAsk ? [...tools, ASK_TOOL] : tools;
-  return { ...(allow && { allow }), ...(disallowedTools && { deny: disallowedTools }) };
+  return { ...(allow && { allow }), ...(disallowedTools && { deny: disallowedTools }), ...(approve && { approve }) };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { NamespaceAdmission, NamespaceNotFoundError } from '#rollcall/platform';
+import { ReservedNames } from '#rollcall/registry';
 import { AgentExistsError, AgentNameReservedError } from '../lifecycle/lifecycle.errors.js';
 import { AgentNameStore } from './agent-name.store.js';
 import type { DefinitionKey } from './definition.js';
@@ -10,8 +11,10 @@ const TRY_MS = 3_000;
 const TRY_EVERY_MS = 50;
 
 /**
- * Definitions and spawned agents share their names: a spawned agent has the name of its own definition, or a name that no definition
- * has. A transaction that adds a definition or a spawned agent calls a method of this class first. The method locks the name until the
+ * Definitions and agents share their names: a spawned agent has the name of its own definition, or a name that no definition has, and
+ * other agents cannot register the name of a definition (S-1). A definition can get the name of a live external agent, which then gets no
+ * more work under that name, so a registration needs no lock: at the same time as a definition of its name, it is accepted as the earlier
+ * one or rejected. A transaction that adds a definition or a spawned agent calls a method of this class first. The method locks the name until the
  * transaction ends.
  */
 @Injectable()
@@ -19,7 +22,10 @@ export class AgentNames {
   constructor(
     private readonly store: AgentNameStore,
     private readonly namespaces: NamespaceAdmission,
-  ) {}
+    reserved: ReservedNames,
+  ) {
+    reserved.add(async (agentIds) => await store.definedAmong(agentIds));
+  }
 
   /** For a new definition. Throws AGENT_ALREADY_EXISTS if a live spawned agent has the name, but was not built from that definition. */
   async lockForDefinition(key: DefinitionKey): Promise<void> {

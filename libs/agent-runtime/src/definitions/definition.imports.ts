@@ -15,6 +15,7 @@ import {
   specReportOf,
   type SpecText,
 } from './spec-files/spec.loader.js';
+import { DefinitionsService } from './definitions.service.js';
 import { SpecValidator } from './spec-files/spec.validator.js';
 
 interface DefinitionImport {
@@ -76,12 +77,13 @@ export class DefinitionImports {
   constructor(
     private readonly specs: SpecValidator,
     private readonly deployment: DeploymentService,
+    private readonly registered: DefinitionsService,
   ) {}
 
   /** Reads and checks the files. It needs no transaction. */
   async prepare({ namespace, by, files, strict }: DefinitionImport): Promise<PreparedImport> {
     const parsed = await readImport(files, this.specs.optionsFor(namespace, strict));
-    const report = this.specs.check(parsed, namespace, strict);
+    const report = await this.specs.check(parsed, namespace, strict);
     const definitions = report.loaded.map(({ name, content }): DeployedDefinition => {
       return { namespace, name, source: 'rest', content, hash: inputHashOf(content) };
     });
@@ -94,6 +96,7 @@ export class DefinitionImports {
   }
 
   async write({ namespace, by, files, report, definitions }: PreparedImport): Promise<ImportReport> {
+    await this.registered.checkQuota(namespace);
     const { withoutNamespace, ...plan } = await this.deployment.apply(definitions, REST, by);
     if (withoutNamespace.length > 0) throw new NamespaceNotFoundError(namespace);
     return importReport(files, report, changesOf(plan));

@@ -25,6 +25,7 @@ const ContentSchema = z.strictObject({
   model: z.union([z.string().min(1).max(100), InlineChoiceSchema], 'must be a name or an inline choice').nullish(),
   tools: Names.nullish(),
   disallowedTools: Names.optional(),
+  approve: z.record(z.string().min(1).max(200), z.enum(['operator', 'caller'])).optional(),
   skills: z
     .array(
       z.strictObject({ name: z.string().min(1).max(200), mode: z.enum(['preload', 'catalog']).default('catalog') }),

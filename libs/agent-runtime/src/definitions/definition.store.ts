@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
+import type { DesiredState } from '#rollcall/registry';
 import { AgentNameStore } from './agent-name.store.js';
+import { type Definition, isDefinitionName } from './definition.js';
 import type { DefinitionRevisionEntity } from './definition.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
@@ -10,6 +12,13 @@ type NewRevision = Omit<RevisionRow, 'revision' | 'createdAt'>;
 const COLUMNS = `r.namespace, r.name, r.revision, r.content, r.hash, r.source, r.created_at AS "createdAt",
   r.created_by AS "createdBy"`;
 const CURRENT = 'definition AS d JOIN definition_revision AS r USING (namespace, name, revision)';
+/** The desired state that an operator has set for the agent of the name. It survives the agent. */
+const AGENT_INTENT = `agent_intent AS i WHERE i.agent_id =
+  CASE d.namespace WHEN '${DEFAULT_NAMESPACE}' THEN d.name ELSE d.namespace || '/' || d.name END`;
+/** An operator neither drains nor quarantines the agent (R-4). */
+const GETS_WORK = `NOT EXISTS (SELECT FROM ${AGENT_INTENT} AND i.desired_state <> 'active')`;
+const FIND_NAMED = `SELECT ${COLUMNS}, coalesce((SELECT i.desired_state FROM ${AGENT_INTENT}), 'active') AS "desiredState"
+  FROM ${CURRENT} WHERE namespace = $1 AND name = $2`;
 const FIND = `SELECT ${COLUMNS} FROM ${CURRENT} WHERE namespace = $1 AND name = $2`;
 
 @Injectable()
@@ -54,6 +63,16 @@ export class DefinitionStore {
     return (await this.db.query<RevisionRow>({ name: 'definition_find', text: FIND }, [namespace, name]))[0];
   }
 
+  /** Also returns the desired state of its agent. The name may be any text. */
+  async findNamed(
+    namespace: string,
+    name: string,
+  ): Promise<(RevisionRow & { desiredState: DesiredState }) | undefined> {
+    if (!isDefinitionName(name)) return undefined;
+    const statement = { name: 'definition_find_named', text: FIND_NAMED };
+    return (await this.db.query<RevisionRow & { desiredState: DesiredState }>(statement, [namespace, name]))[0];
+  }
+
   /** Locks the definition until the transaction ends, and returns its current revision. */
   async lock(namespace: string, name: string): Promise<RevisionRow | undefined> {
     const sql = 'SELECT 1 FROM definition WHERE namespace = $1 AND name = $2 FOR UPDATE';
@@ -84,11 +103,20 @@ export class DefinitionStore {
     );
   }
 
-  /** Definitions without capabilities are left out. */
+  /** Like `summaries`, but only definitions whose agents get work. */
+  async workingSummaries(namespace: string, limit: number, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    return await this.db.query<DefinitionSummary>(
+      `SELECT r.name, r.content->>'description' AS description FROM ${CURRENT}
+       WHERE namespace = $1 AND ($3::text[] IS NULL OR name = ANY($3)) AND ${GETS_WORK} ORDER BY name COLLATE "C" LIMIT $2`,
+      [namespace, limit, among ?? null],
+    );
+  }
+
+  /** Only definitions with capabilities whose agents get work. */
   async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
     return await this.db.query(
       `SELECT r.name, r.content->'capabilities' AS capabilities FROM ${CURRENT}
-       WHERE namespace = $1 AND r.content ? 'capabilities' ORDER BY name COLLATE "C"`,
+       WHERE namespace = $1 AND r.content ? 'capabilities' AND ${GETS_WORK} ORDER BY name COLLATE "C"`,
       [namespace],
     );
   }
@@ -107,6 +135,13 @@ export class DefinitionStore {
     );
   }
 
+  /** Counts the revisions of a namespace, also of removed definitions. Reads at most `upTo` entries of the primary key. */
+  async countRevisions(namespace: string, upTo: number): Promise<number> {
+    const sql = `SELECT count(*)::integer AS count
+      FROM (SELECT FROM definition_revision WHERE namespace = $1 LIMIT $2) AS stored`;
+    return (await this.db.query<{ count: number }>(sql, [namespace, upTo]))[0]?.count ?? 0;
+  }
+
   async countIn(namespace: string): Promise<number> {
     const sql = 'SELECT count(*)::integer AS count FROM definition WHERE namespace = $1';
     return (await this.db.query<{ count: number }>(sql, [namespace]))[0]?.count ?? 0;
@@ -121,4 +156,8 @@ export class DefinitionStore {
     );
     return { ...draft, revision, createdAt: rows[0]?.createdAt ?? new Date(0) };
   }
+}
+
+export function toDefinition({ createdAt, ...row }: RevisionRow): Definition {
+  return { ...row, createdAt: createdAt.toISOString() };
 }

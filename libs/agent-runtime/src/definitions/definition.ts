@@ -1,4 +1,5 @@
 import type { WantedModel } from '#rollcall/providers';
+import type { Approver } from '../tools/approver.js';
 import { capabilityFault, normaliseCapability } from '#rollcall/registry';
 
 /** The provider of the agents that Rollcall runs itself. */
@@ -24,6 +25,8 @@ export interface DefinitionContent {
   /** Null or absent: all tools, or those of the parent. An empty list: no tools. */
   tools?: readonly string[] | null;
   disallowedTools?: readonly string[];
+  /** Tools whose calls must be approved, in addition to what the tools demand, and who may approve them. */
+  approve?: Readonly<Record<string, Approver>>;
   skills?: readonly { name: string; mode: 'preload' | 'catalog' }[];
   capabilities?: readonly string[];
   maxIterations?: number;

@@ -36,9 +36,12 @@ export class DefinitionValidator {
   ) {}
 
   /** Returns the content with its defaults, or throws DEFINITION_INVALID. */
-  strict(value: unknown, namespace: string): DefinitionContent {
+  async strict(value: unknown, namespace: string): Promise<DefinitionContent> {
     const { content, faults } = readContent(value);
-    throwIfAny(faults, [...unknownReferences(content, this.known(namespace)), ...this.faultsIn(content)]);
+    throwIfAny(faults, [
+      ...unknownReferences(content, this.known(namespace)),
+      ...(await this.faultsIn(content, namespace)),
+    ]);
     return content;
   }
 
@@ -46,12 +49,15 @@ export class DefinitionValidator {
    * For files, which may come from other systems: unknown keys, tools and skills are dropped, and an unknown model becomes the
    * default. Each of these problems is a warning. All other problems are errors, as in `strict`.
    */
-  lenient(value: unknown, namespace: string): { content: DefinitionContent; warnings: DefinitionFault[] } {
+  async lenient(
+    value: unknown,
+    namespace: string,
+  ): Promise<{ content: DefinitionContent; warnings: DefinitionFault[] }> {
     const { value: cleaned, unknown } = withoutUnknownKeys(value);
     const { content, faults } = readContent(cleaned);
     const known = this.known(namespace);
     const kept = withoutUnknown(content, known);
-    throwIfAny(faults, [...unknownProvider(kept, known), ...this.faultsIn(kept)]);
+    throwIfAny(faults, [...unknownProvider(kept, known), ...(await this.faultsIn(kept, namespace))]);
     const warnings = [
       ...unknown.map((key) => unknownKey(key)),
       ...unknownModel(content, known),
@@ -62,12 +68,17 @@ export class DefinitionValidator {
 
   /** The names that a definition in this namespace can refer to. */
   known(namespace: string): KnownNames {
-    const { tools, mcpServers } = this.tools.known(namespace);
     return {
-      tools: { tools: [...tools, ...RUNTIME_TOOLS], mcpServers },
+      tools: this.tools.known(namespace, RUNTIME_TOOLS),
       skills: this.skills.list().map(({ name }) => name),
       models: [
-        ...new Set([...this.presets.list().flatMap(({ name, aliases }) => aliases.concat(name)), ...BUILT_IN_ALIASES]),
+        ...new Set([
+          ...this.presets
+            .in(namespace)
+            .list()
+            .flatMap(({ name, aliases }) => aliases.concat(name)),
+          ...BUILT_IN_ALIASES,
+        ]),
       ],
       vendors: this.vendors.list().map(({ name }) => name),
       providers: this.providers.list().map(({ name }) => name),
@@ -75,7 +86,7 @@ export class DefinitionValidator {
   }
 
   /** Problems that are not unknown names. */
-  private faultsIn(content: DefinitionContent): DefinitionFault[] {
+  private async faultsIn(content: DefinitionContent, namespace: string): Promise<DefinitionFault[]> {
     const { settings, provider, outputSchema } = content;
     const faults: DefinitionFault[] = [];
     if (settings && provider === NATIVE)
@@ -85,8 +96,9 @@ export class DefinitionValidator {
       });
     const schema = this.providers.list().find(({ name }) => name === provider)?.settingsSchema;
     if (schema) faults.push(...settingsFaults(schema, settings ?? {}));
-    if (outputSchema) faults.push(...thrownBy('outputSchema', () => outputFormat(outputSchema)));
-    return [...faults, ...duplicatesIn(content), ...thrownBy('skills', () => this.promptOf(content))];
+    if (outputSchema)
+      faults.push(...(await thrownBy('outputSchema', async () => await outputFormat(outputSchema, namespace).check())));
+    return [...faults, ...duplicatesIn(content), ...(await thrownBy('skills', () => this.promptOf(content)))];
   }
 
   /** Throws if the preloaded skills are too large. */
@@ -106,9 +118,9 @@ function throwIfAny(faults: readonly DefinitionFault[], more: readonly Definitio
   if (all.length > 0) throw new DefinitionInvalidError(all);
 }
 
-function thrownBy(field: string, check: () => unknown): DefinitionFault[] {
+async function thrownBy(field: string, check: () => unknown): Promise<DefinitionFault[]> {
   try {
-    check();
+    await check();
     return [];
   } catch (error) {
     return [{ field, message: `${field}: ${(error as Error).message.replace(/\.$/, '')}` }];
@@ -124,14 +136,23 @@ function unknownReferences(content: DefinitionContent, known: KnownNames): Defin
 function unknownParts(content: DefinitionContent, { tools, skills }: KnownNames): DefinitionFault[] {
   const wanted = (content.skills ?? []).map(({ name }) => name);
   return [
-    ...unknownFaults('tools', 'tool', unknownEntries(content.tools ?? [], tools), filterNames(tools)),
-    ...unknownFaults(
-      'disallowedTools',
-      'tool',
-      unknownDenied(content.disallowedTools ?? [], tools),
-      filterNames(tools),
-    ),
+    ...toolFaults('tools', unknownEntries(content.tools ?? [], tools), tools),
+    ...toolFaults('disallowedTools', unknownDenied(content.disallowedTools ?? [], tools), tools),
+    ...toolFaults('approve', unknownEntries(Object.keys(content.approve ?? {}), tools), tools),
     ...unknownFaults('skills', 'skill', missing(wanted, skills), skills),
+  ];
+}
+
+/** A tool that is off has another remedy than a tool that does not exist. */
+function toolFaults(field: string, unknown: readonly string[], tools: KnownTools): DefinitionFault[] {
+  const { off } = tools;
+  const turnedOff = unknown.filter((name) => off?.has(name));
+  return [
+    ...turnedOff.map((name) => ({
+      field,
+      message: `${field}: the tool ${JSON.stringify(name)} is off; ${off?.get(name)}`,
+    })),
+    ...unknownFaults(field, 'tool', missing(unknown, turnedOff), filterNames(tools)),
   ];
 }
 
@@ -159,19 +180,27 @@ function duplicatesIn({ tools, disallowedTools, skills, subagents }: DefinitionC
 
 /** Removes unknown tools, skills and models. If no known tool is left, `tools` stays an empty list, which allows no tools. */
 function withoutUnknown(content: DefinitionContent, known: KnownNames): DefinitionContent {
-  const { model, tools, disallowedTools, skills, ...rest } = content;
+  const { model, tools, disallowedTools, approve, skills, ...rest } = content;
   const keepsModel = model !== undefined && unknownModel(content, known).length === 0;
   return {
     ...rest,
     ...(keepsModel && { model }),
     ...(tools !== undefined && { tools: tools && without(tools, unknownEntries(tools, known.tools)) }),
     ...(disallowedTools && { disallowedTools: without(disallowedTools, unknownDenied(disallowedTools, known.tools)) }),
+    ...(approve && { approve: withoutKeys(approve, unknownEntries(Object.keys(approve), known.tools)) }),
     ...(skills && { skills: skills.filter(({ name }) => known.skills.includes(name)) }),
   };
 }
 
 function without(entries: readonly string[], removed: readonly string[]): string[] {
   return entries.filter((entry) => !removed.includes(entry));
+}
+
+function withoutKeys<Value>(
+  entries: Readonly<Record<string, Value>>,
+  removed: readonly string[],
+): Record<string, Value> {
+  return Object.fromEntries(Object.entries(entries).filter(([name]) => !removed.includes(name)));
 }
 
 function missing(wanted: readonly string[], known: readonly string[]): string[] {

@@ -1,5 +1,6 @@
 import type { RegistryEvent } from '#rollcall/platform';
 import { readAll, type TestDatabase, testDatabase } from '#rollcall/platform/testing';
+import { HOSTILE_SCHEMAS } from '../testing/hostile.schemas.js';
 import { type TestRuntime, testRuntime } from '../testing/index.js';
 import type { DefinitionInvalidError } from './definition.errors.js';
 import type { DefinitionDraft } from './definitions.service.js';
@@ -93,12 +94,14 @@ describe('registration', () => {
     expect(await messagesOf({ instrutions: '' })).toEqual([
       'instrutions is not a known field (did you mean instructions?)',
     ]);
-    const references = { provider: 'nativ', model: 'sonet', tools: ['clok', 'recall'], disallowedTools: ['bash'] };
-    expect(await messagesOf({ ...references, skills: [{ name: 'release-note' }] })).toEqual([
+    const references = { provider: 'nativ', model: 'sonet', tools: ['clok', 'recall'], disallowedTools: ['shell_9'] };
+    const approve = { recal: 'operator', clock: 'caller' };
+    expect(await messagesOf({ ...references, approve, skills: [{ name: 'release-note' }] })).toEqual([
       'provider: there is no agent provider "nativ" (did you mean native?)',
       'model: there is no model preset or alias "sonet" (did you mean sonnet?)',
       'tools: there is no tool "clok" (did you mean clock?)',
-      'disallowedTools: there is no tool "bash"',
+      'disallowedTools: there is no tool "shell_9"',
+      'approve: there is no tool "recal" (did you mean recall?)',
       'skills: there is no skill "release-note" (did you mean release-notes?)',
     ]);
     expect(await here.definitions.has(KEY)).toBe(false);
@@ -115,7 +118,7 @@ describe('registration', () => {
       'model: there is no model preset or alias "sonet" (did you mean sonnet?)',
       'tools: there is no tool "clokc" (did you mean clock?)',
     ]);
-    expect(await messagesOf({ description: undefined, maxIterations: 0, outputSchema: { pattern: 'a' } })).toEqual([
+    expect(await messagesOf({ description: undefined, maxIterations: 0, outputSchema: { $ref: 'other' } })).toEqual([
       'description is required',
       'maxIterations must be at least 1',
       expect.stringContaining('outputSchema: ') as string,
@@ -154,7 +157,7 @@ describe('registration', () => {
       expect.stringContaining('NUL character') as string,
     ]);
     expect(await messagesOf({ metadata: { note: 'x'.repeat(300_000) } })).toHaveLength(1);
-    expect(await messagesOf({ settings: {}, outputSchema: { pattern: '(a+)+' } })).toEqual([
+    expect(await messagesOf({ settings: {}, outputSchema: { pattern: String.raw`(a)\1` } })).toEqual([
       expect.stringContaining('settings: the provider native has no settings') as string,
       expect.stringContaining('outputSchema: ') as string,
     ]);
@@ -195,17 +198,30 @@ describe('registration', () => {
     expect(await messagesOf({ model: { vendor: 'scripted', model: 'two', keyEnv: 'KEY' } })).toHaveLength(1);
   });
 
-  it('S4.2 lenient validation drops unknown names with warnings, and rejects other problems', () => {
+  it('S-2 definitions of code, configuration and files cannot contain a hostile output schema', async () => {
+    for (const { name, schema } of HOSTILE_SCHEMAS.filter((one) => one.isRejected)) {
+      const content = { ...CONTENT, outputSchema: schema };
+      const refused = { name, error: { code: 'DEFINITION_INVALID' } };
+      for (const check of ['strict', 'lenient'] as const) {
+        const checked: Promise<unknown> = here.validator[check](content, 'default');
+        expect({ name, error: await checked.catch((error: unknown) => error) }).toMatchObject(refused);
+      }
+    }
+  });
+
+  it('S4.2 lenient validation drops unknown names with warnings, and rejects other problems', async () => {
     const foreign = { color: 'red', model: 'gpt', tools: ['Read'], skills: [{ name: 'absent' }] };
-    const { content, warnings } = here.validator.lenient({ ...CONTENT, ...foreign }, 'default');
+    const { content, warnings } = await here.validator.lenient({ ...CONTENT, ...foreign }, 'default');
     expect(content).toEqual({ ...CONTENT, provider: 'native', tools: [], skills: [] });
     expect(warnings.map(({ field }) => field)).toEqual(['color', 'model', 'tools', 'skills']);
     const denied = { disallowedTools: ['mcp__*'] };
-    expect(here.validator.lenient({ ...CONTENT, ...denied }, 'default')).toMatchObject({
+    expect(await here.validator.lenient({ ...CONTENT, ...denied }, 'default')).toMatchObject({
       content: denied,
       warnings: [],
     });
-    expect(() => here.validator.lenient({ ...CONTENT, provider: 'nativ' }, 'default')).toThrow('did you mean native?');
+    await expect(here.validator.lenient({ ...CONTENT, provider: 'nativ' }, 'default')).rejects.toThrow(
+      'did you mean native?',
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
-import { DEFAULT_NAMESPACE } from '#rollcall/platform';
+import { DEFAULT_NAMESPACE, NO_QUOTA, QuotaExceededError } from '#rollcall/platform';
 import { inputHashOf } from '../tools/input.hash.js';
 import { AgentNames } from './agent.names.js';
 import { type ChangeListener, type ChangeType, DefinitionChanges } from './definition.changes.js';
@@ -20,7 +20,7 @@ import {
   type DefinitionSource,
   isDefinitionName,
 } from './definition.js';
-import { DefinitionStore, type DefinitionSummary, type RevisionRow } from './definition.store.js';
+import { DefinitionStore, type DefinitionSummary, type RevisionRow, toDefinition } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
 import {
   DEFAULT_AGENT,
@@ -66,22 +66,30 @@ export class DefinitionsService {
   }
 
   /** Checks the name and the content, and returns the content with its defaults. */
-  check({ namespace, name, content }: DefinitionKey & { content: unknown }): DefinitionContent {
+  async check({ namespace, name, content }: DefinitionKey & { content: unknown }): Promise<DefinitionContent> {
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
-    return this.validator.strict(content, namespace);
+    return await this.validator.strict(content, namespace);
   }
 
   async register(draft: DefinitionDraft): Promise<Definition> {
+    const commit = await this.prepareRegister(draft);
+    return await commit();
+  }
+
+  /** Checks the definition, which can take a while and needs no transaction. The result registers it. */
+  async prepareRegister(draft: DefinitionDraft): Promise<() => Promise<Definition>> {
     const { namespace, name } = draft;
     if (!isDefinitionName(name)) throw new DefinitionNameInvalidError(name);
-    const row = this.rowOf(draft);
-    return await this.store.transaction(async () => {
-      await this.names.lockForDefinition({ namespace, name });
-      const added = await this.store.insert(row);
-      if (!added) throw await this.nameTaken(draft);
-      await this.append('definition.registered', added, draft);
-      return toDefinition(added);
-    });
+    const row = await this.rowOf(draft);
+    return async () =>
+      await this.store.transaction(async () => {
+        await this.names.lockForDefinition({ namespace, name });
+        await this.checkQuota(namespace);
+        const added = await this.store.insert(row);
+        if (!added) throw await this.nameTaken(draft);
+        await this.append('definition.registered', added, draft);
+        return toDefinition(added);
+      });
   }
 
   /**
@@ -89,16 +97,31 @@ export class DefinitionsService {
    * current revision must have this number.
    */
   async replace(draft: DefinitionDraft, expected?: number): Promise<Definition> {
-    const row = this.rowOf(draft);
-    return await this.store.transaction(async () => {
-      const current = await this.changeable(draft, draft.source);
-      if (expected !== undefined && current.revision !== expected)
-        throw new DefinitionChangedError(draft.name, expected, current.revision);
-      if (current.hash === row.hash && current.source === row.source) return toDefinition(current);
-      const added = await this.store.advance(row, current.revision + 1);
-      await this.append('definition.replaced', added, draft);
-      return toDefinition(added);
-    });
+    const commit = await this.prepareReplace(draft, expected);
+    return await commit();
+  }
+
+  /** Checks the definition, which can take a while and needs no transaction. The result replaces it, as `replace` does. */
+  async prepareReplace(draft: DefinitionDraft, expected?: number): Promise<() => Promise<Definition>> {
+    const row = await this.rowOf(draft);
+    return async () =>
+      await this.store.transaction(async () => {
+        const current = await this.changeable(draft, draft.source);
+        if (expected !== undefined && current.revision !== expected)
+          throw new DefinitionChangedError(draft.name, expected, current.revision);
+        if (current.hash === row.hash && current.source === row.source) return toDefinition(current);
+        await this.checkQuota(draft.namespace);
+        const added = await this.store.advance(row, current.revision + 1);
+        await this.append('definition.replaced', added, draft);
+        return toDefinition(added);
+      });
+  }
+
+  /** Rejects with QUOTA_EXCEEDED. Changes that commit at the same moment can exceed the quota by their number. */
+  async checkQuota(namespace: string): Promise<void> {
+    const { revisionQuota: quota = NO_QUOTA } = this.deployment;
+    if (quota.limit === 0 || (await this.store.countRevisions(namespace, quota.limit)) < quota.limit) return;
+    throw new QuotaExceededError(quota, 'revisions of definitions', 'namespace');
   }
 
   /** Removes the definition. Its revisions remain, because runs refer to them. */
@@ -148,7 +171,16 @@ export class DefinitionsService {
     return await this.store.summaries(namespace, names?.length ?? MAX_SUMMARIES, names);
   }
 
-  /** The capabilities of all definitions that claim any, sorted by the name of the definition. */
+  /** Like `summaries`, but only definitions whose agents are neither drained nor quarantined. */
+  async workingSummaries(namespace: string, among?: readonly string[]): Promise<DefinitionSummary[]> {
+    const names = among?.filter(isDefinitionName);
+    return await this.store.workingSummaries(namespace, names?.length ?? MAX_SUMMARIES, names);
+  }
+
+  /**
+   * The capabilities of all definitions that claim any, sorted by the name of the definition. Definitions whose agents are drained or
+   * quarantined are left out.
+   */
   async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
     const rows = await this.store.capabilitiesByName(namespace);
     return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
@@ -200,14 +232,14 @@ export class DefinitionsService {
     return current;
   }
 
-  private rowOf({
+  private async rowOf({
     namespace,
     name,
     content: given,
     source,
     by,
-  }: DefinitionDraft): Omit<RevisionRow, 'revision' | 'createdAt'> {
-    const content = this.validator.strict(given, namespace);
+  }: DefinitionDraft): Promise<Omit<RevisionRow, 'revision' | 'createdAt'>> {
+    const content = await this.validator.strict(given, namespace);
     return { namespace, name, content, hash: inputHashOf(content), source, createdBy: by };
   }
 
@@ -218,10 +250,6 @@ export class DefinitionsService {
   ): Promise<void> {
     await this.changes.append({ type, namespace, name, revision, content, source, by });
   }
-}
-
-function toDefinition({ createdAt, ...row }: RevisionRow): Definition {
-  return { ...row, createdAt: createdAt.toISOString() };
 }
 
 /** The fields that differ, sorted by path. */

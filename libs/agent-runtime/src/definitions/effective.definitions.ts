@@ -17,6 +17,12 @@ import { ToolSet } from '../tools/tool.set.js';
 import { toolFilterOf } from './agent.builder.js';
 import { type DefinitionContent, type DefinitionKey, NATIVE } from './definition.js';
 
+interface EffectiveTool {
+  name: string;
+  origin: string;
+  aliases?: string[];
+}
+
 interface EffectiveBudget {
   kind: 'run' | 'agent' | 'namespace';
   /** The agent or the namespace; null for the budget that each run gets. */
@@ -32,8 +38,8 @@ export interface EffectiveDefinition {
   provider: string;
   /** Absent if the provider chooses the model itself. */
   model?: ResolvedModel;
-  /** The tools of a run without a parent, with their toolboxes. */
-  tools: { name: string; origin: string }[];
+  /** The tools of a run without a parent, with their toolboxes. `aliases` are the other names by which the definition allows the tool. */
+  tools: EffectiveTool[];
   /** `tokens` is the estimated part of the system prompt; null if the skill does not exist any more. */
   skills: { name: string; mode: SkillMode; tokens: number | null }[];
   limits: {
@@ -65,7 +71,7 @@ export class EffectiveDefinitions {
     const isNative = provider === NATIVE;
     return {
       provider,
-      ...(isNative && { model: resolveModel(content.model, this.presets) }),
+      ...(isNative && { model: resolveModel(content.model, this.presets.in(key.namespace)) }),
       tools: isNative ? this.toolsOf(key.namespace, { ...content, maxDelegationDepth }) : [],
       skills: isNative ? this.skillsOf(content) : [],
       limits: { maxIterations, maxDelegationDepth, maxConcurrency, whenBusy },
@@ -81,11 +87,18 @@ export class EffectiveDefinitions {
     });
     const ask = mayAsk ? ASK_TOOLBOX : undefined;
     const boxes = [ask, ...this.tools.toolboxes, skillToolBox(found)].filter((box) => box !== undefined);
-    const filter = toolFilterOf(content);
+    const filter = this.tools.resolved(toolFilterOf(content), namespace);
     const set = ToolSet.of(boxes, rootContext(namespace), filter);
     const own = set.names.map((name) => ({ name, origin: set.find(name)?.origin ?? '' }));
     const delegation = delegationTools(content).filter((name) => isAllowed(name, filter) && !set.find(name));
-    return [...own, ...delegation.map((name) => ({ name, origin: 'delegation' }))];
+    const all = [...own, ...delegation.map((name) => ({ name, origin: 'delegation' }))];
+    const written = (content.tools ?? []).map((entry, index) => ({ entry, tool: filter.allow?.[index] }));
+    const aliasesOf = (name: string): string[] =>
+      written.filter(({ entry, tool }) => tool === name && entry !== name).map(({ entry }) => entry);
+    return all.map((tool): EffectiveTool => {
+      const aliases = aliasesOf(tool.name);
+      return aliases.length > 0 ? Object.assign(tool, { aliases }) : tool;
+    });
   }
 
   private skillsOf({ skills = [] }: DefinitionContent): EffectiveDefinition['skills'] {

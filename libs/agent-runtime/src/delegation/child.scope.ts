@@ -1,4 +1,4 @@
-import { ProviderError } from '#rollcall/providers';
+import { isDetached, ProviderError } from '#rollcall/providers';
 import { DeadlineReached } from '../loop/run.activity.js';
 
 /** Why a delegated run was ended before it had a result. */
@@ -39,10 +39,15 @@ export class ChildScope {
 
   private end(by: EndedBy): void {
     this.endedBy ??= by;
-    const isPastDeadline = by === 'deadline';
-    this.controller.abort(
-      isPastDeadline ? new DeadlineReached() : new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.'),
-    );
+    this.controller.abort(by === 'deadline' ? new DeadlineReached() : this.reasonOf(by));
+  }
+
+  /** The parent states why it ends its calls if it was not cancelled: its agent was shut down, or another replica continues the run. */
+  private reasonOf(by: EndedBy): ProviderError {
+    const { reason } = this.parent;
+    const isStated = reason instanceof ProviderError && (reason.code !== 'CALL_ABORTED' || isDetached(this.parent));
+    if (by === 'parent' && isStated) return reason;
+    return new ProviderError('CALL_ABORTED', 'The delegated run was cancelled.');
   }
 }
 

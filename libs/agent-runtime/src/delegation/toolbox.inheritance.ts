@@ -1,6 +1,7 @@
 import type { Agent } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import { isAllowed, type ToolFilter } from '../tools/tool.filter.js';
+import { approverOf, demanding } from '../tools/approver.js';
+import { demandOf, isAllowed, type ToolFilter } from '../tools/tool.filter.js';
 import type { Tool, ToolBox } from '../tools/tool.js';
 import type { DelegationServices, InheritanceMode } from './delegation.services.js';
 import { DELEGATION_TOOLS } from './delegation.tools.js';
@@ -44,7 +45,9 @@ export function withInherited(own: readonly ToolBox[], { mode, toolboxes, filter
 /** The tools of the box that the parent may use. Delegation tools depend on the position in the tree, so they are never inherited. */
 function granting(box: ToolBox, filter: ToolFilter = {}): ToolBox {
   const isInherited = ({ name }: Tool): boolean => !DELEGATION_TOOLS.has(name) && isAllowed(name, filter);
-  return derived(box.name, [box], ([tools = []]) => tools.filter(isInherited));
+  return derived(box.name, [box], ([tools = []]) =>
+    tools.filter(isInherited).map((tool) => demanding(tool, demandOf(tool.name, filter))),
+  );
 }
 
 function intersecting(own: ToolBox, granted: readonly ToolBox[]): ToolBox {
@@ -57,15 +60,9 @@ function intersecting(own: ToolBox, granted: readonly ToolBox[]): ToolBox {
     );
     return tools.flatMap((tool) => {
       const other = found.get(tool.name);
-      return other ? [withApprovalOf(tool, other)] : [];
+      return other ? [demanding(tool, approverOf(other))] : []; // calls of the child need what calls of the parent need
     });
   });
-}
-
-/** If calls of the parent need an approval, calls of the child need it, too. */
-function withApprovalOf(tool: Tool, { needsApproval }: Tool): Tool {
-  if (tool.needsApproval || !needsApproval) return tool;
-  return Object.assign(Object.create(tool) as Tool, { needsApproval: true });
 }
 
 type Lists = readonly (readonly Tool[])[];

@@ -1,6 +1,7 @@
 import { A2aAgentProvider, AgentProviderRegistry, EgressPolicy, HttpAgentProvider, Keyring } from '#rollcall/providers';
 import { FakeA2aServer, LocalServer } from '#rollcall/providers/testing';
 import type { AgentRecord, CircuitService } from '#rollcall/registry';
+import { NO_TASKS } from '../testing/no-tasks.js';
 import { GuardedAgents } from '../calls/guarded.agent.js';
 import { AgentConnector } from '../delegation/targets/agent.connector.js';
 import type { DelegationTargets } from '../delegation/targets/delegation.targets.js';
@@ -46,9 +47,10 @@ function register(origin: string, record: Partial<AgentRecord>): void {
   const providers = new AgentProviderRegistry()
     .register(new HttpAgentProvider(outbound))
     .register(new A2aAgentProvider(outbound));
-  const created = new AgentConnector(new GuardedAgents(providers, ALWAYS_CLOSED), keys);
+  const created = new AgentConnector(new GuardedAgents(providers, ALWAYS_CLOSED, NO_TASKS), keys);
   connector = created;
-  const full = { namespace: 'default', agentId: 'remote', generation: 1, endpoint: null, agentCard: null, ...record };
+  const place = { namespace: 'default', agentId: 'remote', generation: 1, endpoint: null, agentCard: null };
+  const full = { ...place, work: 'push', idempotent: false, labels: {}, ...record };
   const targets: DelegationTargets = {
     list: async () => [{ name: 'remote', description: ALL }],
     open: async (wanted) => {

@@ -59,15 +59,19 @@ export class SpawnPlans {
     if (chosen === undefined) throw new SpawnInvalidError('An agent without a definition needs a name.');
     if (!isDefinitionName(chosen)) throw new DefinitionNameInvalidError(chosen, 'an agent');
     const key = { namespace, name: chosen };
-    const blueprint = this.blueprintOf(namespace, definition, content);
+    const blueprint = await this.blueprintOf(namespace, definition, content);
     if (chosen !== definition && (await this.definitions.has(key))) throw new AgentNameReservedError(chosen);
     if (await this.names.isLive(key)) throw new AgentExistsError(chosen);
     return { key, definition: definition ?? null, by, blueprint };
   }
 
-  private blueprintOf(namespace: string, definition: string | undefined, content: unknown): () => Promise<Blueprint> {
+  private async blueprintOf(
+    namespace: string,
+    definition: string | undefined,
+    content: unknown,
+  ): Promise<() => Promise<Blueprint>> {
     if (definition !== undefined) return async () => await this.definitions.get({ namespace, name: definition });
-    const checked = this.validator.strict(content, namespace);
+    const checked = await this.validator.strict(content, namespace);
     return async () => await Promise.resolve({ content: checked, revision: null });
   }
 }

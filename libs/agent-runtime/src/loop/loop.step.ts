@@ -26,7 +26,10 @@ export type LoopStep =
     }
   /** A tool call begins. If no `tool-finished` step follows, the call was in progress when the run was interrupted. */
   | { readonly type: 'tool-called'; readonly turn: number; readonly call: ToolCallPart; readonly idempotent: boolean }
-  /** `memory` contains what the call changed in the memory of the run. */
+  /**
+   * `memory` contains what the call changed in the memory of the run. `inputHash` is present if somebody recorded the result after an
+   * interruption; it names the question.
+   */
   | {
       readonly type: 'tool-finished';
       readonly turn: number;
@@ -35,8 +38,9 @@ export type LoopStep =
       readonly output: string;
       readonly failed?: boolean;
       readonly memory?: readonly MemoryChange[];
+      readonly inputHash?: string;
     }
-  /** An operator decided about a tool call that needs approval. The decision holds for exactly this input. */
+  /** Somebody decided about a call. `inputHash` names the question: the decision holds for exactly this input in this turn, once. */
   | {
       readonly type: 'approval-decided';
       readonly callId: string;

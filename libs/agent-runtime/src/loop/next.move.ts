@@ -7,14 +7,15 @@ import {
   type ToolCallPart,
   userMessage,
 } from '#rollcall/providers';
-import { inputHashOf } from '../tools/input.hash.js';
+import type { Tool } from '../tools/tool.js';
 import type { ToolSet } from '../tools/tool.set.js';
+import { approvalHashOf } from './approval.hash.js';
 import { openQuestion } from './caller.question.js';
 import { isTooLong, replaceableCount } from './context.window.js';
 import type { LoopStep } from './loop.step.js';
 import type { OutputFormat } from './output.format.js';
 import type { PendingApproval, RunOutcome, StopReason } from './run.outcome.js';
-import { openCalls, openReply, type RunState, unclearCalls } from './run.state.js';
+import { type OpenCall, openCalls, openReply, type RunState, unclearCalls } from './run.state.js';
 
 export interface ReactLoopOptions {
   /** How many model replies a run may use. */
@@ -118,11 +119,13 @@ function nextForCalls({ openSteps, turn }: RunState, tools: ToolFinder): Move {
   const steps: LoopStep[] = [];
   const ready: ToolCallPart[] = [];
   const approvals: PendingApproval[] = [];
-  for (const { call, called, decision, result } of openCalls(openSteps)) {
+  for (const open of openCalls(openSteps)) {
+    const { call, called, decision, result } = open;
     if (result) continue;
     const tool = tools.find(call.name)?.tool;
     if (decision?.approved === false) steps.push(rejected(turn, call, decision.reason));
-    else if (tool?.needsApproval && !decision && call.malformed === undefined) approvals.push(approvalOf(call));
+    else if (tool?.needsApproval && !decision && call.malformed === undefined)
+      approvals.push(approvalOf(open, turn, tool));
     else if (called) ready.push(call);
     else steps.push({ type: 'tool-called', turn, call, idempotent: tool?.idempotent ?? true });
   }
@@ -136,6 +139,9 @@ function rejected(turn: number, { id, name }: ToolCallPart, reason?: string): Lo
   return { type: 'tool-finished', turn, callId: id, name, output, failed: true };
 }
 
-function approvalOf({ id, name, input }: ToolCallPart): PendingApproval {
-  return { callId: id, tool: name, input, inputHash: inputHashOf(input) };
+/** A call whose tool needs no approval may be decided by the caller of the run, who could start the same run again. */
+export function approvalOf({ call, asked }: OpenCall, turn: number, tool: Tool | undefined): PendingApproval {
+  const { id: callId, name, input } = call;
+  const approve = tool && !tool.needsApproval ? 'caller' : (tool?.approve ?? 'operator');
+  return { callId, tool: name, input, inputHash: approvalHashOf({ input, turn, asked }), approve };
 }

@@ -1,6 +1,6 @@
 import { parse as parseJson } from 'secure-json-parse';
-import { z } from 'zod';
 import { ProviderError } from '#rollcall/providers';
+import { UntrustedSchema, UntrustedSchemaError } from '../schemas/untrusted.schema.js';
 import type { ParsedInput } from '../tools/input/input.reader.js';
 import { isStandardSchema, type StandardSchema, standardSchemaInput } from '../tools/input/standard-schema.input.js';
 
@@ -9,24 +9,36 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** The format of an answer in JSON. The schema is sent to the model, and `read` checks the answer. */
 export interface OutputFormat {
   readonly schema: JsonSchema;
+  /** Throws AGENT_SETTINGS_INVALID if the schema cannot be compiled. */
+  check(): Promise<void>;
+  /** Throws SCHEMA_CHECK_TIMED_OUT if the schema is too expensive for this answer. */
   read(text: string): Promise<ParsedInput>;
 }
 
-const MAX_DEPTH = 32;
-const MAX_VALUES = 5_000;
 const MAX_REASON_CHARS = 300;
 const FENCED = /^```(?:json)?\n([^]*)\n```$/;
-/** Regular expressions of a schema could block the process, and references could lead to other documents. */
-const UNSUPPORTED = new Set(['pattern', 'patternProperties', '$dynamicRef', '$recursiveRef']);
 
-/** Keywords whose value is a map from names to schemas. */
-const NAMED_SCHEMAS = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
-
-/** Compiles the format once, from a Standard Schema, such as a zod schema, or from a JSON Schema. */
-export function outputFormat(source: StandardSchema | JsonSchema): OutputFormat {
-  const { inputSchema, parse } = standardSchemaInput(isStandardSchema(source) ? source : fromJsonSchema(source));
-  const { $schema: _, ...schema } = isStandardSchema(source) ? inputSchema : source;
-  return { schema, read: async (text) => await read(text, parse) };
+/**
+ * The format of a Standard Schema, such as a zod schema, which is part of the code, or of a JSON Schema, which a user wrote. Throws
+ * AGENT_SETTINGS_INVALID if a JSON Schema is beyond the limits. `namespace` is the namespace of the agent.
+ */
+export function outputFormat(source: StandardSchema | JsonSchema, namespace: string): OutputFormat {
+  if (isStandardSchema(source)) {
+    const { inputSchema, parse } = standardSchemaInput(source);
+    const { $schema: _, ...schema } = inputSchema;
+    return { schema, check: async () => await Promise.resolve(), read: async (text) => await read(text, parse) };
+  }
+  const { $schema: _, ...schema } = source;
+  try {
+    const untrusted = UntrustedSchema.of(source, { what: 'the answer', group: namespace, checksFormats: true });
+    return {
+      schema,
+      check: async () => await explained(untrusted.compile()),
+      read: async (text) => await explained(read(text, async (value) => await untrusted.parse(value))),
+    };
+  } catch (error) {
+    throw settingsError(error);
+  }
 }
 
 async function read(text: string, parse: (value: unknown) => ParsedInput | Promise<ParsedInput>): Promise<ParsedInput> {
@@ -40,35 +52,16 @@ async function read(text: string, parse: (value: unknown) => ParsedInput | Promi
   return await parse(value);
 }
 
-function fromJsonSchema(schema: JsonSchema): StandardSchema {
-  check(schema);
+async function explained<Result>(work: Promise<Result>): Promise<Result> {
   try {
-    return z.fromJSONSchema(schema);
+    return await work;
   } catch (error) {
-    throw invalid((error as Error).message);
+    throw settingsError(error);
   }
 }
 
-/** Definitions come from many users, so a schema must not be able to block the process. */
-function check(schema: JsonSchema): void {
-  let values = 0;
-  const visit = (value: unknown, depth: number, isNamed: boolean): void => {
-    values += 1;
-    if (depth > MAX_DEPTH) throw invalid(`it is nested more than ${MAX_DEPTH} levels deep`);
-    if (values > MAX_VALUES) throw invalid(`it has more than ${MAX_VALUES} values`);
-    if (typeof value !== 'object' || value === null) return;
-    for (const [key, member] of Object.entries(value)) {
-      if (!isNamed && UNSUPPORTED.has(key)) throw invalid(`${key} is not supported`);
-      if (!isNamed && key === '$ref' && !String(member).startsWith('#/')) throw invalid('$ref must start with #/');
-      visit(member, depth + 1, !isNamed && NAMED_SCHEMAS.has(key));
-    }
-  };
-  visit(schema, 0, false);
-}
-
-function invalid(what: string): ProviderError {
-  return new ProviderError(
-    'AGENT_SETTINGS_INVALID',
-    `The output schema is invalid: ${what.slice(0, MAX_REASON_CHARS).toWellFormed()}.`,
-  );
+function settingsError(error: unknown): unknown {
+  if (!(error instanceof UntrustedSchemaError)) return error;
+  const reason = error.message.slice(0, MAX_REASON_CHARS).toWellFormed();
+  return new ProviderError('AGENT_SETTINGS_INVALID', `The output schema is invalid: ${reason}.`);
 }

@@ -14,6 +14,7 @@ import {
 } from '#rollcall/providers/testing';
 import { attemptModel } from '../middleware/compose.js';
 import { SpendingLimitError } from '../spending/spending.errors.js';
+import { HOSTILE_SCHEMAS } from '../testing/hostile.schemas.js';
 import { TestLoop } from '../testing/test-loop.js';
 import { defineTool, type Tool } from '../tools/tool.js';
 import { outputFormat } from './output.format.js';
@@ -181,7 +182,7 @@ describe('the loop', () => {
 });
 
 describe('structured output', () => {
-  const output = outputFormat(z.object({ city: z.string() }));
+  const output = outputFormat(z.object({ city: z.string() }), 'default');
 
   it('S2.1 returns the answer as data that matches the schema, even if it is in a fenced code block', async () => {
     const model = scripted(say('{"city":"Rome"}'), say('```json\n{"city":"Oslo"}\n```'));
@@ -192,6 +193,12 @@ describe('structured output', () => {
     });
     expect((await loop.read()).outcome).toMatchObject({ parts: [{ data: { city: 'Oslo' } }] });
     expect(model.calls[0]?.request.output?.schema).toMatchObject({ type: 'object', required: ['city'] });
+  });
+
+  it('S-2 fails with SCHEMA_CHECK_TIMED_OUT if the schema of a user is too expensive for the answer', async () => {
+    const { schema, value } = HOSTILE_SCHEMAS.find(({ name }) => name === 'recursion that branches below oneOf')!;
+    const loop = new TestLoop(scripted(say(JSON.stringify(value))), { output: outputFormat(schema, 'default') });
+    await expect(loop.read()).rejects.toMatchObject({ code: 'SCHEMA_CHECK_TIMED_OUT' });
   });
 
   it('S2.1 asks once for a correction, then stops', async () => {

@@ -1,4 +1,5 @@
 import type { ContentPart } from '#rollcall/providers';
+import type { Approver } from '../tools/approver.js';
 
 /** Why a run ended before it had a final answer. */
 export type StopReason =
@@ -21,7 +22,10 @@ export interface PendingApproval {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
+  /** Names the question: the input, the turn, and the decisions before. A decision contains it. */
   readonly inputHash: string;
+  /** Absent: an operator. */
+  readonly approve?: Approver;
 }
 
 /** How a run ended. A limit is a result; an error is thrown only for faults of a vendor, an agent or Rollcall. */

@@ -2,6 +2,7 @@ import { array, assert, asyncProperty, constantFrom, nat } from 'fast-check';
 import { type ModelProvider, type ModelReply, textPart, userMessage } from '#rollcall/providers';
 import { callTool, callTools, expectNoOpenResources, openResources, say, scripted } from '#rollcall/providers/testing';
 import { TestLoop } from '../testing/test-loop.js';
+import { approvalHashOf } from './approval.hash.js';
 import { inputHashOf } from '../tools/input.hash.js';
 import { defineTool, type Tool } from '../tools/tool.js';
 import type { LoopStep } from './loop.step.js';
@@ -143,10 +144,10 @@ describe('a call that needs an approval', () => {
   it('S2.2 waits for the decision about exactly its input, while other calls are executed', async () => {
     const { outcome } = await new TestLoop(scripted(reply), { tools }).read();
     expect(executed).toEqual(['a']);
-    const inputHash = inputHashOf({ eur: 5 });
+    const inputHash = approvalHashOf({ input: { eur: 5 }, turn: 1, asked: 0 });
     expect(outcome).toEqual({
       type: 'waiting',
-      approvals: [{ callId: 'pay-1', tool: 'pay', input: { eur: 5 }, inputHash }],
+      approvals: [{ callId: 'pay-1', tool: 'pay', input: { eur: 5 }, inputHash, approve: 'operator' }],
     });
   });
 

@@ -8,8 +8,8 @@ import {
 } from '#rollcall/providers';
 import { labelled } from '../untrusted.text.js';
 import type { Charge } from '../spending/spending.js';
-import { inputHashOf } from '../tools/input.hash.js';
 import { type MemoryChange, mergedChanges } from '../tools/run.memory.js';
+import { isAbout } from './approval.hash.js';
 import type { LoopStep } from './loop.step.js';
 import { estimateMessages, estimateParts } from './token.estimate.js';
 
@@ -151,13 +151,15 @@ function summaryText(summary: string): string {
 }
 
 /** A tool call of the last reply, and what the steps record about it. */
-interface OpenCall {
+export interface OpenCall {
   readonly call: ToolCallPart;
   result?: ToolResultPart;
   /** Present if the call has begun. A later decision of an operator removes it, because the call then begins again. */
   called?: StepOf<'tool-called'>;
-  /** The last decision of an operator about exactly this input. */
+  /** The last decision about exactly this call. */
   decision?: StepOf<'approval-decided'>;
+  /** How many decisions about this call were made. */
+  asked: number;
 }
 
 /** The reply whose turn has not ended yet. */
@@ -168,11 +170,11 @@ export function openReply(openSteps: readonly LoopStep[]): StepOf<'model-replied
 
 /** The tool calls of the open turn, in the order of the reply. */
 export function openCalls(openSteps: readonly LoopStep[]): OpenCall[] {
-  const reply = openReply(openSteps)?.reply;
-  if (!reply) return [];
+  const open = openReply(openSteps);
+  if (!open) return [];
   const calls: OpenCall[] = [];
-  for (const part of reply.content) if (part.type === 'tool-call') calls.push({ call: part });
-  for (const step of openSteps) applyToCalls(calls, step);
+  for (const part of open.reply.content) if (part.type === 'tool-call') calls.push({ call: part, asked: 0 });
+  for (const step of openSteps) applyToCalls(calls, step, open.turn);
   return calls;
 }
 
@@ -181,7 +183,7 @@ export function unclearCalls(openSteps: readonly LoopStep[]): OpenCall[] {
   return openCalls(openSteps).filter(({ called, result }) => called && !called.idempotent && !result);
 }
 
-function applyToCalls(calls: OpenCall[], step: LoopStep): void {
+function applyToCalls(calls: OpenCall[], step: LoopStep, turn: number): void {
   if (step.type === 'tool-called') {
     const open = find(calls, step.call.id);
     if (open) open.called = step;
@@ -190,7 +192,9 @@ function applyToCalls(calls: OpenCall[], step: LoopStep): void {
     if (open) open.result ??= toResult(step);
   } else if (step.type === 'approval-decided') {
     const open = find(calls, step.callId);
-    if (open && step.inputHash === inputHashOf(open.call.input)) [open.decision, open.called] = [step, undefined];
+    if (!open || !isAbout(step.inputHash, { input: open.call.input, turn })) return;
+    [open.decision, open.called] = [step, undefined];
+    open.asked += 1;
   }
 }
 

@@ -7,6 +7,7 @@ const WAITS_FOR: Record<WaitingFor, string> = {
   input: 'a message',
   approval: 'an approval',
   needs_review: 'a review of its interrupted calls',
+  authorization: 'an authorization at its remote agent',
 };
 /** When a run accepts a message or a decision. */
 const ACCEPTED_WHEN = {
@@ -132,6 +133,19 @@ export class RunDeadlinePassedError extends RuntimeError {
 
   constructor() {
     super('The deadline is in the past. Set a later deadline, or none.');
+  }
+}
+
+/** The caller of a run may not decide about its own call: the tool demands an operator. */
+export class ApprovalForbiddenError extends RuntimeError {
+  readonly code = 'APPROVAL_FORBIDDEN';
+  override readonly details: { tool: string };
+
+  constructor(tool: string) {
+    super(
+      `The tool ${tool.slice(0, 100)} demands the approval of an operator. Ask somebody with the permission runs:manage to decide. Operators can let callers decide with approve: caller of the tool or the MCP server.`,
+    );
+    this.details = { tool };
   }
 }
 

@@ -20,9 +20,11 @@ export type FinalState = Exclude<RunStatus, 'queued' | 'running' | 'waiting'>;
 
 /**
  * What a waiting run waits for. `input`: the answer to a question of the agent. `approval`: a decision about tool calls.
- * `needs_review`: a decision about calls that a crash interrupted, because it is unknown whether they took effect.
+ * `needs_review`: a decision about calls that a crash interrupted, because it is unknown whether they took effect. `authorization`: the
+ * task of a remote agent waits for an authorization that is given outside of this run. The run stays `running`, because the agent
+ * continues by itself.
  */
-export const WAITING_FOR = ['input', 'approval', 'needs_review'] as const;
+export const WAITING_FOR = ['input', 'approval', 'needs_review', 'authorization'] as const;
 export type WaitingFor = (typeof WAITING_FOR)[number];
 
 /** A call that waits for a decision. */

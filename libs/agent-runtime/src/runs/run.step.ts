@@ -1,4 +1,4 @@
-import type { AgentResult, ContentPart } from '#rollcall/providers';
+import type { A2aEnvelope, AgentResult, ContentPart, RemoteTask } from '#rollcall/providers';
 import { toUserMessage } from '../agents/agent.mapper.js';
 import type { LoopStep } from '../loop/loop.step.js';
 import { resume } from '../loop/run.state.js';
@@ -9,6 +9,8 @@ interface MessageStep {
   readonly parts: readonly ContentPart[];
   /** The id that the caller gave to the message. */
   readonly messageId?: string;
+  /** What an A2A client sent besides the parts. */
+  readonly a2a?: A2aEnvelope;
 }
 
 /** A step of an agent that has its own loop, such as a remote agent. Its model calls are not visible. */
@@ -21,8 +23,15 @@ export type AgentStep =
       readonly output: string;
       readonly failed?: boolean;
     }
-  /** The call of the agent begins. If no `finished` step follows, the call was in progress when the run was interrupted. */
-  | { readonly type: 'agent-called'; readonly idempotent: boolean }
+  /**
+   * The call of the agent begins. If no `finished` step follows, the call was in progress when the run was interrupted. `callId` is the
+   * task of the call: the run then continues to wait for its result.
+   */
+  | { readonly type: 'agent-called'; readonly idempotent: boolean; readonly callId?: string }
+  /** The agent has accepted the call as a task of its own. After an interruption, it is asked for this task. */
+  | { readonly type: 'agent-accepted'; readonly task: RemoteTask }
+  /** The task of the agent waits for an authorization, or continues after it. */
+  | { readonly type: 'authorization'; readonly required: boolean; readonly parts: readonly ContentPart[] }
   | { readonly type: 'finished'; readonly result: AgentResult };
 
 /** One entry of a run: a message, a step of the loop of Rollcall, or a step of an agent with its own loop. */
@@ -43,6 +52,11 @@ export function lastMessage(steps: readonly RunStep[]): MessageStep {
   return last;
 }
 
+/** How many decisions about the call of an agent are recorded. */
+export function decisionsOf(callId: string, steps: readonly RunStep[]): number {
+  return steps.filter((step) => step.type === 'approval-decided' && step.callId === callId).length;
+}
+
 /** A piece of an answer, or what a tool is doing, while a run is executed. It is not stored. */
 export interface LiveEvent {
   readonly type: 'text' | 'reasoning' | 'progress';
@@ -53,6 +67,8 @@ export interface LiveEvent {
 
 const AGENT_STEPS: ReadonlySet<string> = new Set<AgentStep['type']>([
   'agent-called',
+  'agent-accepted',
+  'authorization',
   'tool-call',
   'tool-result',
   'finished',

@@ -1,6 +1,7 @@
-import type { ContentPart } from '#rollcall/providers';
+import type { A2aEnvelope, ContentPart } from '#rollcall/providers';
 import type { SpendingLimit } from '../spending/spending.js';
 import type { RunUsage } from './journal/run.usage.js';
+import type { ContentPreview, ResultPreview } from './run.preview.js';
 import type { RunResult, RunStatus, WaitingFor } from './run.status.js';
 import type { StoredStep } from './run.step.js';
 
@@ -17,8 +18,8 @@ export interface RunTarget {
   readonly priceMicroUsd?: number;
 }
 
-/** One persisted execution of an agent. */
-export interface Run {
+/** One persisted execution of an agent, without its contents. */
+export interface RunFacts {
   readonly id: string;
   readonly namespace: string;
   /** The run at the top of the tree; the id of the run itself if it was not delegated. */
@@ -37,10 +38,8 @@ export interface Run {
   /** The agent that executes the run: an agentId, or the name of a definition. */
   readonly agentId: string;
   readonly definition: { readonly name: string; readonly revision: number } | null;
-  readonly input: readonly ContentPart[];
   readonly limit: SpendingLimit;
   readonly deadline: string | null;
-  readonly result: RunResult | null;
   /** The tokens and the cost of the run without its descendants, as of the last change of its state. An unknown count is absent. */
   readonly usage: RunUsage;
   /** How often a replica has begun or continued the execution. */
@@ -59,12 +58,27 @@ export interface Run {
   readonly redactedAt: string | null;
 }
 
+export interface Run extends RunFacts {
+  readonly input: readonly ContentPart[];
+  /** What an A2A client sent with the input. */
+  readonly a2a?: A2aEnvelope;
+  readonly result: RunResult | null;
+}
+
+/** A run as lists show it: with previews of its contents. */
+export interface RunSummary extends RunFacts {
+  readonly inputPreview: ContentPreview;
+  readonly resultPreview: ResultPreview | null;
+}
+
 export interface StartRun {
   readonly namespace: string;
   readonly target: RunTarget;
   readonly input: readonly ContentPart[];
   /** The id that the caller gave to the message with the input. */
   readonly messageId?: string;
+  /** What an A2A client sent with the input. An agent that uses A2A receives it. */
+  readonly a2a?: A2aEnvelope;
   readonly conversationId?: string;
   readonly limit?: SpendingLimit;
   /** In milliseconds since 1970. */
@@ -77,9 +91,15 @@ export interface StartRun {
   readonly paidBy?: string;
 }
 
-/** Identifies a run for a caller. For this caller, runs of other namespaces do not exist. */
-export interface RunKey {
+/** The runs that a caller sees; all other runs do not exist for it (S-20). */
+export interface VisibleRuns {
   readonly namespace: string;
+  /** Only the runs that this principal started, and the runs that they delegated. Absent: all runs of the namespace. */
+  readonly startedBy?: string;
+}
+
+/** Identifies a run for a caller. */
+export interface RunKey extends VisibleRuns {
   readonly id: string;
 }
 
@@ -89,8 +109,7 @@ export interface RunActor {
   readonly mayManage: boolean;
 }
 
-export interface RunFilter {
-  readonly namespace: string;
+export interface RunFilter extends VisibleRuns {
   readonly states?: readonly RunStatus[];
   readonly agentId?: string;
   readonly definition?: string;
@@ -102,12 +121,10 @@ export interface RunFilter {
 }
 
 /** Selects roots for a list by the time of their last change. */
-export interface ChangeFilter {
-  readonly namespace: string;
+export interface ChangeFilter extends VisibleRuns {
   readonly states?: readonly RunStatus[];
   readonly waitingFor?: readonly WaitingFor[];
   readonly agentId?: string;
-  readonly createdBy?: string;
   readonly conversationId?: string;
   /** Only runs that changed after this time. */
   readonly after?: string;
@@ -120,10 +137,10 @@ export interface ChangePosition {
   readonly seq: string;
 }
 
-export type ChangedRun = Run & { readonly position: ChangePosition };
+export type ChangedRun = RunSummary & { readonly position: ChangePosition };
 
 /** A run in a list, with its position in the order of creation. */
-export interface ListedRun extends Run {
+export interface ListedRun extends RunSummary {
   readonly seq: number;
 }
 
@@ -139,7 +156,7 @@ export interface RunDecision {
 }
 
 export interface RunTree {
-  readonly run: Run;
+  readonly run: RunSummary;
   /** The tokens and the money of the run and all its descendants, from the budget ledger. */
   readonly subtree: { readonly tokens: number; readonly microUsd: number };
   readonly children: readonly RunTree[];

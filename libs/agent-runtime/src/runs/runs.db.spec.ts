@@ -1,11 +1,14 @@
 import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
+import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
 import type { TestRuns } from '../testing/test-runs.js';
+import { MAX_RESULT_BYTES } from './result.limit.js';
 import type { Run } from './run.js';
 
 const ACTOR = { by: 'key:test', mayManage: false };
+const OPERATOR = { by: 'key:operator', mayManage: true };
 const REQUEST = { namespace: 'default', input: [{ type: 'text' as const, text: 'Begin.' }], by: 'key:test' };
 
 let world: RunsWorld;
@@ -27,6 +30,24 @@ describe('a durable run', () => {
     expect(await budgetOf(one, run)).toEqual({ used: 3 * TOKENS, held: 0 });
     await until('all events are in the log', async () => (await typesOf(one)).length === 3);
     expect(await typesOf(one)).toEqual(['run.queued', 'run.started', 'run.finished']);
+  });
+
+  it('S-4 an answer of 3 MB is stored as 1 MB with a mark, in the run and in its step', async () => {
+    world.agents.defined.set('talker', {
+      script: () => using(USED, say('x'.repeat(3 * MAX_RESULT_BYTES))),
+      tools: [],
+      options: {},
+    });
+    const one = await world.replica();
+    const done = await ended(one, await one.run('talker'));
+    const parts = done.result?.parts ?? [];
+    expect(Buffer.byteLength(JSON.stringify(parts))).toBeLessThanOrEqual(MAX_RESULT_BYTES);
+    expect(parts.at(-1)).toMatchObject({ type: 'data', data: { truncated: true } });
+    const reply = (await one.reader.steps(keyOf(done), 1, 100))[0];
+    expect(JSON.stringify(reply).length).toBeLessThan(MAX_RESULT_BYTES * 1.01);
+    expect(JSON.stringify(reply)).toContain('[truncated: the text had ');
+    const [listed] = await one.reader.list({ namespace: 'default' }, 1);
+    expect(listed?.resultPreview).toMatchObject({ text: 'x'.repeat(200), parts: 2, truncated: true });
   });
 
   it('B6 is claimed by only one replica, within the limits of each replica', async () => {
@@ -101,7 +122,7 @@ describe('a durable run', () => {
     const second = await world.replica();
     const waiting = await Promise.all(runs.map(async (run) => await ended(second, run)));
     for (const one of waiting) expect(one).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
-    const message = second.runs.continue(keyOf(runs[0]), [{ type: 'text', text: 'Go on.' }], ACTOR);
+    const message = second.runs.continue(keyOf(runs[0]), { parts: [{ type: 'text', text: 'Go on.' }] }, ACTOR);
     await expect(message).rejects.toThrow(
       'The run waits for a review of its interrupted calls. It accepts a message only while it waits for a message or an approval.',
     );
@@ -118,6 +139,33 @@ describe('a durable run', () => {
     expect(world.executed).toEqual(['pay', 'pay', 'pay']);
   });
 
+  it('S-9b asks again after an approved call was interrupted, and the first approval does not repeat the call', async () => {
+    world.defineApprovals('spender', 'c0');
+    const first = await world.replica();
+    const run = await first.run('spender');
+    const [asked] = (await ended(first, run)).result?.approvals ?? [];
+    const approval = { callId: 'c0', inputHash: asked?.inputHash ?? '', approved: true };
+    await expect(first.runs.approve(keyOf(run), approval, ACTOR)).rejects.toMatchObject({ code: 'APPROVAL_FORBIDDEN' });
+    await first.runs.approve(keyOf(run), approval, OPERATOR);
+    await until('the tool works', () => world.executed.length === 1);
+    await world.endLeases();
+    const second = await world.replica();
+    const waiting = await ended(second, run);
+    expect(waiting).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const [review] = waiting.result?.approvals ?? [];
+    expect(review).toMatchObject({ callId: 'c0', input: asked?.input, approve: 'operator' });
+    expect(review?.inputHash).not.toBe(asked?.inputHash);
+    expect(await second.runs.approve(keyOf(run), approval, OPERATOR)).toMatchObject({ state: 'waiting' });
+    const repetition = { ...approval, inputHash: review?.inputHash ?? '' };
+    await expect(second.runs.approve(keyOf(run), repetition, ACTOR)).rejects.toMatchObject({
+      code: 'APPROVAL_FORBIDDEN',
+    });
+    world.gate.resolve();
+    await second.runs.approve(keyOf(run), repetition, OPERATOR);
+    expect(await ended(second, run)).toMatchObject({ state: 'completed' });
+    expect(world.executed).toEqual(['spend', 'spend']);
+  });
+
   it('B6 accepts decisions about all its calls before a replica continues it, and asks for no decision after it is cancelled', async () => {
     world.gate.resolve();
     world.defineApprovals('spender', 'c0', 'c1');
@@ -130,22 +178,25 @@ describe('a durable run', () => {
     const calls = waiting.result?.approvals ?? [];
     const [one, two] = calls.map(({ callId, inputHash }) => ({ callId, inputHash, approved: true }));
     if (!one || !two) throw new Error('two calls wait');
-    await idle.runs.approve(keyOf(run), one, ACTOR);
-    expect(await idle.runs.approve(keyOf(run), one, ACTOR)).toMatchObject({ id: run.id, state: 'queued' });
+    await idle.runs.approve(keyOf(run), one, OPERATOR);
+    expect(await idle.runs.approve(keyOf(run), one, OPERATOR)).toMatchObject({ id: run.id, state: 'queued' });
     const rejection = { ...one, approved: false };
     const code = 'RUN_DECISION_MISMATCH';
-    await expect(idle.runs.approve(keyOf(run), rejection, ACTOR)).rejects.toMatchObject({ code });
-    expect(await idle.runs.approve(keyOf(run), two, ACTOR)).toMatchObject({ state: 'queued', result: { parts: [] } });
+    await expect(idle.runs.approve(keyOf(run), rejection, OPERATOR)).rejects.toMatchObject({ code });
+    expect(await idle.runs.approve(keyOf(run), two, OPERATOR)).toMatchObject({
+      state: 'queued',
+      result: { parts: [] },
+    });
     const unknown = { ...two, callId: 'c2' };
-    await expect(idle.runs.approve(keyOf(run), unknown, ACTOR)).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
+    await expect(idle.runs.approve(keyOf(run), unknown, OPERATOR)).rejects.toMatchObject({ code: 'RUN_NOT_WAITING' });
     await world.database.db.query(`UPDATE run SET result = '{"parts":[],"reason":"x","detail":"y"}' WHERE id = $1`, [
       other.id,
     ]);
-    expect((await idle.runs.cancel(keyOf(other), ACTOR)).result).toEqual({ parts: [] });
+    expect((await idle.runs.cancel(keyOf(other), OPERATOR)).result).toEqual({ parts: [] });
     const second = await world.replica();
     expect(await ended(second, run)).toMatchObject({ state: 'completed', attempts: 2 });
-    expect(await idle.runs.approve(keyOf(run), two, ACTOR)).toMatchObject({ id: run.id, state: 'completed' });
-    await expect(idle.runs.approve(keyOf(run), rejection, ACTOR)).rejects.toMatchObject({ code });
+    expect(await idle.runs.approve(keyOf(run), two, OPERATOR)).toMatchObject({ id: run.id, state: 'completed' });
+    await expect(idle.runs.approve(keyOf(run), rejection, OPERATOR)).rejects.toMatchObject({ code });
     expect(world.executed).toEqual(['spend', 'spend']);
   });
 
@@ -172,9 +223,9 @@ describe('a durable run', () => {
       message: 'The run waits for a message. It accepts a decision only while it waits for an approval or a review.',
       details: { state: 'waiting', waitingFor: 'input' },
     });
-    await one.runs.continue(key, [{ type: 'text', text: 'The second.' }], ACTOR);
+    await one.runs.continue(key, { parts: [{ type: 'text', text: 'The second.' }] }, ACTOR);
     expect(await ended(one, run)).toMatchObject({ state: 'completed' });
-    const again = one.runs.continue(key, [{ type: 'text', text: 'More.' }], ACTOR);
+    const again = one.runs.continue(key, { parts: [{ type: 'text', text: 'More.' }] }, ACTOR);
     await expect(again).rejects.toMatchObject({ code: 'RUN_FINISHED' });
     expect(await budgetOf(one, run)).toEqual({ used: 2 * TOKENS, held: 0 });
   });
@@ -236,7 +287,7 @@ describe('a run at its deadline', () => {
       await ended(one, run);
       const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
       expect(tree).toHaveLength(agent === 'manager' ? 2 : 1);
-      for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+      for (const each of tree) expect(each).toMatchObject({ state: 'stopped', resultPreview: { reason: 'deadline' } });
       const charged = await chargesOf(one, run);
       expect(charged.usage).toBe(charged.ledger);
       expect(tree.some(({ usage }) => usage.estimatedTokens !== undefined)).toBe(agent === 'thinker');
@@ -317,6 +368,7 @@ describe('a run whose contents are removed', () => {
     expect(await stepsOf(one, run)).toEqual(steps);
     const tree = await one.reader.list({ namespace: 'default', rootId: run.id }, 10);
     expect(tree.map(({ redactedAt }) => redactedAt !== null)).toEqual([true, true]);
+    expect(JSON.stringify(tree)).not.toContain('1234567890'); // nor do the previews
     await expect(one.runs.prepareRetry(keyOf(run), ACTOR)).rejects.toMatchObject({ code: 'RUN_REDACTED' });
     expect(JSON.stringify(await readAll(one.events))).not.toContain('1234567890');
   });

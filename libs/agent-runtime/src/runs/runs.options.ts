@@ -20,6 +20,8 @@ export interface RunsOptions {
    * crash the next replica as well.
    */
   readonly maxCrashesInStep: number;
+  /** How long a replica that stops waits for calls that must not be repeated. A run whose call is aborted then waits for review. */
+  readonly unsafeDrainMs: number;
   /** How long a finished run is kept. */
   readonly keepMs: number;
   /** How long the contents of a finished run are kept. Null: as long as the run. */
@@ -34,6 +36,7 @@ export const DEFAULT_RUNS_OPTIONS: RunsOptions = {
   maxRunningPerAgent: 32,
   queue: { perNamespace: NO_QUOTA, perCredential: NO_QUOTA },
   maxCrashesInStep: 2,
+  unsafeDrainMs: 25_000,
   keepMs: 30 * 86_400_000,
   redactAfterMs: null,
   now: Date.now,

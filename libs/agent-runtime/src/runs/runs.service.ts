@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { Database, DomainError, GroupCommit, isOutage, type Statement, StopsIn } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/agent.mapper.js';
+import { TaskCalls } from '../tasks/task.calls.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
 import { RunWorkers, type StartSlot } from './execution/run.workers.js';
@@ -34,8 +36,28 @@ interface PreparedRun {
   readonly paidBy: string | null;
 }
 
+/** The next message of a conversation. */
+export type NewMessage = { readonly parts: readonly ContentPart[] } & Pick<StartRun, 'messageId' | 'a2a'>;
+
 /** A statement of the caller. */
 type Claim = () => Promise<void>;
+
+/** A run that is stored together with others, and what commits with it. */
+interface RunStart {
+  readonly prepared: PreparedRun;
+  readonly alongside: readonly Statement[];
+}
+
+interface Rejected {
+  readonly error: unknown;
+}
+
+/** A run that may be stored, and the slot of this replica that it gets. */
+interface AdmittedRun extends PreparedRun {
+  readonly slot?: StartSlot;
+}
+
+const MAX_STARTS = 64;
 
 /**
  * Starts, continues and cancels runs. Each change is committed together with its event; the replica that executes the run learns of
@@ -43,7 +65,10 @@ type Claim = () => Promise<void>;
  */
 @Injectable()
 export class RunsService {
+  private readonly starts: GroupCommit<RunStart, Rejected | { readonly run: Run }>;
+
   constructor(
+    private readonly db: Database,
     private readonly store: RunStore,
     private readonly targets: RunTargets,
     private readonly admission: RunAdmission,
@@ -51,10 +76,36 @@ export class RunsService {
     private readonly workers: RunWorkers,
     private readonly events: RunEvents,
     private readonly settlement: RunSettlement,
-  ) {}
+    private readonly tasks: TaskCalls,
+  ) {
+    this.starts = new GroupCommit(db, {
+      name: 'run-starts',
+      maxBatch: MAX_STARTS,
+      commit: async (batch) => await this.insertAll(batch),
+      failure: (error) => ({ error }),
+      failsAll: isOutage,
+      mayBeOneItem: (error) => !isOutage(error),
+    });
+  }
 
   async start(request: StartRun): Promise<Run> {
-    return await this.insert(await this.prepare(request));
+    return await this.startPrepared(await this.prepare(request));
+  }
+
+  /**
+   * Stores the run, and `alongside` in the same transaction. Concurrent starts share a transaction. A start that may wait for a lock has a
+   * transaction of its own, so that the others do not wait with it.
+   */
+  async startPrepared(prepared: PreparedRun, alongside: readonly Statement[] = []): Promise<Run> {
+    const mayWait = prepared.chosen.maxRuns !== null || prepared.paidBy !== null;
+    if (mayWait || this.db.inTransaction)
+      return await this.db.transaction(async () => {
+        for (const statement of alongside) this.db.sendWithCommit(statement);
+        return await this.insert(prepared);
+      });
+    const started = await this.starts.run({ prepared, alongside });
+    if ('error' in started) throw started.error;
+    return started.run;
   }
 
   /**
@@ -62,7 +113,7 @@ export class RunsService {
    * rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<PreparedRun> {
-    const { namespace, target, input, messageId, conversationId, deadline = null, by } = request;
+    const { namespace, target, input, messageId, a2a, conversationId, deadline = null, by } = request;
     toUserMessage({ parts: input }); // rejects an empty message
     this.admission.checkDeadline(deadline);
     const chosen = await this.targets.choose(namespace, target);
@@ -73,7 +124,7 @@ export class RunsService {
     this.spending.checkLimit(limit);
     const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
     const { redactAfterMs = null } = request;
-    const message = { input, messageId, conversationId };
+    const message = { input, messageId, conversationId, ...(a2a && { a2a }) };
     const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
     return { run, chosen, paidBy: request.paidBy ?? null };
   }
@@ -86,61 +137,68 @@ export class RunsService {
    * `claim` is sent in the round trip of the inserts. If it rejects, this method rejects, and the caller must roll back.
    */
   async insert(prepared: PreparedRun, claim?: Claim): Promise<Run> {
-    return await this.store.transaction(async () => {
-      const slot = this.workers.takeSlot(prepared.run);
+    return await this.db.transaction(async () => {
+      const admitted = await this.admit(prepared);
+      if ('error' in admitted) throw admitted.error;
       try {
-        const added = await this.add(prepared, slot, claim);
-        if (slot) this.store.whenEnded({ committed: () => slot.adopt(added), rolledBack: () => slot.release() });
-        return added;
+        return await this.write(admitted, claim);
       } catch (error) {
-        slot?.release(); // the caller may commit its transaction without the run
+        admitted.slot?.release(); // the caller may commit its transaction without the run
         throw error;
       }
     });
   }
 
+  /** Resolves when no start is being committed. */
+  @StopsIn('writes')
+  async idle(): Promise<void> {
+    await this.starts.idle();
+  }
+
   /** Cancels the whole tree. A run that is already cancelled is returned unchanged. */
   async cancel(key: RunKey, actor: RunActor): Promise<Run> {
-    const { run, cancelled } = await this.store.transaction(async () => await this.cancelTree(key, actor));
+    const { run, cancelled } = await this.db.transaction(async () => await this.cancelTree(key, actor));
     await this.settlement.charge(cancelled);
     return cancelled.find(({ id }) => id === run.id) ?? run;
   }
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished run, but without its deadline. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<PreparedRun> {
-    const { namespace, target, input, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
+    const { namespace, target, input, a2a, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
     if (redactedAt !== null) throw new RunRedactedError();
     const kept = redactAfterMs === null ? {} : { redactAfterMs };
-    return await this.prepare({ namespace, target, input, limit, ...kept, by: actor.by }, id);
+    return await this.prepare({ namespace, target, input, limit, ...kept, ...(a2a && { a2a }), by: actor.by }, id);
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, parts: readonly ContentPart[], actor: RunActor, messageId?: string): Promise<Run> {
+  async continue(key: RunKey, { parts, messageId, a2a }: NewMessage, actor: RunActor): Promise<Run> {
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      if (run.waitingFor === null || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'message');
-      const step = { type: 'message', parts, ...(messageId !== undefined && { messageId }) } as const;
+      if (run.state !== 'waiting' || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'message');
+      const given = { ...(messageId !== undefined && { messageId }), ...(a2a && { a2a }) };
+      const step = { type: 'message', parts, ...given } as const;
       return { runId: run.id, step, result: currentResult('queued', run.result) };
     });
   }
 
   /**
    * Decides about a waiting call. The run continues, and waits again if other calls still wait. Until a replica continues the run, it
-   * also accepts decisions about those calls. A repeated decision has no effect; a different decision about the same call is rejected.
+   * also accepts decisions about those calls. A decision answers one question, once: repeated, it has no effect, even if the model makes the
+   * same call again; a different decision about the same question is rejected.
    */
   async approve(key: RunKey, decision: RunDecision, actor: RunActor): Promise<Run> {
-    return await this.resume(key, actor, async (run) => await this.decided(run, decision));
+    return await this.resume(key, actor, async (run) => await this.decided(run, decision, actor));
   }
 
-  private async decided(run: Run, decision: RunDecision): Promise<DecidedStep | undefined> {
+  private async decided(run: Run, decision: RunDecision, actor: RunActor): Promise<DecidedStep | undefined> {
     try {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
-      return stepOf({ ...run, result: await this.store.storedResult(run.id) }, decision);
+      return stepOf({ ...run, result: await this.store.storedResult(run.id) }, decision, actor);
     } catch (error) {
-      if (isRepeated(await this.store.findDecision(run.id, decision.callId), decision)) return undefined;
+      if (isRepeated(await this.store.findDecision(run.id, decision), decision)) return undefined;
       throw error;
     }
   }
@@ -150,6 +208,7 @@ export class RunsService {
     if (run.state === 'cancelled') return { run, cancelled: [] };
     if (isFinal(run.state)) throw new RunFinishedError(run.state);
     const cancelled = await this.settlement.withUsage(await this.store.cancelTree(run.id));
+    await this.tasks.cancel(cancelled.map(({ id }) => id));
     await this.events.cancelled(run.id, cancelled, actor.by);
     return { run, cancelled };
   }
@@ -160,15 +219,43 @@ export class RunsService {
     return run;
   }
 
-  /** Needs three round trips: all reads together with BEGIN, all inserts, and the events with the COMMIT. */
-  private async add({ run, chosen, paidBy }: PreparedRun, slot: StartSlot | undefined, claim?: Claim): Promise<Run> {
+  /** A rejected start does not affect the others. An error of the database fails them all, and each half of them is tried again. */
+  private async insertAll(batch: readonly RunStart[]): Promise<(Rejected | { readonly run: Run })[]> {
+    return await this.db.transaction(async () => {
+      const admitted = await Promise.all(batch.map(async ({ prepared }) => await this.admit(prepared)));
+      return await Promise.all(
+        admitted.map(async (one, index) => {
+          if ('error' in one) return one;
+          for (const statement of batch[index]?.alongside ?? []) this.db.sendWithCommit(statement);
+          return { run: await this.write(one) };
+        }),
+      );
+    });
+  }
+
+  /** Checks whether the run may be stored. All reads share the round trip of BEGIN. */
+  private async admit(prepared: PreparedRun): Promise<AdmittedRun | Rejected> {
+    const { run, chosen } = prepared;
+    const slot = this.workers.takeSlot(run);
+    if (slot) this.db.afterRollback(() => slot.release());
+    try {
+      await Promise.all([
+        this.admission.holdNamespace(run.namespace),
+        this.admission.lockCapacity(run.namespace, chosen),
+        this.spending.check(run.namespace, chosen.agentId, run.createdBy),
+        slot ? undefined : this.admission.checkQueue(run),
+      ]);
+      return { ...prepared, slot };
+    } catch (error) {
+      slot?.release();
+      if (error instanceof DomainError && !isOutage(error)) return { error };
+      throw error;
+    }
+  }
+
+  /** Needs two round trips: all inserts, and the events with the COMMIT. */
+  private async write({ run, paidBy, slot }: AdmittedRun, claim?: Claim): Promise<Run> {
     const { namespace, id: runId, limit } = run;
-    await Promise.all([
-      this.admission.holdNamespace(namespace),
-      this.admission.lockCapacity(namespace, chosen),
-      this.spending.check(namespace, chosen.agentId, run.createdBy),
-      slot ? undefined : this.admission.checkQueue(run),
-    ]);
     const stored = slot ? ({ ...run, state: 'running' } as const) : run;
     const claimed = claim?.(); // sent before the inserts
     const [added] = await Promise.all([
@@ -178,11 +265,12 @@ export class RunsService {
     ]);
     if (!added) throw new Error(`the run ${run.id} already exists`);
     await (slot ? this.events.startedAtOnce(added, added.createdBy) : this.events.queued(added, added.createdBy));
+    if (slot) this.db.afterCommit(() => slot.adopt(added));
     return added;
   }
 
   private async resume(key: RunKey, actor: RunActor, decide: Decide): Promise<Run> {
-    return await this.store.transaction(async () => {
+    return await this.db.transaction(async () => {
       const run = await this.changeable(key, actor);
       const decided = await decide(run);
       if (!decided) return run;

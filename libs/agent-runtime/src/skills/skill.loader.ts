@@ -25,7 +25,8 @@ const SKILL_FILE = 'SKILL.md';
 const MAX_DEPTH = 6;
 const MAX_FOLDERS = 2_000;
 const MAX_FILE_BYTES = 262_144;
-const IGNORED = new Set(['node_modules', '.git']);
+/** Hidden files may contain secrets, such as .env, so they are not part of a skill (S-18). */
+const isIgnored = (name: string): boolean => name.startsWith('.') || name === 'node_modules';
 const MAX_LISTED_FILES = 100;
 const MAX_FILE_DEPTH = 4;
 
@@ -67,7 +68,7 @@ class SkillLoading {
     const entries = await this.entriesOf(folder);
     if (entries.some(({ name }) => name === SKILL_FILE)) return await this.load(folder);
     for (const entry of entries) {
-      if (IGNORED.has(entry.name) || depth >= MAX_DEPTH) continue;
+      if (isIgnored(entry.name) || depth >= MAX_DEPTH) continue;
       const path = await this.resolve(join(folder, entry.name), entry);
       if (path !== undefined) await this.visit(path, depth + 1);
     }
@@ -139,14 +140,20 @@ async function collect(root: string, folder: string, depth: number, found: strin
   const entries = await readdir(folder, { withFileTypes: true });
   for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
     if (found.length >= MAX_LISTED_FILES) return;
+    if (isIgnored(entry.name)) continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory() && depth < MAX_FILE_DEPTH) await collect(root, path, depth + 1, found);
     else if (entry.isFile() && path !== join(root, SKILL_FILE)) found.push(relative(root, path).split(sep).join('/'));
   }
 }
 
-/** Reads a text file of a skill. A path that leads out of its folder is rejected. */
+/** Reads a text file of a skill. A path that leads out of its folder, and a path to a hidden file, is rejected. */
 export async function readSkillFile({ root }: Skill, file: string): Promise<string> {
   if (file.includes('\0')) throw new Error('The path contains a NUL character.');
-  return await readLimited(join(root, file), root, MAX_FILE_BYTES);
+  const path = join(root, file);
+  for (const one of [path, await realpath(path)]) {
+    const isHidden = isInside(root, one) && relative(root, one).split(sep).some(isIgnored);
+    if (isHidden) throw new Error('It is hidden, so it is not part of the skill.');
+  }
+  return await readLimited(path, root, MAX_FILE_BYTES);
 }

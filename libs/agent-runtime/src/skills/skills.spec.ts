@@ -6,7 +6,7 @@ import type { RunContext } from '../loop/run.context.js';
 import type { Tool, ToolContext } from '../tools/tool.js';
 import type { AgentSkill, SkillMode } from './skill.js';
 import { SkillLibrary } from './skill.library.js';
-import { filesOf, loadSkills } from './skill.loader.js';
+import { filesOf, loadSkills, readSkillFile } from './skill.loader.js';
 import { skillToolBox } from './skill.toolbox.js';
 import { systemPrompt } from './system.prompt.js';
 
@@ -208,5 +208,31 @@ describe('S2.7 the tool activate_skill', () => {
     await symlink('/etc/passwd', join(folder, 'a', 'link'));
     const [skill] = (await loadSkills([folder])).skills;
     expect(skill && (await filesOf(skill))).toEqual(['references/more.md']);
+  });
+});
+
+describe('hidden files', () => {
+  it('S-18 are not found, listed or read, also not through a link', async () => {
+    await write('plain/SKILL.md', skillText('plain'));
+    await write('plain/guide.md', 'Read me.');
+    await write('plain/.env', 'TOKEN=x');
+    await write('plain/.secrets/key.md', 'key');
+    await write('plain/docs/.hidden.md', 'hidden');
+    await write('.private/SKILL.md', skillText('private'));
+    await symlink(join(folder, 'plain/.env'), join(folder, 'plain/link.md'));
+    const { skills } = await loadSkills([folder]);
+    expect(skills.map(({ name }) => name)).toEqual(['plain']);
+    const skill = skills[0];
+    expect(await filesOf(skill)).toEqual(['guide.md']);
+    for (const file of ['.env', './.env', 'docs/../.env', '.secrets/key.md', 'docs/.hidden.md', 'link.md'])
+      await expect(readSkillFile(skill, file)).rejects.toThrow('hidden');
+    expect(await readSkillFile(skill, './guide.md')).toBe('Read me.');
+  });
+
+  it('S-18 a folder of skills may itself be hidden', async () => {
+    await write('.claude/skills/plain/SKILL.md', skillText('plain'));
+    await write('.claude/skills/plain/guide.md', 'Read me.');
+    const { skills } = await loadSkills([join(folder, '.claude/skills')]);
+    expect(await readSkillFile(skills[0], 'guide.md')).toBe('Read me.');
   });
 });

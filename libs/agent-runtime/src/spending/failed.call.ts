@@ -1,4 +1,5 @@
 import { type ModelUsage, ProviderError, type ProviderErrorCode } from '#rollcall/providers';
+import { TaskUnchargedError } from '../tasks/task.errors.js';
 
 /** These errors occur before a request is sent. */
 const BEFORE_SENDING: ReadonlySet<ProviderErrorCode> = new Set(['EGRESS_DENIED', 'MODEL_KEY_MISSING']);
@@ -15,6 +16,7 @@ const NOT_CONNECTED: ReadonlySet<unknown> = new Set([
 /** Whether the vendor cannot have received the request. */
 export function wasNeverSent(error: unknown): boolean {
   if (!(error instanceof ProviderError)) return false;
+  if (error instanceof TaskUnchargedError) return true;
   if (neverConnected(error)) return true;
   return BEFORE_SENDING.has(error.code) || (error.code === 'MODEL_KEY_REFUSED' && error.status === undefined);
 }

@@ -181,6 +181,14 @@ export class RunReservations implements OpenAccount {
     if (ops.length > 0) await this.writer.close(ops);
   }
 
+  /** Leaves all reservations to the next execution of the run. */
+  async leave(): Promise<void> {
+    this.isClosed = true;
+    this.spending.accounts.remove(this);
+    this.open = [];
+    return await Promise.resolve();
+  }
+
   /** A reservation that has expired is not charged here, because that would settle it while a call may still be in progress. */
   async keep(): Promise<void> {
     const { open } = this;

@@ -1,6 +1,7 @@
 import { DefinitionEntity, DefinitionRevisionEntity } from '../definitions/definition.entity.js';
 import { RuntimeAgentEntity, RuntimeCommandEntity } from '../lifecycle/lifecycle.entities.js';
 import { ToolPinEntity } from '../tools/mcp/tool-pin.entity.js';
+import { AgentTaskEntity } from '../tasks/task.entity.js';
 import { RunEntity, RunStepEntity } from '../runs/store/run.entity.js';
 
 /** The entities of this library. They describe the tables and the types of rows; a test compares them with the migrations. */
@@ -12,4 +13,5 @@ export const RUNTIME_ENTITIES = [
   RuntimeCommandEntity,
   RunEntity,
   RunStepEntity,
+  AgentTaskEntity,
 ];

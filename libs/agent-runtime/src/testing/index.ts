@@ -1,5 +1,6 @@
 export { InMemorySpending } from './in-memory.spending.js';
 export { describeSpendingContract } from './spending.contract.js';
+export { HOSTILE_SCHEMAS } from './hostile.schemas.js';
 export { given, outcomeOf } from './given.js';
 export { runFaults } from './run.ledger.js';
 export { TestCalls } from './tool-calls.js';

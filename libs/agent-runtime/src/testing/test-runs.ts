@@ -25,6 +25,7 @@ import { RunReader } from '../runs/observe/run.reader.js';
 import { RunWatches } from '../runs/observe/run.watches.js';
 import { RunRedactor } from '../runs/retention/run.redactor.js';
 import { RunSweeper } from '../runs/retention/run.sweeper.js';
+import { RunStore } from '../runs/store/run.store.js';
 import type { Run, StartRun } from '../runs/run.js';
 import { DEFAULT_RUNS_OPTIONS, type RunsOptions } from '../runs/runs.options.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -120,6 +121,7 @@ export interface TestRuns {
   commits: RunCommits;
   workers: RunWorkers;
   sweeper: RunSweeper;
+  store: RunStore;
   settlement: RunSettlement;
   redactor: RunRedactor;
   budgets: BudgetsService;
@@ -156,6 +158,7 @@ export async function testRuns(
     feed: module.get<RunFeed>(RunFeed, anywhere),
     commits: module.get(RunCommits, anywhere),
     sweeper: module.get(RunSweeper, anywhere),
+    store: module.get(RunStore, anywhere),
     settlement: module.get(RunSettlement, anywhere),
     redactor: module.get(RunRedactor, anywhere),
     budgets: module.get(BudgetsService, anywhere),

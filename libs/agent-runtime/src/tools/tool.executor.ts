@@ -1,5 +1,6 @@
 import { ProviderError, type ToolCallPart } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
+import { SchemaCheckTimedOutError } from '../schemas/untrusted.schema.js';
 import { suggestion } from './closest.name.js';
 import type { ParsedInput } from './input/input.reader.js';
 import { jsonProblem, storable } from './json.check.js';
@@ -39,7 +40,8 @@ const MAX_ERROR_CHARS = 1 << 20;
 /**
  * Executes tool calls. Everything that goes wrong in a call becomes an output that the model can read: an unknown tool, malformed,
  * invalid or too large input, an error of the tool, its time limit, and a result that is not JSON. The text of an error contains no key
- * that the operator has configured. `execute` rejects only if the run is cancelled, with CALL_ABORTED.
+ * that the operator has configured. A call rejects only if the run is cancelled, with CALL_ABORTED, or if the schema of the tool is too
+ * expensive, with SCHEMA_CHECK_TIMED_OUT: the model would only repeat the call.
  */
 export class ToolExecutor {
   private readonly inProgress = new Set<string>();
@@ -61,6 +63,7 @@ export class ToolExecutor {
       return toOutput(value, this.options.maxOutputChars);
     } catch (error) {
       if (context.signal.aborted) throw cancelled(call);
+      if (error instanceof SchemaCheckTimedOutError) throw error;
       return this.failed(`The tool ${call.name} failed: ${reasonOf(error)}`);
     } finally {
       this.inProgress.delete(key);
@@ -78,6 +81,7 @@ export class ToolExecutor {
       const parsed = await tools.find(call.name)?.tool.parse(call.input);
       return parsed?.ok === false ? this.failed(`The input is invalid: ${parsed.problems}.`) : undefined;
     } catch (error) {
+      if (error instanceof SchemaCheckTimedOutError) throw error;
       return this.failed(reasonOf(error));
     }
   }

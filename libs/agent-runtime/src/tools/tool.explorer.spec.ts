@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { DirectoryFollower, Ranker, RegistryClock } from '#rollcall/registry';
 import { TestCalls } from '../testing/tool-calls.js';
 import { BuiltInToolBoxes } from './built-in/built-in.toolboxes.js';
+import { Workspaces } from './workspace/workspaces.js';
 import { ToolCatalog } from './tool.catalog.js';
 import { ToolExplorer } from './tool.explorer.js';
 import { defineTool, Tool, toolBox, type ToolContext } from './tool.js';
@@ -74,6 +75,7 @@ async function catalog(providers: Provider[], options: Partial<ToolsOptions> = {
     imports: [DiscoveryModule],
     providers: [
       ToolExplorer,
+      Workspaces,
       BuiltInToolBoxes,
       ToolCatalog,
       { provide: TOOLS_OPTIONS, useValue: { ...DEFAULT_TOOLS_OPTIONS, ...options } },
@@ -127,13 +129,20 @@ describe('the tool catalog', () => {
   const stateOf = (all: ToolCatalog): [string, boolean][] =>
     all.list('default').map(({ tool, enabled }) => [tool.name, enabled]);
 
-  it('S2.2 enables the clock, the search for agents and the memory, but not http_fetch', async () => {
+  it('S2.2 S4.10 enables the clock, the search for agents and the memory, but nothing that reaches other hosts or the disk', async () => {
     expect(stateOf(await catalog([]))).toEqual([
       ['clock', true],
       ['find_agents', true],
       ['remember', true],
       ['recall', true],
       ['http_fetch', false],
+      ['read_file', false],
+      ['write_file', false],
+      ['edit_file', false],
+      ['list_files', false],
+      ['search_files', false],
+      ['todo_write', false],
+      ['bash', false],
     ]);
   });
 
@@ -150,8 +159,37 @@ describe('the tool catalog', () => {
 
   it('S4.4 rejects the name of a toolbox that does not exist', async () => {
     await expect(catalog([], { off: ['memry'] })).rejects.toThrow(
-      'There is no toolbox named memry (did you mean memory?). Known: clock, find_agents, http_fetch, memory.',
+      'There is no toolbox named memry (did you mean memory?). Known: bash, clock, find_agents, http_fetch, memory, workspace.',
     );
+  });
+
+  it('S4.10 an alias means its tool, in a filter of any kind', async () => {
+    const all = await catalog([], { workspaces: { root: '/tmp/workspaces' } });
+    const filter = { allow: ['Read', 'Grep', 'clock', 'mcp__github'], deny: ['Write', 'Bash', 'unknown'] };
+    expect(all.resolved(filter, 'default')).toEqual({
+      allow: ['read_file', 'search_files', 'clock', 'mcp__github'],
+      deny: ['write_file', 'bash', 'unknown'],
+    });
+    const known = all.known('default');
+    expect(known.tools).toEqual(expect.arrayContaining(['read_file', 'Read', 'Grep', 'MultiEdit', 'TodoWrite']));
+    expect(known.tools).not.toContain('Bash');
+    expect(known.off?.get('Bash')).toContain('ROLLCALL_TOOLS_BASH');
+  });
+
+  it('S4.10 a tool with the name of an alias takes precedence', async () => {
+    const all = await catalog([], { workspaces: { root: '/tmp/workspaces' } });
+    all.add(toolBox('mine', [defineTool({ name: 'Read', description: 'My own.', execute: () => 'mine' })]));
+    expect(all.resolved({ allow: ['Read', 'Write'] }, 'default')).toEqual({ allow: ['Read', 'write_file'] });
+    const approve = { write_file: 'operator', Write: 'caller' } as const;
+    expect(all.resolved({ approve }, 'default')).toEqual({ approve: { write_file: 'operator' } });
+  });
+
+  it('N-8 a tool that is off says what turns it on', async () => {
+    const all = await catalog([], { off: ['memory'] });
+    const { off } = all.known('default');
+    expect(off?.get('Read')).toBe('set ROLLCALL_WORKSPACES to a folder');
+    expect(off?.get('http_fetch')).toBe('set ROLLCALL_TOOLS_HTTP_FETCH to read or write');
+    expect(off?.get('remember')).toBe('remove memory from ROLLCALL_TOOLS_OFF');
   });
 
   it('S2.2 puts added toolboxes before the built-in toolboxes, so that an added toolbox can replace a built-in tool', async () => {

@@ -1,3 +1,4 @@
+import type { Approver } from './approver.js';
 import { UnknownToolError } from './tool.errors.js';
 
 /**
@@ -7,6 +8,8 @@ import { UnknownToolError } from './tool.errors.js';
 export interface ToolFilter {
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
+  /** Tools whose calls must be approved, in addition to what the tools themselves demand. */
+  readonly approve?: Readonly<Record<string, Approver>>;
 }
 
 /** The names that a filter may contain. */
@@ -14,6 +17,8 @@ export interface KnownTools {
   readonly tools: readonly string[];
   /** All configured MCP servers, including servers that have not reported their tools yet. */
   readonly mcpServers?: readonly string[];
+  /** The tools that the operator has turned off, and their aliases, each with what turns it on. */
+  readonly off?: ReadonlyMap<string, string>;
 }
 
 const MCP = 'mcp__';
@@ -25,9 +30,16 @@ export function isAllowed(name: string, { allow, deny }: ToolFilter): boolean {
   return allow === undefined || allow.some((entry) => matches(entry, name));
 }
 
+/** Who must approve the calls of a tool according to the filter. If several entries match, the strictest applies. */
+export function demandOf(name: string, { approve = {} }: ToolFilter): Approver | undefined {
+  const demands = Object.entries(approve).flatMap(([entry, demand]) => (matches(entry, name) ? [demand] : []));
+  return demands.includes('operator') ? 'operator' : demands[0];
+}
+
 /** Throws TOOL_UNKNOWN with all entries of the filter that match no known tool. */
-export function checkToolFilter({ allow = [], deny = [] }: ToolFilter, known: KnownTools): void {
-  const unknown = [...new Set([...unknownEntries(allow, known), ...unknownDenied(deny, known)])];
+export function checkToolFilter({ allow = [], deny = [], approve = {} }: ToolFilter, known: KnownTools): void {
+  const named = [...allow, ...Object.keys(approve)];
+  const unknown = [...new Set([...unknownEntries(named, known), ...unknownDenied(deny, known)])];
   if (unknown.length === 0) return;
   throw new UnknownToolError(unknown, filterNames(known));
 }
@@ -37,9 +49,9 @@ export function unknownEntries(entries: readonly string[], known: KnownTools): s
   return [...new Set(entries)].filter((entry) => !isKnown(entry, known));
 }
 
-/** Like `unknownEntries`, but for entries of `deny`. */
+/** Like `unknownEntries`, but for entries of `deny`, which may name tools that are off. */
 export function unknownDenied(entries: readonly string[], known: KnownTools): string[] {
-  return unknownEntries(entries, known).filter((entry) => entry !== ALL_SERVERS);
+  return unknownEntries(entries, known).filter((entry) => entry !== ALL_SERVERS && !known.off?.has(entry));
 }
 
 /** All names that a filter may contain, for suggestions. */

@@ -1,6 +1,7 @@
 import type { ToolDeclaration } from '#rollcall/providers';
 import type { RunContext } from '../loop/run.context.js';
-import { isAllowed, type ToolFilter } from './tool.filter.js';
+import { demanding } from './approver.js';
+import { demandOf, isAllowed, type ToolFilter } from './tool.filter.js';
 import { checkToolName, type Tool, type ToolBox } from './tool.js';
 
 interface FoundTool {
@@ -53,7 +54,7 @@ export class ToolSet {
     for (const tool of tools) {
       if (this.found.has(tool.name) || !isAllowed(tool.name, filter)) continue;
       checkToolName(tool.name);
-      this.found.set(tool.name, { tool, origin });
+      this.found.set(tool.name, { tool: demanding(tool, demandOf(tool.name, filter)), origin });
     }
   }
 }

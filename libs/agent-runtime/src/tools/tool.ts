@@ -3,6 +3,7 @@ import type { RunContext } from '../loop/run.context.js';
 import type { ParsedInput } from './input/input.reader.js';
 import { type InputOf, readerOf, type ToolInput } from './input/tool.input.js';
 import type { RunMemory } from './run.memory.js';
+import type { Approver } from './approver.js';
 import { ToolInvalidError, ToolNameTakenError } from './tool.errors.js';
 
 /** The context of a call, for the tool. */
@@ -32,8 +33,10 @@ export interface Tool {
   parse(input: unknown): ParsedInput | Promise<ParsedInput>;
   /** Whether the call may be repeated after a crash. */
   readonly idempotent: boolean;
-  /** Whether an operator must approve each call. */
+  /** Whether each call must be approved. */
   readonly needsApproval: boolean;
+  /** Who may approve a call. Absent: an operator. */
+  readonly approve?: Approver;
   readonly timeoutMs?: number;
   /** Returns a text, or JSON. An error that it throws is reported to the model. */
   execute(input: unknown, context: ToolContext): unknown;
@@ -44,8 +47,10 @@ interface ToolTraits {
   readonly description: string;
   /** Whether the call may be repeated after a crash. The default is false. */
   readonly idempotent?: boolean;
-  /** Whether an operator must approve each call. The default is false. */
+  /** Whether each call must be approved. The default is false. */
   readonly needsApproval?: boolean;
+  /** Who may approve a call; implies `needsApproval`. The default is an operator; `caller` also accepts the caller of the run. */
+  readonly approve?: Approver;
   /** Replaces the default time limit. */
   readonly timeoutMs?: number;
 }
@@ -59,7 +64,7 @@ interface ToolDefinition<Input extends ToolInput | undefined> extends ToolTraits
 
 /** Creates a tool. Its schema is compiled once, here. Throws TOOL_INVALID if the definition cannot be used. */
 export function defineTool<Input extends ToolInput | undefined = undefined>(definition: ToolDefinition<Input>): Tool {
-  const { name, description, timeoutMs } = definition;
+  const { name, description, timeoutMs, approve } = definition;
   checkToolName(name);
   if (description.trim() === '') throw new ToolInvalidError(`The tool ${name} has no description. Add one.`);
   if (timeoutMs !== undefined && !(timeoutMs > 0 && timeoutMs <= MAX_TIMEOUT_MS))
@@ -69,7 +74,8 @@ export function defineTool<Input extends ToolInput | undefined = undefined>(defi
     description,
     ...readerOf(name, definition.input),
     idempotent: definition.idempotent ?? false,
-    needsApproval: definition.needsApproval ?? false,
+    needsApproval: definition.needsApproval === true || approve !== undefined,
+    ...(approve !== undefined && { approve }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     execute: (input, context) => definition.execute(input as InputOf<Input>, context),
   };
@@ -100,6 +106,8 @@ export function Tool(options: ToolOptions): MethodDecorator {
 export interface ToolBox {
   readonly name: string;
   tools(context: RunContext): readonly Tool[];
+  /** Whether agents of this namespace can use the toolbox. Absent: all agents can. */
+  isFor?(namespace: string): boolean;
 }
 
 /** A toolbox with the same tools in every context. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Client, Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import { Client, Pool, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import { StopsIn } from '../lifecycle/shutdown.js';
 import { ConnectionPool, Operation, type PoolUse } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
@@ -182,7 +182,7 @@ export class Database {
 
   private async rows<Row extends QueryResultRow>(client: PoolClient, statement: Statement): Promise<Row[]> {
     try {
-      return (await client.query<Row>(toQuery(statement, this.mayPrepare ?? false))).rows;
+      return (await send<Row>(client, toQuery(statement, this.mayPrepare ?? false))).rows;
     } catch (error) {
       throw translateDatabaseError(error);
     }
@@ -195,23 +195,23 @@ export class Database {
       await this.commit(scope);
       return result;
     } catch (error) {
-      if (!isConnectionError(error)) await scope.client.query('ROLLBACK');
+      if (!isConnectionError(error)) await send(scope.client, 'ROLLBACK');
       throw error;
     }
   }
 
   /** Needs one round trip. If a statement fails, Postgres executes the COMMIT after it as a rollback. */
   private async commit({ client, withCommit }: Scope): Promise<void> {
-    const sent: Promise<QueryResult>[] = withCommit.map((one) => client.query(toQuery(one, this.mayPrepare ?? false)));
-    sent.push(client.query('COMMIT'));
+    const sent: Promise<QueryResult>[] = withCommit.map((one) => send(client, toQuery(one, this.mayPrepare ?? false)));
+    sent.push(send(client, 'COMMIT'));
     const failed = (await Promise.allSettled(sent)).find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   }
 }
 
 function begin(client: PoolClient, operation: Operation, effects: Effects): Scope {
-  const send = async (): Promise<void> => {
-    await client.query('BEGIN');
+  const sendBegin = async (): Promise<void> => {
+    await send(client, 'BEGIN');
     scope.hasBegun = true;
     operation.progress();
   };
@@ -224,7 +224,23 @@ function begin(client: PoolClient, operation: Operation, effects: Effects): Scop
     withCommit: [],
     effects,
   };
-  scope.begun = send();
+  scope.begun = sendBegin();
   scope.begun.catch(() => undefined); // the statement that waits for BEGIN reports the error
   return scope;
+}
+
+/**
+ * Sends a statement. The statements of one tick share one system call, so that Postgres receives them together: the driver writes each
+ * statement on its own, and this was two fifths of the CPU time of a short run.
+ */
+async function send<Row extends QueryResultRow>(
+  client: PoolClient,
+  query: string | QueryConfig,
+): Promise<QueryResult<Row>> {
+  const { stream } = client.connection;
+  if (stream.writableCorked === 0) {
+    stream.cork();
+    process.nextTick(() => stream.uncork());
+  }
+  return await client.query<Row>(query);
 }

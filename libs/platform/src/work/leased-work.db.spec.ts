@@ -189,14 +189,25 @@ describe('leased work', () => {
     await one.stop();
   });
 
-  it('hands its rows over when it stops, after its work in progress has ended', async () => {
-    const [leaving, staying] = [replica(database.db), replica(await database.connectAgain())];
+  it('R-2 hands each row over when it stops, after the work on it has ended, and renews the lease until then', async () => {
+    const leaving = replica(database.db, { everyMs: 20 });
+    const staying = replica(await database.connectAgain());
     await leaving.pass();
     const busy = Promise.withResolvers<void>();
     workerOf('row-3').ending = busy.promise;
     const stopped = leaving.stop();
-    await staying.pass();
-    expect(staying.held).toEqual([]);
+    const others = IDS.filter((id) => id !== 'row-3');
+    await until('all other rows are handed over', async () => {
+      await staying.pass();
+      return staying.held.length === others.length;
+    });
+    expect(staying.held.toSorted()).toEqual(others.toSorted());
+    const leaseOf = async (): Promise<string> => {
+      const sql = `SELECT until::text FROM work_item WHERE id = 'row-3'`;
+      return (await database.db.query<{ until: string }>(sql))[0]?.until ?? '';
+    };
+    const before = await leaseOf();
+    await until('the lease is renewed', async () => (await leaseOf()) > before);
     busy.resolve();
     await stopped;
     await staying.pass();

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Loop } from './loop.js';
 
 /** The right to work on one row until the lease ends. The token fences every write of the worker. */
@@ -105,15 +106,34 @@ export class LeasedWork<Claim extends WorkClaim> {
     await this.outsideRequests(async () => await this.open(claim));
   }
 
-  /** Waits until all workers have ended, and then hands the rows over to other replicas. */
+  /**
+   * Stops all workers, and hands each row over to other replicas when its worker has ended. Until then its lease is renewed: a worker
+   * may need longer than a lease to end.
+   */
   async stop(): Promise<void> {
     await this.loop.stop();
-    clearTimeout(this.expiry);
     this.isStopped = true;
     const workers = [...this.workers.values()];
-    await Promise.all(workers.map(async (worker) => await this.end(worker)));
-    const held = workers.map(({ claim }) => claim);
-    if (held.length > 0) await this.options.store.release(held).catch(this.options.onError);
+    await this.renewedUntil(Promise.all(workers.map(async (worker) => await this.handOver(worker))));
+    clearTimeout(this.expiry);
+  }
+
+  private async handOver(worker: Worker<Claim>): Promise<void> {
+    await this.end(worker);
+    this.workers.delete(worker.claim.id);
+    await this.options.store.release([worker.claim]).catch(this.options.onError);
+  }
+
+  private async renewedUntil(ended: Promise<unknown>): Promise<void> {
+    const { everyMs = EVERY_MS, onError } = this.options;
+    const over = ended.then(() => true);
+    for (;;) {
+      const pause = new AbortController();
+      const isOver = await Promise.race([over, delay(everyMs, false, { signal: pause.signal }).catch(() => false)]);
+      pause.abort();
+      if (isOver) return;
+      await this.renew().catch(onError);
+    }
   }
 
   private async claim(): Promise<void> {

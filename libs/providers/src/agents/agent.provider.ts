@@ -5,9 +5,12 @@ import type { ModelProvider } from '../models/model.provider.js';
 import { NamedRegistry } from '../named.registry.js';
 import type { SecretSource } from '../secrets/secret.js';
 import type { Agent, AgentType } from './agent.js';
+import type { CallSigner } from './call.token.js';
 
 export interface AgentConfig {
   name: string;
+  /** The namespace of the agent. Absent: the agent can use only what is for all namespaces. */
+  namespace?: string;
   /** The settings for this kind of agent. The provider validates them. */
   settings?: unknown;
   /** The model of the agent that delegates, for an agent that inherits it. */
@@ -37,8 +40,8 @@ export interface AgentProvider {
   /** The schema of the settings. A definition whose settings do not match the schema cannot be registered. */
   readonly settingsSchema?: z.ZodType;
   createAgent(config: AgentConfig): Promise<Agent>;
-  /** Describes the provider for users: its purpose, its requirements and its settings. */
-  describe?(): ProviderDescription;
+  /** Describes the provider for the users of a namespace: its purpose, its requirements and its settings. */
+  describe?(namespace?: string): ProviderDescription;
 }
 
 /** Validates the settings. Throws one error that lists all problems. */
@@ -71,6 +74,8 @@ export interface OutboundOptions {
   fetch: typeof fetch;
   policy: EgressPolicy;
   secrets: SecretSource;
+  /** Without it, calls carry no token. */
+  signer?: CallSigner;
 }
 
 /** The agent providers by name. This class does not depend on concrete providers: `providers.module.ts` registers them. */

@@ -11,9 +11,24 @@ export type AgentType = 'sdk' | 'api' | 'in-process' | 'remote' | 'subprocess';
 /** `failed`: the last call failed because of the agent. The next call may succeed. */
 export type AgentState = 'idle' | 'busy' | 'failed' | 'closed';
 
+/** What an A2A client sends with a message besides its parts. Agents that use A2A receive it unchanged. */
+export interface A2aEnvelope {
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  readonly referenceTaskIds?: readonly string[];
+  /** The URIs of the extensions of the message, and of those that the request activates. */
+  readonly extensions?: readonly string[];
+}
+
 /** The message that an agent receives. `message(text, data)` creates one. */
 export interface AgentMessage {
   readonly parts: readonly ContentPart[];
+  readonly a2a?: A2aEnvelope;
+}
+
+/** The work of a remote agent under the agent's own id. It outlives the process that sent the message. */
+export interface RemoteTask {
+  readonly taskId: string;
+  readonly contextId?: string;
 }
 
 /** The tokens and the money that a call may use. An agent with its own loop receives the budget, but is not forced to respect it. */
@@ -53,8 +68,14 @@ export interface HandleOptions {
   budget?: CallBudget;
   /** Identifies the conversation. All its messages have the same id. */
   conversationId?: string;
+  /** The conversation of the caller, for a message that begins one with the agent. */
+  contextId?: string;
   /** Identifies the call. All attempts have the same id, so that the agent can recognise a repetition. */
   callId?: string;
+  /** An earlier attempt has sent the message, and the agent has accepted it as this task. The agent is asked for it; nothing is sent. */
+  task?: RemoteTask;
+  /** An earlier attempt may have sent the message. An agent that still works on it may ask to send it again later. */
+  isRepeated?: boolean;
   /** The run that the call belongs to. Absent if the caller has no run. */
   context?: CallContext;
 }
@@ -70,7 +91,10 @@ interface RequestedApproval {
   readonly callId: string;
   readonly tool: string;
   readonly input: unknown;
+  /** Names the question; a decision contains it. */
   readonly inputHash: string;
+  /** Who may decide. Absent: an operator. */
+  readonly approve?: 'operator' | 'caller';
 }
 
 interface ResultBase {
@@ -110,6 +134,10 @@ export interface ArtifactChunk {
 }
 
 export type AgentEvent =
+  /** The agent has accepted the message as a task of its own, which is not finished. Nothing precedes this event that it does not repeat. */
+  | { type: 'accepted'; task: RemoteTask }
+  /** The task waits for an authorization outside of this conversation. `required: false`: the agent continues. */
+  | { type: 'authorization'; required: boolean; parts: readonly ContentPart[] }
   /** A piece of the answer. With `artifactId`, the next chunk of that artifact contains the same text. */
   | { type: 'text'; text: string; artifactId?: string }
   | { type: 'artifact'; artifact: ArtifactChunk }

@@ -131,8 +131,9 @@ export class McpClient {
     return ended ? this.redacted(ended) : error;
   }
 
-  private redacted({ code, message }: ProviderError): ProviderError {
-    return new ProviderError(code, this.source.redact(message));
+  private redacted({ code, message, logDetail }: ProviderError): ProviderError {
+    const { redact } = this.source;
+    return new ProviderError(code, redact(message), { logDetail: logDetail && redact(logDetail) });
   }
 
   /** An error of a tool says nothing about the connection. After any other error the next call connects again. */

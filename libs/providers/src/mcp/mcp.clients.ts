@@ -60,7 +60,7 @@ export class McpClients {
       isProgram: true,
       createTransport: async () => {
         const { ProgramTransport } = await import('./program.transport.js');
-        const { secretEnv = [], ...program } = this.allowed(config.program);
+        const { secretEnv = [], namespaces: _namespaces, ...program } = this.allowed(config.program);
         keys = Object.fromEntries(secretEnv.map((env) => [env, mcpKey(env, secrets)]));
         return new ProgramTransport({ ...program, keys } satisfies Program, `MCP server ${name}`);
       },

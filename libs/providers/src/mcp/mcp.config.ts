@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NamespacesSchema } from '../namespace.restriction.js';
 import { CredentialSchema } from '../secrets/credential.js';
 import { EnvName } from '../secrets/secret.js';
 
@@ -18,8 +19,11 @@ const COMMON = {
   startTimeoutMs: z.int().min(100).max(600_000).default(30_000),
   /** Whether an operator must accept each new tool before an agent can use it. */
   requireAcceptance: z.boolean().default(false),
-  /** Whether an operator must approve each call of its tools. */
+  /** Whether each call of its tools must be approved. */
   needsApproval: z.boolean().default(false),
+  /** Who may approve a call of its tools; implies `needsApproval`. Absent: an operator. */
+  approve: z.enum(['operator', 'caller']).optional(),
+  namespaces: NamespacesSchema,
 };
 
 /** How Rollcall requests tokens for itself, with the client credentials of OAuth 2.0. */

@@ -28,7 +28,8 @@ export class ProgramTransport implements Transport {
     try {
       this.process = await ProgramProcess.start(this.program);
     } catch (error) {
-      throw this.fail('MCP_SERVER_UNREACHABLE', `cannot be started: ${reasonOf(error)}`);
+      if (error instanceof ProviderError) throw (this.failure = error);
+      throw this.fail('MCP_SERVER_UNREACHABLE', 'cannot be started.', reasonOf(error));
     }
     this.ended = this.readUntilExit(this.process);
   }
@@ -53,8 +54,9 @@ export class ProgramTransport implements Transport {
     }
     await process.group.stop(); // a program that has closed its output can answer no more calls
     const how = await process.group.exited;
-    this.fail('MCP_SERVER_UNREACHABLE', how);
+    this.fail('MCP_SERVER_UNREACHABLE', `${how}.`, process.group.stderr.trim());
     this.onclose?.();
+    await process.ended;
   }
 
   private receive(line: string): void {
@@ -65,8 +67,12 @@ export class ProgramTransport implements Transport {
     }
   }
 
-  private fail(code: 'MCP_SERVER_UNREACHABLE' | 'MCP_ANSWER_UNREADABLE', what: string): ProviderError {
-    this.failure ??= new ProviderError(code, `The program of ${this.label} ${what}`);
+  private fail(
+    code: 'MCP_SERVER_UNREACHABLE' | 'MCP_ANSWER_UNREADABLE',
+    what: string,
+    logDetail?: string,
+  ): ProviderError {
+    this.failure ??= new ProviderError(code, `The program of ${this.label} ${what}`, { logDetail });
     return this.failure;
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../errors.js';
+import { isForNamespace, type NamespaceRestriction, NamespacesSchema } from '../namespace.restriction.js';
 import type { ModelSettings } from '../models/model.provider.js';
 import { EnvName } from '../secrets/secret.js';
 import { type Prices, toMicroDollars } from './prices.js';
@@ -41,6 +42,7 @@ const PresetSchema = VendorDefaultsSchema.extend({
   settings: SettingsSchema.optional(),
   contextWindow: z.int().positive().optional(),
   usdPerMillionTokens: PricesSchema.optional(),
+  namespaces: NamespacesSchema,
 });
 
 /** The part of the configuration that defines models. */
@@ -104,8 +106,11 @@ export class PresetCatalog {
   private readonly presets: ReadonlyMap<string, ModelChoice>;
   private readonly aliases: ReadonlyMap<string, string>;
   private readonly vendors: Record<string, { baseUrl?: string; keyEnv?: string }>;
+  /** Whether some presets are only for some namespaces. */
+  private readonly isScoped: boolean;
+  private readonly byNamespace = new Map<string, PresetCatalog>();
 
-  constructor(config: ModelsConfig) {
+  constructor(private readonly config: ModelsConfig) {
     const parsed = ModelsConfigSchema.safeParse(config);
     if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
     const { presets, aliases, vendors } = parsed.data;
@@ -113,12 +118,29 @@ export class PresetCatalog {
     this.vendors = vendors;
     this.aliases = new Map(Object.entries(aliases));
     this.presets = new Map(
-      Object.entries(presets).map(([name, { usdPerMillionTokens: prices, settings = {}, ...preset }]) => [
-        name,
-        { ...this.connectionOf(preset.vendor), ...preset, settings, ...(prices && { prices }) },
-      ]),
+      Object.entries(presets).map(
+        ([name, { usdPerMillionTokens: prices, settings = {}, namespaces: _namespaces, ...preset }]) => [
+          name,
+          { ...this.connectionOf(preset.vendor), ...preset, settings, ...(prices && { prices }) },
+        ],
+      ),
     );
-    this.check();
+    this.isScoped = Object.values(presets).some(({ namespaces }) => namespaces !== undefined);
+    this.check(presets);
+  }
+
+  /** The presets that this namespace can use, and their aliases. The default preset is for all namespaces. */
+  in(namespace: string): PresetCatalog {
+    if (!this.isScoped) return this;
+    const known = this.byNamespace.get(namespace);
+    if (known) return known;
+    const { presets, aliases = {}, ...rest } = this.config;
+    const own = Object.entries(presets).filter(([, preset]) => isForNamespace(preset, namespace));
+    const visible = Object.fromEntries(own.map(([name, { namespaces: _namespaces, ...preset }]) => [name, preset]));
+    const named = Object.entries(aliases).filter(([, target]) => Object.hasOwn(visible, target));
+    const catalog = new PresetCatalog({ ...rest, presets: visible, aliases: Object.fromEntries(named) });
+    this.byNamespace.set(namespace, catalog);
+    return catalog;
   }
 
   /** Returns the preset with this name or alias. */
@@ -148,8 +170,13 @@ export class PresetCatalog {
     return new ProviderError('MODEL_PRESET_UNKNOWN', `There is no model preset or alias ${name}. Known ${known}.`);
   }
 
-  private check(): void {
-    if (!this.find(this.defaultName)) throw invalid(`default: the preset ${this.defaultName} does not exist`);
+  private check(presets: Readonly<Record<string, NamespaceRestriction>>): void {
+    const byDefault = this.find(this.defaultName);
+    if (!byDefault) throw invalid(`default: the preset ${this.defaultName} does not exist`);
+    if (presets[byDefault.name]?.namespaces)
+      throw invalid(
+        `default: the preset ${byDefault.name} has namespaces, but every namespace uses the default; remove them, or choose another default`,
+      );
     for (const [alias, target] of this.aliases) {
       if (this.presets.has(alias)) throw invalid(`aliases.${alias}: a preset has the same name`);
       if (!this.presets.has(target)) throw invalid(`aliases.${alias}: the preset ${target} does not exist`);

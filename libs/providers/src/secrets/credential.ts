@@ -7,7 +7,7 @@ import { EnvName, type Secret, type SecretSource } from './secret.js';
  * meaning.
  */
 const RESERVED_HEADERS =
-  /^(host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|accept.*|a2a-.*|idempotency-key|proxy-.*|sec-.*)$/i;
+  /^(host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|accept.*|a2a-.*|idempotency-key|rollcall-.*|proxy-.*|sec-.*)$/i;
 
 /** A key to send with each request, by the name of its environment variable. */
 export const CredentialSchema = z.strictObject({

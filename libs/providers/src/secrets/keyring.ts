@@ -3,6 +3,8 @@ import { type ModelsConfig, PresetCatalog } from '../presets/preset.catalog.js';
 import type { AgentProviderOptions, ProvidersOptions } from '../providers.options.js';
 import { redactAll, type Secret, type SecretSource } from './secret.js';
 
+const CLAUDE_KEY = 'ANTHROPIC_API_KEY';
+
 /**
  * Decides which key of the environment may be used for which purpose. Definitions come from many users and can name any
  * key, so a key is returned only for the purpose and the address that the operator has configured.
@@ -11,7 +13,8 @@ export class Keyring {
   private readonly find: SecretSource;
   private readonly agents: AgentProviderOptions;
   private readonly modelKeys: ReadonlySet<string>;
-  private readonly all: ReadonlySet<string>;
+  /** The names of all variables that may contain a key. */
+  readonly all: ReadonlySet<string>;
 
   constructor(options: Pick<ProvidersOptions, 'secrets' | 'agents' | 'models' | 'mcpServers'>) {
     const { secrets, agents, models, mcpServers = {} } = options;
@@ -20,7 +23,7 @@ export class Keyring {
     this.modelKeys = keysOf(models);
     const programKeys = Object.values(agents.programs).flatMap(({ secretEnv = [] }) => secretEnv);
     const mcpKeys = Object.values(mcpServers).flatMap(keysOfServer);
-    this.all = new Set([...this.modelKeys, ...Object.keys(agents.credentials), ...programKeys, ...mcpKeys]);
+    this.all = new Set([CLAUDE_KEY, ...this.modelKeys, ...Object.keys(agents.credentials), ...programKeys, ...mcpKeys]);
   }
 
   /** Removes all keys that the operator has configured, whatever their purpose, from a text for a model. */
@@ -62,7 +65,7 @@ export class Keyring {
     return (name, origin) => (origin !== undefined && origins.get(name) === origin ? this.find(name) : undefined);
   }
 
-  readonly forClaude: SecretSource = (name) => (name === 'ANTHROPIC_API_KEY' ? this.find(name) : undefined);
+  readonly forClaude: SecretSource = (name) => (name === CLAUDE_KEY ? this.find(name) : undefined);
 }
 
 /** Returns the names of the variables that presets and vendors use. */

@@ -71,7 +71,7 @@ describe('S1.10 a secret', () => {
 
   it('an agent does not reveal its secret', async () => {
     const out = { ...localOutbound(), secrets };
-    const programs = { cat: { command: '/bin/cat', secretEnv: ['KEY'] } };
+    const programs = { cat: { command: '/bin/cat', user: 'same', secretEnv: ['KEY'] } };
     const query = (): object[] => [];
     const agents = [
       await new HttpAgentProvider(out).createAgent({

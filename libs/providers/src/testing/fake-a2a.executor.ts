@@ -8,6 +8,8 @@ import type { AgentScenario } from './agent-scenario.js';
 export class FakeA2aExecutor implements AgentExecutor {
   begun = 0;
   dropConnection: () => void = () => undefined;
+  /** Gives the authorization that a task waits for. */
+  authorize: () => void = () => undefined;
   /** The ids of crashed tasks. Requests for them get no response. */
   readonly crashed: string[] = [];
   private readonly hanging = new Map<string, () => void>();
@@ -56,6 +58,13 @@ export class FakeA2aExecutor implements AgentExecutor {
       case 'end as':
         bus.publish(status(ids, TaskState[scenario.state], scenario.says ?? ''));
         break;
+      case 'authorize': {
+        const authorized = new Promise<void>((resolve) => (this.authorize = resolve));
+        bus.publish(status(ids, TaskState.TASK_STATE_AUTH_REQUIRED, scenario.says));
+        await authorized;
+        bus.publish(status(ids, TaskState.TASK_STATE_COMPLETED, ''));
+        break;
+      }
       case 'crash':
         await new Promise((resolve) => setImmediate(resolve)); // so that the text is sent before the crash
         this.crashed.push(taskId);
@@ -78,7 +87,10 @@ export class FakeA2aExecutor implements AgentExecutor {
   }
 }
 
-export type A2aScenario = AgentScenario | { does: 'end as'; state: keyof typeof TaskState; says?: string };
+export type A2aScenario =
+  | AgentScenario
+  | { does: 'end as'; state: keyof typeof TaskState; says?: string }
+  | { does: 'authorize'; says: string };
 
 interface TaskIds {
   taskId: string;

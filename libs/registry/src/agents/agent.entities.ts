@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { FlapState } from '../leases/flap.damping.js';
-import type { AgentProviderFacts, CostModel, DesiredState, LeaveReason } from './agent.record.js';
+import type { AgentProviderFacts, CostModel, DesiredState, LeaveReason, WorkMode } from './agent.record.js';
 
 /**
  * The latest registration of an agentId. The agent is live while `left_at` is null. The row stays after the agent leaves, so
@@ -21,6 +21,8 @@ export class AgentEntity {
   tokenHash: string;
   @Column({ type: 'text' }) name: string;
   @Column({ type: 'text', nullable: true }) endpoint: string | null;
+  @Column({ type: 'text', default: 'push' }) work: WorkMode;
+  @Column({ type: 'boolean', default: false }) idempotent: boolean;
   @Column({ type: 'jsonb', name: 'agent_card', nullable: true }) agentCard: Record<string, unknown> | null;
   @Column({ type: 'text', array: true }) capabilities: string[];
   /** The keys by which queries find the agent: its capabilities in their normal form, and their ancestors. */
@@ -35,6 +37,7 @@ export class AgentEntity {
   @Column({ type: 'text', nullable: true }) definition: string | null;
   @Column({ type: 'integer', nullable: true }) capacity: number | null;
   @Column({ type: 'integer', name: 'declared_ms', nullable: true }) declaredMs: number | null;
+  @Column({ type: 'integer', name: 'typical_tokens', nullable: true }) typicalTokens: number | null;
   @Column({ type: 'bigint', name: 'budget_total', nullable: true }) budgetTotal: string | null;
   @Column({ type: 'bigint', name: 'budget_used' }) budgetUsed: string;
   @Column({ type: 'text', name: 'budget_source' }) budgetSource: string;

@@ -39,6 +39,18 @@ export class AgentAlreadyRegisteredError extends RegistryError {
   }
 }
 
+/** The agentId is reserved, because a definition has this name: one name would then mean two agents (S-1). */
+export class AgentIdReservedError extends RegistryError {
+  readonly code = 'AGENT_NAME_RESERVED';
+
+  constructor(agentId: string) {
+    super(
+      `"${show(agentId)}" is the name of a definition, so no other agent can register under it. Choose another agentId, or ask an ` +
+        'operator to spawn the definition.',
+    );
+  }
+}
+
 /** The agent, or the run whose budget a call uses, belongs to another principal. */
 export class NotTheOwnerError extends RegistryError {
   readonly code = 'NOT_THE_OWNER';

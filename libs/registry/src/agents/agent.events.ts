@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Database, type EventDraft, EventOutbox, qualifiedId } from '#rollcall/platform';
+import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
 import type { CircuitState, CircuitStep, CircuitTransition } from '../circuit/circuit.breaker.js';
 import type { FailureReporter } from '../circuit/outcome.js';
 import type { ProtectionExplanation } from '../leases/self-preservation.js';
 import type { ProtectionMode } from '../leases/protection.state.js';
-import type { AgentRecord, DesiredState, LeaveReason } from './agent.record.js';
+import type { DesiredState, LeaveReason } from './agent.record.js';
 import type { AgentRow } from './agent.store.js';
 
 /** Identifies the registration that an event is about. */
@@ -20,6 +20,13 @@ export interface AgentUpdated {
   changed: readonly string[];
   /** The capabilities before the update. */
   before: readonly string[];
+}
+
+/** An operator has set the desired state of an agent. */
+interface DesiredStateFacts {
+  before: DesiredState;
+  by: string;
+  note: string | null;
 }
 
 const REGISTRY = 'registry';
@@ -115,14 +122,16 @@ export class AgentEvents {
     );
   }
 
-  async desiredStateChanged(
-    { namespace, agentId, desiredState, capabilities }: AgentRecord,
-    by: string,
-    note: string | null,
-  ): Promise<void> {
+  /**
+   * The directory of this replica has the new state before the caller gets its response (R-4). If the state is the same as before, no
+   * event is appended.
+   */
+  async desiredStateSet(row: AgentRow, now: number, { before, by, note }: DesiredStateFacts): Promise<void> {
+    const { agentId: subject, desiredState, capabilities } = row;
     const data = { by, ...(desiredState === 'quarantined' && note !== null && { reason: note }) };
-    const subject = qualifiedId(namespace, agentId);
-    await this.append([{ type: DESIRED_STATE_EVENTS[desiredState], subject, data, capabilities }]);
+    const draft = { type: DESIRED_STATE_EVENTS[desiredState], subject, data, capabilities };
+    if (before !== desiredState) await this.append([draft]);
+    this.notifyRows([row], now);
   }
 
   /** `reporters`: the reporters of the failures that opened the circuit. The circuit service itself updates the directory of this replica. */

@@ -37,6 +37,10 @@ export type HealthState = 'active' | 'suspect';
 
 export type AgentStatus = HealthState | Exclude<DesiredState, 'active'> | 'left';
 
+/** How work reaches the agent. `push`: Rollcall calls its endpoint, if it has one. `pull`: the agent takes tasks. */
+export const WORK_MODES = ['push', 'pull'] as const;
+export type WorkMode = (typeof WORK_MODES)[number];
+
 export interface AgentProviderFacts {
   adapter: string;
   /** Such as `api`, `local` or `subscription`. The tasks of a `subscription` are free unless the cost model names a price. */
@@ -92,6 +96,9 @@ export interface AgentRecord {
   name: string;
   status: AgentStatus;
   endpoint: string | null;
+  work: WorkMode;
+  /** Whether an interrupted call of the agent may be repeated. */
+  idempotent: boolean;
   agentCard: Readonly<Record<string, unknown>> | null;
   capabilities: readonly string[];
   sandboxLevel: number;
@@ -108,6 +115,8 @@ export interface AgentRecord {
   load: AgentLoad;
   costModel: CostModel;
   latency: AgentLatency;
+  /** How many tokens a call usually needs, as the agent declares. It replaces the general estimate of a call; null if it declares none. */
+  typicalTokens: number | null;
   version: string | null;
   labels: Readonly<Record<string, string>>;
   /** The principal that registered the agent, for example `key:<id>`. */

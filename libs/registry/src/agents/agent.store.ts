@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database, localIdOf, namespaceOf } from '#rollcall/platform';
+import { Database, localIdOf, namespaceOf, withinPage } from '#rollcall/platform';
 import { bindingBudgetOf, type Budget, rolled, toAgentBudget, withReported } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, budgetFromRow, type BudgetRow } from '../budgets/store/budget.store.js';
 import { circuitPhase, type CircuitState } from '../circuit/circuit.breaker.js';
@@ -40,9 +40,9 @@ export interface AgentRow extends Omit<AgentEntity, 'namespace' | 'capabilityKey
 }
 
 export const AGENT_COLUMNS = `
-  a.agent_id AS "agentId", a.generation, a.revision, a.token_hash AS "tokenHash", a.name, a.endpoint,
+  a.agent_id AS "agentId", a.generation, a.revision, a.token_hash AS "tokenHash", a.name, a.endpoint, a.work, a.idempotent,
   a.agent_card AS "agentCard", a.capabilities, a.sandbox_level AS "sandboxLevel", a.provider, a.cost_model AS "costModel",
-  a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs",
+  a.labels, a.version, a.definition, a.capacity, a.declared_ms AS "declaredMs", a.typical_tokens AS "typicalTokens",
   a.budget_total AS "budgetTotal", a.budget_used AS "budgetUsed", a.budget_source AS "budgetSource", a.flap,
   a.registered_at AS "registeredAt", a.registered_by AS "registeredBy", a.left_at AS "leftAt", a.leave_reason AS "leaveReason",
   c.state AS circuit, c.version AS "circuitVersion", c.observed_ms AS "observedMs", c.last_task_at AS "lastTaskAt",
@@ -55,6 +55,19 @@ export const AGENT_TABLES = `agent a
   JOIN agent_circuit c ON c.agent_id = a.agent_id
   LEFT JOIN agent_lease l ON l.agent_id = a.agent_id AND l.generation = a.generation
   LEFT JOIN agent_intent i ON i.agent_id = a.agent_id`;
+
+/** A card is stored in a compressed form. It is divided because JSON can be that much smaller than the stored form. */
+const CARD_BYTES = 'coalesce(pg_column_size(page."agentCard"), 0) / 8';
+
+const PAGE = withinPage(
+  `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
+   WHERE a.namespace = $5 AND ($2::text IS NULL OR a.agent_id > $2) AND ($4::text[] IS NULL OR a.capability_keys && $4)
+     AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
+     AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
+       WHEN l.suspect THEN 'suspect' ELSE 'active' END)
+   ORDER BY a.agent_id LIMIT $1`,
+  { size: CARD_BYTES, order: '"agentId"' },
+);
 
 /** An agent that left, with the columns for its `agent.left` event. */
 export interface LeftAgent {
@@ -132,15 +145,13 @@ export class AgentStore {
     after: string | undefined,
     { namespace, status, capabilityKeys }: AgentListFilter,
   ): Promise<AgentRow[]> {
-    return await this.db.query<AgentRow>(
-      `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
-       WHERE a.namespace = $5 AND ($2::text IS NULL OR a.agent_id > $2) AND ($4::text[] IS NULL OR a.capability_keys && $4)
-         AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
-         AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
-           WHEN l.suspect THEN 'suspect' ELSE 'active' END)
-       ORDER BY a.agent_id LIMIT $1`,
-      [limit, after ?? null, status ?? null, capabilityKeys ?? null, namespace],
-    );
+    return await this.db.query<AgentRow>(PAGE, [
+      limit,
+      after ?? null,
+      status ?? null,
+      capabilityKeys ?? null,
+      namespace,
+    ]);
   }
 
   async countLive(namespace: string): Promise<number> {
@@ -218,10 +229,10 @@ const REDECLARE = `
   UPDATE agent a SET revision = i.revision, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
     capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
     labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
-    capability_keys = i.capability_keys
+    typical_tokens = i.typical_tokens, capability_keys = i.capability_keys, work = i.work, idempotent = i.idempotent
   FROM jsonb_to_recordset($1::jsonb) AS i (agent_id text, revision bigint, name text, endpoint text, agent_card jsonb,
     capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb, version text, definition text,
-    capacity int, declared_ms int, capability_keys text[])
+    capacity int, declared_ms int, typical_tokens int, capability_keys text[], work text, idempotent boolean)
   WHERE a.agent_id = i.agent_id`;
 
 function toItem({ row, capabilityKeys }: Redeclared): Record<string, unknown> {
@@ -240,7 +251,10 @@ function toItem({ row, capabilityKeys }: Redeclared): Record<string, unknown> {
     definition: row.definition,
     capacity: row.capacity,
     declared_ms: row.declaredMs,
+    typical_tokens: row.typicalTokens,
     capability_keys: capabilityKeys,
+    work: row.work,
+    idempotent: row.idempotent,
   };
 }
 
@@ -258,6 +272,8 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     name: row.name,
     status: agentStatus({ left: row.leftAt !== null, desiredState: row.desiredState, health }),
     endpoint: row.endpoint,
+    work: row.work,
+    idempotent: row.idempotent,
     agentCard: row.agentCard,
     capabilities: row.capabilities,
     sandboxLevel: row.sandboxLevel,
@@ -277,6 +293,7 @@ export function toRecord(row: AgentRow, now: number): AgentRecord {
     load: agentLoad({ inFlight: row.inFlight ?? 0, capacity: row.capacity, reportedRatio: row.loadRatio ?? undefined }),
     costModel: { usdPerTask: row.costModel.usdPerTask, usdPer1kTokens: row.costModel.usdPer1kTokens },
     latency: { declaredMs: row.reportedMs ?? row.declaredMs, observedMs: row.observedMs },
+    typicalTokens: row.typicalTokens,
     version: row.version,
     labels: row.labels,
     owner: row.registeredBy,

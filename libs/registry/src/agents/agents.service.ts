@@ -39,6 +39,10 @@ export interface JoinRequest {
   by: string;
   /** Whether `by` may register agents of other owners again. */
   asOperator?: boolean;
+  /** Whether `by` may register an agentId that `ReservedNames` contains. */
+  mayUseReserved?: boolean;
+  /** `by` becomes the owner of the agentId, even if it belonged to another principal. For agents that Rollcall runs. */
+  becomesOwner?: boolean;
   facts: Registration;
 }
 
@@ -163,9 +167,10 @@ export class AgentsService {
     if (!(await this.store.lock(agentId))) throw new AgentNotFoundError(agentId);
     const before = await this.find(agentId);
     await this.store.setIntent(agentId, desiredState, note, by);
-    const record = toRecord(await this.find(agentId), await this.store.now());
-    if (before.desiredState !== desiredState) await this.events.desiredStateChanged(record, by, note);
-    return record;
+    const row = await this.find(agentId);
+    const now = await this.store.now();
+    await this.events.desiredStateSet(row, now, { before: before.desiredState, by, note });
+    return toRecord(row, now);
   }
 
   private async find(agentId: string): Promise<AgentRow> {
@@ -191,7 +196,7 @@ export class AgentsService {
 
 function toJoining(request: JoinRequest): Joining {
   const { namespace = DEFAULT_NAMESPACE, agentId, leaseToken: given, by, facts } = request;
-  const { takeover = false, asOperator = false } = request;
+  const { takeover = false, asOperator = false, mayUseReserved = false, becomesOwner = false } = request;
   return {
     agentId: qualifiedId(namespace, agentId ?? newAgentId(facts.name)),
     isProposed: agentId !== null,
@@ -200,6 +205,8 @@ function toJoining(request: JoinRequest): Joining {
     takeover,
     registeredBy: by,
     asOperator,
+    mayUseReserved,
+    becomesOwner,
     facts,
     capabilityKeys: capabilityKeys(facts.capabilities),
   };

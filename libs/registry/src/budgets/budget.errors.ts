@@ -1,4 +1,4 @@
-import { localIdOf } from '#rollcall/platform';
+import { localIdOf, type Quota } from '#rollcall/platform';
 import { RegistryError } from '../errors.js';
 import { type Amount, available, type Budget, type BudgetKind, MAX_COUNT, type Unit } from './budget.js';
 
@@ -130,6 +130,40 @@ export class ReservationTooLargeError extends RegistryError {
         'Reserve less, or use a credential that has budgets:write.',
     );
     this.details = { field, asked, limit };
+  }
+}
+
+interface ShareExcess {
+  readonly unit: Unit;
+  readonly asked: number;
+  readonly most: number;
+  readonly held: number;
+}
+
+/**
+ * The credential would hold more than its share of a budget that others use, too. The details do not contain the share of the fleet,
+ * because it reveals the limit of the fleet.
+ */
+export class BudgetShareError extends RegistryError {
+  readonly code = 'BUDGET_SHARE_EXCEEDED';
+  override readonly details: Record<string, unknown>;
+
+  constructor(budget: Budget, { unit, asked, most, held }: ShareExcess, { limit: percent, setting }: Quota) {
+    const { id, kind, subject, window } = budget;
+    const left = Math.max(0, most - held);
+    const isFleet = kind === 'fleet';
+    const which = isFleet
+      ? `the ${window} budget of all namespaces`
+      : `the ${window} budget ${id} of the ${kind} "${localIdOf(subject)}"`;
+    const share = isFleet
+      ? `You hold ${held} ${unit}`
+      : `Your share is ${most} ${unit}. You hold ${held}, so ${left} are left`;
+    super(
+      `One credential may hold at most ${percent} % of ${which}, which others use, too. ${share}; ${asked} are requested. ` +
+        `Settle or release reservations, reserve less, or ask the operator to raise ${setting}.`,
+    );
+    const facts = { budget: { id: String(id), kind, subject: localIdOf(subject), window, unit }, asked, held, setting };
+    this.details = isFleet ? facts : { ...facts, share: most, left };
   }
 }
 

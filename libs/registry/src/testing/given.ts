@@ -17,6 +17,8 @@ function registration(overrides: Partial<Registration> = {}): Registration {
   return {
     name: 'swarm-builder',
     endpoint: 'http://localhost:5091',
+    work: 'push',
+    idempotent: false,
     agentCard: null,
     capabilities: ['build'],
     sandboxLevel: 2,
@@ -25,6 +27,7 @@ function registration(overrides: Partial<Registration> = {}): Registration {
     costModel: { usdPerTask: 0, usdPer1kTokens: null },
     capacity: null,
     declaredMs: null,
+    typicalTokens: null,
     version: null,
     definition: null,
     labels: {},

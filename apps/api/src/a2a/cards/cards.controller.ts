@@ -5,11 +5,13 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Permit, Public } from '../../auth/route.access.js';
 import { JSON_TYPE } from '../../http/body/json-body.parser.js';
-import { etagOf } from '../../http/etag.js';
+import { etagOf, hasVersion } from '../../http/etag.js';
+import { PreparedDocuments } from '../../http/prepared.documents.js';
 import { namedVersion } from '../protocol.version.js';
 import { A2aAgents } from './a2a.agents.js';
 import { toLegacyCard } from './agent.card.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
+import { InstallationKeys } from '../signing/installation.keys.js';
 import { callerOf } from '../../auth/principal.js';
 
 /** The card of Rollcall changes only with its version or address. The card of an agent changes with its load. */
@@ -23,12 +25,24 @@ export class CardsController {
   constructor(
     private readonly agents: A2aAgents,
     private readonly signer: CardSigner,
+    private readonly documents: PreparedDocuments,
+    private readonly signingKeys: InstallationKeys,
   ) {}
 
   @Get(AGENT_CARD_PATH)
   @Public()
   async rollcall(@Res() reply: FastifyReply): Promise<void> {
-    await this.send(reply, this.agents.publicCard(), ROLLCALL_CACHE);
+    const isLegacy = isOldVersion(reply);
+    const headers = { 'cache-control': ROLLCALL_CACHE, vary: A2A_VERSION_HEADER };
+    const request = { kind: 'agent-card', source: this, key: isLegacy ? 'card legacy' : 'card', headers };
+    await this.documents.send(reply, request, async () => {
+      const card = this.agents.publicCard();
+      const variant = isLegacy ? 'legacy' : await this.signer.keyIds();
+      return {
+        body: isLegacy ? await toLegacyCard(card) : await this.signer.sign(card),
+        tagged: { variant, card: AgentCard.toJSON(card) },
+      };
+    });
   }
 
   @Get(['a2a/agents/:agentId', `a2a/agents/:agentId/${AGENT_CARD_PATH}`])
@@ -38,22 +52,28 @@ export class CardsController {
     await this.send(reply, card, AGENT_CACHE);
   }
 
-  /** The public keys of the signatures of cards. */
+  /** The public keys of the signatures of cards and calls. */
   @Get(JWKS_PATH)
   @Public()
   async keys(@Res() reply: FastifyReply): Promise<void> {
-    void reply.header('cache-control', ROLLCALL_CACHE).send(await this.signer.jwks());
+    const headers = { 'cache-control': ROLLCALL_CACHE };
+    const request = { kind: 'jwks', source: this, key: 'keys', headers };
+    await this.documents.send(reply, request, async () => ({ body: await this.signingKeys.jwks() }));
   }
 
   /** A card of version 0.3 has no signature, because signatures cover the form of version 1.0. */
   private async send(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
-    const isLegacy = namedVersion(reply.request) === A2A_LEGACY_PROTOCOL_VERSION;
+    const isLegacy = isOldVersion(reply);
     const etag = tagOf(card, isLegacy ? 'legacy' : await this.signer.keyIds());
     void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
-    if (reply.request.headers['if-none-match'] === etag) return void reply.code(304).send();
+    if (hasVersion(reply.request, etag)) return void reply.code(304).send();
     const body = isLegacy ? await toLegacyCard(card) : await this.signer.sign(card);
     void reply.type(JSON_TYPE).send(JSON.stringify(body));
   }
+}
+
+function isOldVersion({ request }: FastifyReply): boolean {
+  return namedVersion(request) === A2A_LEGACY_PROTOCOL_VERSION;
 }
 
 /** A hash of the card and its variant, which is the same on all replicas. It excludes the signatures, which differ each time. */

@@ -1,9 +1,9 @@
-import { Message, type SendMessageRequest } from '@a2a-js/sdk';
+import { Extensions, HTTP_EXTENSION_HEADER, Message, type SendMessageRequest } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { plainToInstance } from 'class-transformer';
 import { z } from 'zod';
 import type { RunDecision, StartRun } from '#rollcall/agent-runtime';
-import type { ContentPart } from '#rollcall/providers';
+import type { A2aEnvelope, ContentPart } from '#rollcall/providers';
 import type { Principal } from '../../auth/principal.js';
 import { schemaFailed } from '../../http/validation/validation.errors.js';
 import { validated } from '../../http/validation/validation.pipe.js';
@@ -105,4 +105,24 @@ export function startOf(
 export function checkHistoryLength(historyLength = 0): void {
   if (!Number.isInteger(historyLength) || historyLength < 0)
     throw new RequestMalformedError('historyLength must be 0 or a positive whole number.');
+}
+
+/** The fields of the metadata that Rollcall itself reads. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([...FIELDS, 'skill']);
+
+/** What the client sent besides the parts, for a remote agent: its metadata, its references to other tasks, and the extensions that it uses. */
+export function envelopeOf({ request }: IncomingCall, { params, message }: CheckedMessage): A2aEnvelope | undefined {
+  const given = Object.entries({ ...params.metadata, ...message.metadata }).filter(([name]) => !OWN_FIELDS.has(name));
+  const metadata = given.length > 0 ? Object.fromEntries(given) : undefined;
+  const { referenceTaskIds } = message;
+  const requested = Extensions.parseServiceParameter(
+    String(request.headers[HTTP_EXTENSION_HEADER.toLowerCase()] ?? ''),
+  );
+  const extensions = [...new Set([...message.extensions, ...(requested ?? [])])];
+  const envelope = {
+    ...(metadata && { metadata }),
+    ...(referenceTaskIds.length > 0 && { referenceTaskIds }),
+    ...(extensions.length > 0 && { extensions }),
+  };
+  return Object.keys(envelope).length > 0 ? envelope : undefined;
 }

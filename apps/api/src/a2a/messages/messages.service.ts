@@ -9,7 +9,7 @@ import { type RunCommand, type RunCommandResult, RunCommands } from '../../runs/
 import type { IncomingCall } from '../incoming.calls.js';
 import { TaskPush } from '../push/push.configs.js';
 import { A2aTasks, type SentMessage } from '../tasks/a2a.tasks.js';
-import { type CheckedMessage, checkedMessage, decisionIn, keyedMessage, startOf } from './message.js';
+import { type CheckedMessage, checkedMessage, decisionIn, envelopeOf, keyedMessage, startOf } from './message.js';
 import { permissionToSend, RootSkills, skillIn } from './root.skills.js';
 
 /**
@@ -58,14 +58,14 @@ export class MessagesService {
     const decision = decisionIn(parts);
     const { id }: RunCommandResult = decision
       ? await this.commands.decide(command, taskId, decision, also)
-      : await this.commands.continue(command, taskId, { parts, messageId }, also);
+      : await this.commands.continue(command, taskId, { parts, messageId, ...withEnvelope(call, sent) }, also);
     return { id };
   }
 
   /** Stores the push configuration of the message together with the run. */
   private pushOf(call: IncomingCall, { params }: CheckedMessage): (run: Run) => Promise<void> {
     const push = this.push.checked(call, params.configuration?.taskPushNotificationConfig);
-    return async (run) => await this.push.addTo(run, push);
+    return async (run) => await this.push.addTo(call, run, push);
   }
 }
 
@@ -78,12 +78,19 @@ function commandOf(call: IncomingCall, sent: CheckedMessage): RunCommand {
 }
 
 /** Rejects with AGENT_NOT_FOUND if the agent has left. */
-function requestOf(call: IncomingCall, { params, message }: CheckedMessage): StartRun {
+function requestOf(call: IncomingCall, sent: CheckedMessage): StartRun {
   const { agent, caller } = call;
+  const { params, message } = sent;
   if (agent.hasLeft) throw gone(call);
   const { messageId, contextId, parts } = message;
   const start = startOf(agent, caller, { ...message.metadata, ...params.metadata });
-  return { ...start, input: fromA2aParts(parts), messageId, ...(contextId && { conversationId: contextId }) };
+  const input = fromA2aParts(parts);
+  return { ...start, input, messageId, ...withEnvelope(call, sent), ...(contextId && { conversationId: contextId }) };
+}
+
+function withEnvelope(call: IncomingCall, sent: CheckedMessage): Pick<StartRun, 'a2a'> {
+  const a2a = envelopeOf(call, sent);
+  return a2a ? { a2a } : {};
 }
 
 /** The step that was stored together with the run. */

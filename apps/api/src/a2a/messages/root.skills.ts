@@ -2,12 +2,12 @@ import { type Message, Role } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { ContractsService } from '#rollcall/registry';
 import { AgentQueries } from '../../agents/discovery/agent.queries.js';
 import { AgentRegistrations } from '../../agents/registration/agent.registrations.js';
 import { RegisterBody } from '../../agents/registration/registration.dto.js';
 import { AuditService } from '../../audit/audit.service.js';
 import type { Permission } from '../../auth/permissions.js';
+import { ContractAnnouncer } from '../../contracts/contract.announcer.js';
 import { toAnnouncement } from '../../contracts/contract.request.js';
 import { toContractView } from '../../contracts/contract.view.js';
 import { AnnounceBody } from '../../contracts/contracts.dto.js';
@@ -56,7 +56,7 @@ export class RootSkills {
   constructor(
     private readonly registrations: AgentRegistrations,
     private readonly queries: AgentQueries,
-    private readonly contracts: ContractsService,
+    private readonly contracts: ContractAnnouncer,
     private readonly idempotency: IdempotencyService,
     private readonly audit: AuditService,
   ) {}
@@ -91,7 +91,7 @@ export class RootSkills {
   private async announce({ caller }: IncomingCall, input: unknown): Promise<() => Promise<unknown>> {
     const body = (await this.pipe.transform(input, { type: 'body', metatype: AnnounceBody })) as AnnounceBody;
     return async () => {
-      const view = toContractView(await this.contracts.announce(toAnnouncement(body, caller)));
+      const view = toContractView(await this.contracts.announce(caller, toAnnouncement(body, caller)));
       const { id, capabilities, invited } = view;
       await this.audit.record('contract.announced', { id, namespace: caller.namespace }, { capabilities, invited });
       return view;

@@ -8,7 +8,15 @@ import { RequestMalformedError, TaskNotFoundError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
-import { Database, EventLog, PUSH_KIND, SinksService, WebhookSecrets } from '#rollcall/platform';
+import {
+  Database,
+  EventLog,
+  PUSH_KIND,
+  type Quota,
+  QuotaExceededError,
+  SinksService,
+  WebhookSecrets,
+} from '#rollcall/platform';
 import { EgressPolicy, normalizeUrl, Secret } from '#rollcall/providers';
 import { AuditService } from '../../audit/audit.service.js';
 import { schemaFailed } from '../../http/validation/validation.errors.js';
@@ -63,6 +71,7 @@ export class PushConfigs {
     private readonly log: EventLog,
     private readonly secrets: WebhookSecrets,
     private readonly egress: EgressPolicy,
+    private readonly quota: Quota,
   ) {}
 
   /** Rejects with EGRESS_DENIED if the URL may not be called. */
@@ -75,7 +84,7 @@ export class PushConfigs {
    * Adds a configuration, or replaces the one with the same id. `read` returns the run. It is called after the position in the log was
    * read, so the end of the run is never missed: either the state of the run or a later event shows it.
    */
-  async save(push: NewPush, read: () => Promise<Run>): Promise<PushRow> {
+  async save(push: NewPush, createdBy: string, read: () => Promise<Run>): Promise<PushRow> {
     const after = await this.log.head();
     const run = await read();
     await this.store.lock(run.id);
@@ -83,7 +92,8 @@ export class PushConfigs {
     const same = existing.find(({ configId }) => configId === push.id);
     if (!same && existing.length >= MAX_PER_TASK)
       throw new RequestMalformedError(`A task has at most ${MAX_PER_TASK} push notification configurations.`);
-    const row = this.toRow(push, run, same?.id ?? `push_${randomBytes(12).toString('hex')}`);
+    if (!same) await this.checkQuota(createdBy);
+    const row = this.toRow(push, createdBy, run, same?.id ?? `push_${randomBytes(12).toString('hex')}`);
     await this.store.save(row);
     if (same) await this.sinks.reload(row.id);
     else if (!isFinal(run.state)) await this.sinks.add(row.id, PUSH_KIND, { after });
@@ -103,16 +113,22 @@ export class PushConfigs {
     await this.sinks.remove(id);
   }
 
-  private toRow(push: NewPush, { id: runId, namespace }: Run, id: string): PushRow {
+  private async checkQuota(createdBy: string): Promise<void> {
+    const { limit } = this.quota;
+    if (limit > 0 && (await this.store.countOf(createdBy, limit)) >= limit)
+      throw new QuotaExceededError(this.quota, 'push notification configurations');
+  }
+
+  private toRow(push: NewPush, createdBy: string, { id: runId, namespace }: Run, id: string): PushRow {
     const { id: configId, url, token, authentication, version } = push;
     const { scheme = null, credentials = '' } = authentication ?? {};
     const text = JSON.stringify({ token, credentials } satisfies PushSecrets);
     const secrets = token || credentials ? this.secrets.seal(new Secret(text), id) : null;
-    return { id, namespace, runId, configId: configId || randomUUID(), url, scheme, secrets, version };
+    return { id, namespace, runId, configId: configId || randomUUID(), url, scheme, secrets, version, createdBy };
   }
 }
 
-/** The push notifications of the tasks of a caller. Credentials and tokens are never returned. */
+/** The push notifications of the tasks that a caller may change. Credentials and tokens are never returned. */
 @Injectable()
 export class TaskPush {
   constructor(
@@ -128,19 +144,19 @@ export class TaskPush {
   }
 
   /** Call this in the transaction that starts or continues the run. */
-  async addTo(run: Run, push: NewPush | undefined): Promise<void> {
-    if (push) await this.save(push, async () => await Promise.resolve(run));
+  async addTo({ caller }: IncomingCall, run: Run, push: NewPush | undefined): Promise<void> {
+    if (push) await this.save(push, caller.owner, async () => await Promise.resolve(run));
   }
 
   async create(call: IncomingCall, config: TaskPushNotificationConfig): Promise<TaskPushNotificationConfig> {
-    const read = async (): Promise<Run> => await this.tasks.get(call, config.taskId);
+    const read = async (): Promise<Run> => await this.tasks.getOwn(call, config.taskId);
     await read(); // so that a task that does not exist is reported before an invalid field; `save` reads the run again
     const push = this.configs.check(config, protocolVersionOf(call.request));
-    return toConfig(await this.db.transaction(async () => await this.save(push, read)));
+    return toConfig(await this.db.transaction(async () => await this.save(push, call.caller.owner, read)));
   }
 
   async get(call: IncomingCall, taskId: string, id: string): Promise<TaskPushNotificationConfig> {
-    const row = await this.configs.find(await this.tasks.get(call, taskId), id);
+    const row = await this.configs.find(await this.tasks.getOwn(call, taskId), id);
     if (!row) throw new TaskNotFoundError('There is no such task or configuration, or it is not yours.');
     return toConfig(row);
   }
@@ -151,7 +167,7 @@ export class TaskPush {
   ): Promise<ListTaskPushNotificationConfigsResponse> {
     if (!Number.isInteger(pageSize) || pageSize < 0 || pageSize > MAX_PAGE)
       throw new RequestMalformedError(`pageSize must be a whole number from 0 to ${MAX_PAGE}.`);
-    const rows = await this.configs.list(await this.tasks.get(call, taskId));
+    const rows = await this.configs.list(await this.tasks.getOwn(call, taskId));
     const start = pageToken ? rows.findIndex(({ id }) => id === pageToken) + 1 : 0;
     if (pageToken && start === 0) throw invalidPageToken();
     const page = rows.slice(start, start + (pageSize || MAX_PAGE));
@@ -161,7 +177,7 @@ export class TaskPush {
 
   /** Deleting a configuration that does not exist succeeds. */
   async delete(call: IncomingCall, taskId: string, id: string): Promise<void> {
-    const run = await this.tasks.get(call, taskId);
+    const run = await this.tasks.getOwn(call, taskId);
     await this.db.transaction(async () => {
       const row = await this.configs.find(run, id);
       if (!row) return;
@@ -170,8 +186,8 @@ export class TaskPush {
     });
   }
 
-  private async save(push: NewPush, read: () => Promise<Run>): Promise<PushRow> {
-    const row = await this.configs.save(push, read);
+  private async save(push: NewPush, by: string, read: () => Promise<Run>): Promise<PushRow> {
+    const row = await this.configs.save(push, by, read);
     const { runId: id, namespace, configId } = row;
     await this.audit.record('run.push_created', { id, namespace }, { configId });
     return row;

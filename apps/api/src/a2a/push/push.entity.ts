@@ -33,6 +33,11 @@ export class PushEntity {
   @Column({ type: 'text' })
   version: string;
 
+  /** The principal that the configuration counts for; empty if it is older than the quota. */
+  @Index('push_config_of_owner')
+  @Column({ type: 'text', name: 'created_by', default: '' })
+  createdBy: string;
+
   @Column({ type: 'timestamptz', name: 'created_at', default: () => 'clock_timestamp()' })
   createdAt: Date;
 }

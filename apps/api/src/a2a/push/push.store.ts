@@ -4,7 +4,8 @@ import type { PushEntity } from './push.entity.js';
 
 export type PushRow = Omit<PushEntity, 'createdAt'>;
 
-const COLUMNS = 'id, namespace, run_id AS "runId", config_id AS "configId", url, scheme, secrets, version';
+const COLUMNS =
+  'id, namespace, run_id AS "runId", config_id AS "configId", url, scheme, secrets, version, created_by AS "createdBy"';
 
 @Injectable()
 export class PushStore {
@@ -15,13 +16,25 @@ export class PushStore {
     await this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.push:${runId}`]);
   }
 
-  async save({ id, namespace, runId, configId, url, scheme, secrets, version }: PushRow): Promise<void> {
+  /** Counts the configurations of a principal, up to a limit. Until the transaction ends, no other one of the principal is counted or added. */
+  async countOf(createdBy: string, upTo: number): Promise<number> {
+    const [, [row]] = await Promise.all([
+      this.db.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`rollcall.push-owner:${createdBy}`]),
+      this.db.query<{ count: number }>(
+        'SELECT count(*)::integer AS count FROM (SELECT FROM push_config WHERE created_by = $1 LIMIT $2) AS own',
+        [createdBy, upTo],
+      ),
+    ]);
+    return row?.count ?? 0;
+  }
+
+  async save({ id, namespace, runId, configId, url, scheme, secrets, version, createdBy }: PushRow): Promise<void> {
     await this.db.query(
-      `INSERT INTO push_config (id, namespace, run_id, config_id, url, scheme, secrets, version)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      `INSERT INTO push_config (id, namespace, run_id, config_id, url, scheme, secrets, version, created_by)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        ON CONFLICT (id) DO UPDATE SET url = excluded.url, scheme = excluded.scheme, secrets = excluded.secrets,
          version = excluded.version`,
-      [id, namespace, runId, configId, url, scheme, secrets, version],
+      [id, namespace, runId, configId, url, scheme, secrets, version, createdBy],
     );
   }
 

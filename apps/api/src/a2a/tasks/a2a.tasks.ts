@@ -2,6 +2,7 @@ import { type ListTasksRequest, type ListTasksResponse, type Task, TaskState } f
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import {
+  type ChangedRun,
   type ChangeFilter,
   type ChangePosition,
   type Run,
@@ -10,11 +11,12 @@ import {
   RunReader,
   type StoredStep,
 } from '#rollcall/agent-runtime';
-import { runKeyOf } from '../../runs/run.commands.js';
-import { isTaskOf } from '../../runs/run.task.js';
+import { runKeyOf, visibleRuns } from '../../runs/run.commands.js';
+import { isTaskAt, mayChange } from '../../runs/run.task.js';
 import type { IncomingCall } from '../incoming.calls.js';
 import { checkHistoryLength } from '../messages/message.js';
-import { runsIn, TASK_STATES, toA2aTask } from './task.mapper.js';
+import { fitting } from '../../http/page.js';
+import { runsIn, TASK_STATES, toA2aTask, toListedTask } from './task.mapper.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
@@ -31,8 +33,7 @@ export interface SentMessage {
 }
 
 /**
- * Reads the tasks that a caller may see at one agent. A caller sees the runs that it started; with `runs:manage`, also those
- * that other callers started. Any other task does not exist for the caller.
+ * Reads the tasks that a caller sees at one agent (see `visibleRuns`). Any other task does not exist for the caller.
  */
 @Injectable()
 export class A2aTasks {
@@ -41,7 +42,14 @@ export class A2aTasks {
   /** Rejects with RUN_NOT_FOUND if the run does not exist or the caller may not see it. */
   async get(call: IncomingCall, id: string): Promise<Run> {
     const run = await this.reader.get(runKeyOf(call.caller, id));
-    if (!isTaskOf(run, call.caller, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);
+    if (!isTaskAt(run, call.agent.agentId ?? undefined)) throw new RunNotFoundError(id);
+    return run;
+  }
+
+  /** Like `get`, but only for a run that the caller may change: it started the run, or has `runs:manage`. */
+  async getOwn(call: IncomingCall, id: string): Promise<Run> {
+    const run = await this.get(call, id);
+    if (!mayChange(run, call.caller)) throw new RunNotFoundError(id);
     return run;
   }
 
@@ -70,6 +78,7 @@ export class A2aTasks {
     return toA2aTask(run, messages, { historyLength });
   }
 
+  /** The tasks have previews of their contents: at most the first message, and the beginning of each text. */
   async list(call: IncomingCall, params: ListTasksRequest): Promise<ListTasksResponse> {
     const { pageSize = DEFAULT_PAGE, pageToken, includeArtifacts = false, historyLength = 0 } = params;
     checkHistoryLength(historyLength);
@@ -78,9 +87,9 @@ export class A2aTasks {
     const filter = filterOf(call, params);
     const found = await this.reader.listByChange(filter, pageSize + 1, readPageToken(pageToken));
     const runs = found.slice(0, pageSize);
-    const last = found.length > pageSize ? runs.at(-1) : undefined;
     const messages = await this.messagesOf(runs, historyLength);
-    const tasks = runs.map((run) => toA2aTask(run, messages.get(run.id) ?? [], { historyLength, includeArtifacts }));
+    const tasks = fitting(runs, (run) => toListedTask(run, messages.get(run.id) ?? [], { includeArtifacts }));
+    const last = found.length > tasks.length ? runs[tasks.length - 1] : undefined;
     return {
       tasks,
       nextPageToken: last ? toPageToken(last.position) : '',
@@ -89,9 +98,9 @@ export class A2aTasks {
     };
   }
 
-  private async messagesOf(runs: readonly Run[], historyLength: number): Promise<Map<string, StoredStep[]>> {
+  private async messagesOf(runs: readonly ChangedRun[], historyLength: number): Promise<Map<string, StoredStep[]>> {
     if (historyLength === 0) return new Map();
-    const messages = await this.reader.messages(runs.map(({ id }) => id));
+    const messages = await this.reader.openingMessages(runs.map(({ id }) => id));
     return Map.groupBy(messages, ({ runId }) => runId);
   }
 }
@@ -103,10 +112,9 @@ function filterOf({ caller, agent }: IncomingCall, params: ListTasksRequest): Ch
   const states = status === TaskState.TASK_STATE_UNSPECIFIED ? {} : runsIn(status);
   if (!states) throw new RequestMalformedError(`status must be one of ${TASK_STATES.join(', ')}.`);
   return {
-    namespace: caller.namespace,
+    ...visibleRuns(caller),
     ...states,
     ...(agent.agentId !== null && { agentId: agent.agentId }),
-    ...(!caller.permissions.includes('runs:manage') && { createdBy: caller.owner }),
     ...(contextId && { conversationId: contextId }),
     ...(after && { after: new Date(after).toISOString() }),
   };

@@ -13,6 +13,7 @@ import {
   isFinal,
   type Run,
   type RunStatus,
+  type RunSummary,
   type StoredStep,
   type WaitingFor,
 } from '#rollcall/agent-runtime';
@@ -40,6 +41,7 @@ const WAITING: Record<WaitingFor, TaskState> = {
   input: TaskState.TASK_STATE_INPUT_REQUIRED,
   approval: TaskState.TASK_STATE_AUTH_REQUIRED,
   needs_review: TaskState.TASK_STATE_AUTH_REQUIRED,
+  authorization: TaskState.TASK_STATE_AUTH_REQUIRED,
 };
 
 /** The names of the states that a task can have. */
@@ -68,6 +70,21 @@ export function toA2aTask(run: Run, messages: readonly StoredStep[], options: Ta
   };
 }
 
+/** A task in a list: each content is replaced by the beginning of its text. The metadata of an artifact says how large it is. */
+export function toListedTask(
+  summary: RunSummary,
+  messages: readonly StoredStep[],
+  { includeArtifacts }: Pick<TaskOptions, 'includeArtifacts'>,
+): Task {
+  const { inputPreview, resultPreview, ...facts } = summary;
+  const { text = '', parts = 0, bytes = 0, truncated = false, approvals = 0, ...explanation } = resultPreview ?? {};
+  const result = resultPreview && { ...explanation, parts: parts === 0 ? [] : [textPart(text)] };
+  const run: Run = { ...facts, input: [textPart(inputPreview.text)], result };
+  const task = toA2aTask(run, messages, { includeArtifacts });
+  const preview = { [EXTENSION]: { preview: { parts, bytes, truncated, ...(approvals > 0 && { approvals }) } } };
+  return truncated ? { ...task, artifacts: task.artifacts.map((one) => ({ ...one, metadata: preview })) } : task;
+}
+
 export function toStatus(run: Run): TaskStatus {
   const parts = explanationOf(run);
   const message = parts.length === 0 ? undefined : agentMessage(run, `${run.id}-${run.state}-${run.attempts}`, parts);
@@ -80,13 +97,14 @@ export function statusUpdate(run: Run, status: TaskStatus = toStatus(run)): Stre
 }
 
 function taskStateOf({ state, waitingFor }: Pick<Run, 'state' | 'waitingFor'>): TaskState {
+  if (state === 'running' && waitingFor === 'authorization') return WAITING[waitingFor];
   return state === 'waiting' ? WAITING[waitingFor ?? 'input'] : STATES[state];
 }
 
 /** The runs whose task has this state; undefined if there is no such state. */
 export function runsIn(wanted: TaskState): Pick<ChangeFilter, 'states' | 'waitingFor'> | undefined {
   const waitingFor = keysOf(WAITING, wanted);
-  if (waitingFor.length > 0) return { states: ['waiting'], waitingFor };
+  if (waitingFor.length > 0) return { states: ['waiting', 'running'], waitingFor };
   const states = keysOf(STATES, wanted);
   return states.length > 0 ? { states } : undefined;
 }
@@ -141,8 +159,13 @@ function factsOf(run: Run): Record<string, unknown> {
 function explanationOf({ state, waitingFor, result }: Run): readonly ContentPart[] {
   if (!result) return [];
   const { parts, detail, error, approvals = [] } = result;
-  if (state === 'refused' || waitingFor === 'input') return parts;
-  if (state === 'waiting') return [...parts, textPart(detail ?? APPROVAL), { type: 'data', data: { approvals } }];
+  if (state === 'refused' || waitingFor === 'input' || waitingFor === 'authorization') return parts;
+  if (state === 'waiting')
+    return [
+      ...parts,
+      textPart(detail ?? APPROVAL),
+      ...(approvals.length > 0 ? [{ type: 'data', data: { approvals } } as const] : []),
+    ];
   if (state === 'failed') return [textPart(error?.message ?? 'The run failed.')];
   return state === 'stopped' ? [textPart(detail ?? 'The run was stopped.')] : [];
 }

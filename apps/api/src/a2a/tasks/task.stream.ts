@@ -137,7 +137,8 @@ export class TaskPath {
     const before = this.run;
     if (now.stateAt < before.stateAt) return [];
     this.run = now;
-    const isSame = now.state === before.state && (now.state !== 'waiting' || now.attempts === before.attempts);
+    const isSameState = now.state === before.state && (now.state !== 'waiting' || now.attempts === before.attempts);
+    const isSame = isSameState && isAuthorized(now) === isAuthorized(before);
     return isSame ? [] : [...unseen(before, now).map((state) => past(before, state)), now];
   }
 
@@ -149,6 +150,10 @@ export class TaskPath {
     this.run = { ...past(before, 'queued'), stateAt: at };
     return [...states, this.run];
   }
+}
+
+function isAuthorized({ waitingFor }: Run): boolean {
+  return waitingFor !== 'authorization';
 }
 
 function unseen(before: Run, now: Run): RunStatus[] {

@@ -12,6 +12,7 @@ import {
   StrongReader,
 } from '#rollcall/registry';
 import type { Principal } from '../../auth/principal.js';
+import { StorageRate } from '../../limits/storage.rate.js';
 import { ApiError } from '../../http/problems/api.error.js';
 import { validationPipe } from '../../http/validation/validation.pipe.js';
 import { QueryBody, toAgentQuery } from './query.dto.js';
@@ -32,6 +33,7 @@ export class ContractQueries {
     private readonly ranker: Ranker,
     private readonly clock: RegistryClock,
     private readonly strong: StrongReader,
+    private readonly storage: StorageRate,
   ) {}
 
   /** Whether the body of a query asks for an auction. */
@@ -54,7 +56,9 @@ export class ContractQueries {
     if (valid.consistency === 'strong') await this.strong.prepare(query);
     const payer = qualifiedId(namespace, id);
     const request = { namespace, capabilities, task, waitMs, by, payer, rules: { query } };
+    this.storage.take(caller, task);
     const reading = await this.selection.select(request, signal);
+    this.storage.takeMore(caller, reading.contract.invited);
     const { candidates } = this.ranker.rankAll(query, this.clock.now());
     return toRanking(reading, candidates, limit);
   }

@@ -26,12 +26,15 @@ import { toProblem } from '../../http/problems/problem.js';
 import type { FrameSocket } from '../../streams/frame.socket.js';
 import { type StreamConnection, StreamConnections } from '../../streams/stream.connections.js';
 import { CLOSE_CODES as STREAM_CLOSE_CODES, TRY_AGAIN_LATER } from '../../streams/stream.end.js';
+import type { BeatNotices } from '../work/work.notices.js';
+import type { TakenTaskView } from '../work/work.view.js';
 import { heartbeatJson, LEASE_POLICY } from './heartbeat.js';
 
 /** An action that the server requests from the agent. */
 type Control =
   | { action: 'drain' | 'quarantine' | 'resume'; by: string }
   | { action: 'register' | 'stop'; reason: string }
+  | { action: 'cancel'; callId: string }
   | ({ action: ContractNotice['kind'] } & NoticeView);
 
 /**
@@ -71,20 +74,33 @@ export class AgentSocket implements StreamConnection {
     this.send('welcome', { agentId, generation, desiredState, heartbeat });
   }
 
-  sendResult(result: BeatResult, nextIntervalMs: number): void {
+  sendResult(result: BeatResult, nextIntervalMs: number, notices: BeatNotices = {}): void {
     if (!result.ok) return this.sendError(result.error);
     const beatAt = new Date(result.beatAt).toISOString();
-    this.write(`{"event":"beaten","data":${heartbeatJson({ beatAt, nextIntervalMs })}}`);
+    this.write(`{"event":"beaten","data":${heartbeatJson({ beatAt, nextIntervalMs, ...notices })}}`);
+  }
+
+  /** Resolves when the task is passed to the network, so that an agent that reads slowly gets its tasks slowly. */
+  async task(task: TakenTaskView): Promise<void> {
+    if (!this.open) return;
+    await new Promise<void>((resolve) =>
+      this.socket.write(JSON.stringify({ event: 'task', data: task }), () => resolve()),
+    );
+  }
+
+  /** The result of the task is stored. */
+  reported(callId: string): void {
+    this.send('reported', { callId, state: 'finished' });
   }
 
   control(control: Control): void {
     this.send('control', control);
   }
 
-  /** Sends the members of problem+json. An error that ends this registration also closes the socket. */
-  sendError(error: unknown): void {
+  /** Sends the members of problem+json, and the task that the error is about. An error that ends this registration also closes the socket. */
+  sendError(error: unknown, callId?: string): void {
     const { status, body } = toProblem(error, randomUUID());
-    this.send('error', body);
+    this.send('error', callId === undefined ? body : { ...body, callId });
     const code = String(body['code']);
     if (status < 500 && code in CLOSE_CODES) this.close(code);
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type OnGatewayConnection, WebSocketGateway } from '@nestjs/websockets';
 import type { RawData, WebSocket } from 'ws';
+import { TaskInbox } from '#rollcall/agent-runtime';
 import { qualifiedId } from '#rollcall/platform';
 import {
   AgentsService,
@@ -14,16 +15,19 @@ import { AuthGuard } from '../../auth/auth.guard.js';
 import { type Principal, principalOf } from '../../auth/principal.js';
 import { Permit } from '../../auth/route.access.js';
 import { SocketAccess } from '../../auth/sockets/socket.access.js';
+import { parseJsonBody } from '../../http/body/json-body.parser.js';
 import { ApiError } from '../../http/problems/api.error.js';
 import { FrameSocket } from '../../streams/frame.socket.js';
 import { requiredOwner } from '../agent.credential.js';
+import { SocketWorker } from '../work/socket.worker.js';
+import { WorkNotices } from '../work/work.notices.js';
 import { AgentSocket, AgentSockets } from './agent.sockets.js';
 import { readBeat, readCredential } from './beat.reader.js';
 import { heartbeatPlan, LEASE_POLICY } from './heartbeat.js';
 
 const AGENT_SOCKET = '/v1/agents/ws';
 
-const MAX_FRAME_BYTES = 4_096;
+const MAX_BEAT_BYTES = 4_096;
 
 /** Declares who may open the socket of an agent: the holder of its lease token, its owner, and operators. */
 @Injectable()
@@ -36,8 +40,8 @@ export class AgentSocketAccess {
 }
 
 /**
- * The socket of an agent. The agent sends `beat`; the server sends `welcome`, `beaten`, `control`, `error` and `end`. Frames are
- * parsed here, because the message handlers of Nest would cost more than the heartbeat itself.
+ * The socket of an agent. The agent sends `beat`, and an agent that takes tasks also `work`, `progress` and `result`; the server sends
+ * `welcome`, `beaten`, `task`, `reported`, `control`, `error` and `end`. Frames are parsed here, because the message handlers of Nest would cost more than the heartbeat itself.
  */
 @WebSocketGateway({ path: AGENT_SOCKET })
 @Permit('agents:self')
@@ -50,14 +54,18 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     private readonly sockets: AgentSockets,
     private readonly guard: AuthGuard,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
+    private readonly inbox: TaskInbox,
+    private readonly notices: WorkNotices,
   ) {}
 
   handleConnection(socket: WebSocket, request: IncomingMessage): void {
     const principal = principalOf(request);
     const { searchParams } = new URL(request.url ?? '/', 'ws://localhost');
     const agent = new AgentSocket(new FrameSocket(socket), socketCredential(searchParams, principal));
+    const client = new SocketClientState(agent, principal, this.inbox);
     socket.once('close', this.sockets.add(agent, principal));
-    socket.on('message', (data, binary) => this.onFrame(agent, principal, binary ? undefined : data));
+    socket.once('close', () => client.close());
+    socket.on('message', (data, binary) => this.onFrame(client, binary ? undefined : data));
     void this.welcome(agent);
   }
 
@@ -75,13 +83,16 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
     }
   }
 
-  private onFrame(agent: AgentSocket, principal: Principal, data: RawData | undefined): void {
+  private onFrame(client: SocketClientState, data: RawData | undefined): void {
+    const { agent } = client;
     try {
-      this.guard.allow(principal, 'agents:self');
+      this.guard.allow(client.principal, 'agents:self');
       const { agentId, generation, tokenHash } = agent.credential;
-      const beat = readBeat(agentId, { generation, ...readFrame(data) }, tokenHash);
+      const frame = readFrame(data);
+      if (frame.event !== 'beat') return client.worker().accept(frame.event, frame.data);
+      const beat = readBeat(agentId, { generation, ...frame.data }, tokenHash);
       this.heartbeats.beat(beat, (result) => {
-        agent.sendResult(result, nextIntervalMs(this.lease, Math.random()));
+        agent.sendResult(result, nextIntervalMs(this.lease, Math.random()), this.notices.of(agentId));
         this.sockets.onBeat(result);
       });
     } catch (error) {
@@ -96,24 +107,60 @@ function socketCredential(request: URLSearchParams, principal: Principal): Lease
   return { ...credential, agentId, owner: requiredOwner(principal) };
 }
 
-/** Returns the data of a heartbeat. The data is optional: `{"event":"beat"}` is a complete frame. */
-function readFrame(data: RawData | undefined): object {
+/** What is known about one connection. The worker is created by the first frame about work. */
+class SocketClientState {
+  private working?: SocketWorker;
+  private remove?: () => void;
+
+  constructor(
+    readonly agent: AgentSocket,
+    readonly principal: Principal,
+    private readonly inbox: TaskInbox,
+  ) {}
+
+  worker(): SocketWorker {
+    if (!this.working) {
+      this.working = new SocketWorker(this.agent, this.inbox);
+      this.remove = this.inbox.add(this.working);
+    }
+    return this.working;
+  }
+
+  close(): void {
+    this.remove?.();
+  }
+}
+
+type WorkEvent = 'work' | 'progress' | 'result';
+type AgentFrame =
+  { readonly event: 'beat'; readonly data: object } | { readonly event: WorkEvent; readonly data: unknown };
+
+const WORK_EVENTS: ReadonlySet<unknown> = new Set<WorkEvent>(['work', 'progress', 'result']);
+
+/** The data of a heartbeat is optional: `{"event":"beat"}` is a complete frame. */
+function readFrame(data: RawData | undefined): AgentFrame {
   const frame = parse(data);
+  if (WORK_EVENTS.has(frame?.event)) return { event: frame?.event as WorkEvent, data: frame?.data };
   const beat = frame?.data ?? {};
   if (frame?.event !== 'beat' || typeof beat !== 'object' || Array.isArray(beat))
     throw new ApiError(
       'MALFORMED_REQUEST',
-      'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional.',
+      'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional. An agent that takes tasks also sends work, progress and result.',
     );
-  return beat;
+  return { event: 'beat', data: beat };
 }
 
-/** `ws` passes a text frame as one Buffer. A heartbeat is short, so a long frame is rejected without parsing. */
+/** `ws` passes a text frame as one Buffer. A heartbeat is short; only a frame about work may be long, and is checked like a body. */
 function parse(data: RawData | undefined): { event?: unknown; data?: unknown } | undefined {
-  if (!data || (data as Buffer).length > MAX_FRAME_BYTES) return undefined;
+  const bytes = data as Buffer | undefined;
+  if (!bytes) return undefined;
   try {
-    return JSON.parse((data as Buffer).toString()) as { event?: unknown; data?: unknown };
-  } catch {
+    const frame = bytes.length > MAX_BEAT_BYTES ? undefined : (JSON.parse(bytes.toString()) as { event?: unknown });
+    if (frame && !WORK_EVENTS.has(frame.event)) return frame;
+    const body = parseJsonBody(bytes) as { event?: unknown };
+    return WORK_EVENTS.has(body.event) ? body : undefined;
+  } catch (error) {
+    if (bytes.length > MAX_BEAT_BYTES) throw error;
     return undefined; // the caller rejects the frame and states the format
   }
 }

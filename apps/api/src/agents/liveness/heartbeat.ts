@@ -1,5 +1,5 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { type LeasePolicy, leaseTtlMs } from '#rollcall/registry';
+import { ApiProperty, ApiPropertyOptional, type ApiPropertyOptions } from '@nestjs/swagger';
+import { DESIRED_STATES, type DesiredState, type LeasePolicy, leaseTtlMs } from '#rollcall/registry';
 
 /** The injection token of the `LeasePolicy`. */
 export const LEASE_POLICY = Symbol('lease policy');
@@ -54,6 +54,17 @@ const NEXT_INTERVAL = {
     'Send the next heartbeat after this time. The time varies randomly, so that agents do not send at the same time.',
 } as const;
 
+const DESIRED_STATE = {
+  enum: DESIRED_STATES,
+  example: 'draining',
+  description: 'The state that an operator has requested. Missing: `active`.',
+} as const;
+const CANCELLED: ApiPropertyOptions = {
+  type: [String],
+  example: ['5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f-1'],
+  description: 'The tasks of the agent that were cancelled lately. Missing: none.',
+};
+
 export class HeartbeatView {
   @ApiProperty({
     format: 'date-time',
@@ -62,11 +73,15 @@ export class HeartbeatView {
   })
   beatAt: string;
   @ApiProperty(NEXT_INTERVAL) nextIntervalMs: number;
+  @ApiPropertyOptional(DESIRED_STATE) desiredState?: DesiredState;
+  @ApiPropertyOptional(CANCELLED) cancelled?: readonly string[];
 }
 
 /** Builds the JSON directly, because there are tens of thousands of heartbeats each second. */
-export function heartbeatJson({ beatAt, nextIntervalMs }: HeartbeatView): string {
-  return `{"beatAt":"${beatAt}","nextIntervalMs":${nextIntervalMs}}`;
+export function heartbeatJson({ beatAt, nextIntervalMs, desiredState, cancelled }: HeartbeatView): string {
+  const whole = `{"beatAt":"${beatAt}","nextIntervalMs":${nextIntervalMs}`;
+  if (desiredState === undefined && cancelled === undefined) return `${whole}}`;
+  return `${whole},${JSON.stringify({ desiredState, cancelled }).slice(1)}`;
 }
 
 export class HeartbeatResultView {
@@ -90,6 +105,8 @@ export class HeartbeatResultView {
     description: 'What happened, and what to do.',
   })
   detail?: string;
+  @ApiPropertyOptional(DESIRED_STATE) desiredState?: DesiredState;
+  @ApiPropertyOptional(CANCELLED) cancelled?: readonly string[];
 }
 
 export class HeartbeatBatchView {

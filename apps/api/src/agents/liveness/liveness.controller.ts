@@ -29,6 +29,7 @@ import {
 } from './heartbeat.js';
 import { Repeatable } from '../../mutation/mutation.js';
 import { callerOf } from '../../auth/principal.js';
+import { WorkNotices } from '../work/work.notices.js';
 
 type BeatRequest = FastifyRequest<{ Params: { id: string } }>;
 
@@ -41,6 +42,7 @@ export class LivenessController {
     private readonly heartbeats: HeartbeatBatcher,
     private readonly agents: AgentsService,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
+    private readonly notices: WorkNotices,
   ) {}
 
   @Post('agents/:id/heartbeat')
@@ -84,7 +86,7 @@ export class LivenessController {
   async beatAll(@Req() request: FastifyRequest): Promise<HeartbeatBatchView> {
     const { beats, invalid } = readBatch(request.body, callerOf(request).namespace);
     const committed = await this.heartbeats.beatAll(beats);
-    const results = committed.map((result, index) => this.toResultView(localIdOf(beats[index].agentId), result));
+    const results = committed.map((result, index) => this.toResultView(beats[index].agentId, result));
     for (const { index, agentId, detail } of invalid)
       results.splice(index, 0, { agentId, ok: false, code: 'VALIDATION_FAILED', detail });
     return { results, nextIntervalMs: this.nextIntervalMs() };
@@ -106,13 +108,15 @@ export class LivenessController {
   private send(beat: Heartbeat, reply: FastifyReply): void {
     this.heartbeats.beat(beat, (result) => {
       if (!result.ok) return replyProblem(reply, result.error);
-      const json = heartbeatJson({ beatAt: this.isoTime(result.beatAt), nextIntervalMs: this.nextIntervalMs() });
+      const beatAt = this.isoTime(result.beatAt);
+      const json = heartbeatJson({ beatAt, nextIntervalMs: this.nextIntervalMs(), ...this.notices.of(beat.agentId) });
       return void reply.type(JSON_TYPE).send(json);
     });
   }
 
-  private toResultView(agentId: string, result: BeatResult): HeartbeatResultView {
-    if (result.ok) return { agentId, ok: true, beatAt: this.isoTime(result.beatAt) };
+  private toResultView(id: string, result: BeatResult): HeartbeatResultView {
+    const agentId = localIdOf(id);
+    if (result.ok) return { agentId, ok: true, beatAt: this.isoTime(result.beatAt), ...this.notices.of(id) };
     return { agentId, ok: false, code: result.error.code, detail: result.error.message };
   }
 

@@ -46,7 +46,7 @@ export class AgentRegistrations {
     const { cardUrl } = body;
     if (cardUrl !== undefined) {
       body.agentCard = await this.fetchCard(cardUrl);
-      body.endpoint ??= cardUrl; // calls to the agent read the card again
+      if (body.work !== 'pull') body.endpoint ??= cardUrl; // calls to the agent read the card again
     }
     const complete = withCard(body);
     if (complete.endpoint) complete.endpoint = await this.endpoints.check(complete.endpoint);
@@ -82,6 +82,7 @@ export function toJoinRequest(body: RegisterBody, caller: Principal): JoinReques
     takeover,
     by,
     asOperator: mayActForAll(caller),
+    mayUseReserved: caller.permissions.includes('definitions:write'),
     facts: toRegistration(body),
   };
 }
@@ -94,6 +95,8 @@ function toRegistration(body: RegisterBody): Registration {
   return {
     name: body.name,
     endpoint: body.endpoint ?? null,
+    work: body.work ?? 'push',
+    idempotent: body.idempotent ?? false,
     agentCard: body.agentCard ?? null,
     capabilities: body.capabilities.map((text) => text.trim()),
     sandboxLevel: body.sandboxLevel ?? 0,
@@ -108,20 +111,27 @@ function toRegistration(body: RegisterBody): Registration {
     costModel: { usdPerTask: costModel?.usdPerTask ?? null, usdPer1kTokens: costModel?.usdPer1kTokens ?? null },
     capacity: body.capacity ?? null,
     declaredMs: body.declaredMs ?? null,
+    typicalTokens: body.typicalTokens ?? null,
     version: body.version ?? null,
     definition: null,
     labels: body.labels ?? {},
   };
 }
 
+const ENDPOINT_OF_PULL = {
+  field: 'endpoint',
+  message: 'endpoint must be absent if work is pull, because such an agent takes its tasks and is never called',
+};
+
 /** Explicit fields take precedence over the card. If the body has a name and capabilities, the card is stored without validation. */
 export function withCard(body: RegisterBody): RegisterBody {
+  if (body.work === 'pull' && body.endpoint) throw validationFailed([ENDPOINT_OF_PULL]);
   const { agentCard } = body;
   const isComplete = body.name !== undefined && body.capabilities !== undefined;
   if (!agentCard || isComplete) return body;
   const { name, endpoint, version, capabilities } = factsOfCard(agentCard);
   body.name ??= name;
-  body.endpoint ??= endpoint;
+  if (body.work !== 'pull') body.endpoint ??= endpoint;
   body.version ??= version;
   body.capabilities ??= capabilities;
   return validated(body);

@@ -15,6 +15,9 @@ export const IsEndpoint = (): PropertyDecorator => applyDecorators(Length(1, 2_0
 export const IsSandboxLevel = (): PropertyDecorator => applyDecorators(Max(100), Min(0), IsInt());
 export const IsCapacity = (): PropertyDecorator => applyDecorators(Max(1e6), Min(1), IsInt());
 export const IsDeclaredLatency = (): PropertyDecorator => applyDecorators(Max(1e9), Min(0), IsInt());
+export const IsTypicalTokens = (): PropertyDecorator => applyDecorators(Max(1e9), Min(1), IsInt());
+export const TYPICAL_TOKENS_RULE =
+  'How many tokens a call usually needs. A budget reserves this for each call, and is charged this if the agent reports no usage.';
 export const IsAgentVersion = (): PropertyDecorator => applyDecorators(Length(1, 100), IsString());
 
 interface WithCard {

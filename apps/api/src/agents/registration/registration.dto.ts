@@ -15,7 +15,7 @@ import {
   MaxLength,
   Min,
 } from 'class-validator';
-import { DEREGISTRATION_REASONS, type DeregistrationReason } from '#rollcall/registry';
+import { DEREGISTRATION_REASONS, type DeregistrationReason, WORK_MODES, type WorkMode } from '#rollcall/registry';
 import { Nested, Optional, QueryNumber } from '../../http/validation/fields.js';
 import {
   CAPABILITIES_RULE,
@@ -29,6 +29,8 @@ import {
   IsSandboxLevel,
   LABELS_RULE,
   UnlessCard,
+  IsTypicalTokens,
+  TYPICAL_TOKENS_RULE,
 } from './declaration.rules.js';
 
 /** The excluded names are routes under /v1/agents. */
@@ -150,6 +152,26 @@ export class RegisterBody {
   endpoint?: string | null;
 
   @ApiPropertyOptional({
+    enum: WORK_MODES,
+    default: 'push',
+    description:
+      'How work reaches the agent. `push`: Rollcall calls the endpoint. `pull`: the agent has no endpoint, and takes tasks over its WebSocket or with `agents.takeTasks`.',
+  })
+  @IsOptional()
+  @IsIn(WORK_MODES)
+  work?: WorkMode;
+
+  @ApiPropertyOptional({
+    default: false,
+    example: false,
+    description:
+      'Whether the agent may receive the same call twice. An interrupted call is then repeated; otherwise the run waits for a review.',
+  })
+  @IsOptional()
+  @IsIn([true, false])
+  idempotent?: boolean;
+
+  @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
     nullable: true,
@@ -208,6 +230,14 @@ export class RegisterBody {
   @IsOptional()
   @IsDeclaredLatency()
   declaredMs?: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 4_000,
+    description: `${TYPICAL_TOKENS_RULE} Absent: the general estimate, 32,000.`,
+  })
+  @IsOptional()
+  @IsTypicalTokens()
+  typicalTokens?: number;
   @ApiPropertyOptional({ example: '1.4.2', description: 'The version of the agent.' })
   @IsOptional()
   @IsAgentVersion()

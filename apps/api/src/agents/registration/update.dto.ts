@@ -1,5 +1,5 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import { IsInt, IsObject, IsOptional, Max, Min, ValidateIf } from 'class-validator';
+import { IsIn, IsInt, IsObject, IsOptional, Max, Min, ValidateIf } from 'class-validator';
 import type { AgentUpdate } from '#rollcall/registry';
 import { Nested } from '../../http/validation/fields.js';
 import {
@@ -13,6 +13,8 @@ import {
   IsLabelChanges,
   IsSandboxLevel,
   LABELS_RULE,
+  IsTypicalTokens,
+  TYPICAL_TOKENS_RULE,
 } from './declaration.rules.js';
 import { CostModelBody, ProviderBody } from './registration.dto.js';
 
@@ -47,6 +49,11 @@ export class UpdateBody {
   @IsOptional()
   @IsEndpoint()
   endpoint?: string | null;
+
+  @ApiPropertyOptional({ example: false, description: 'Whether an interrupted call of the agent may be repeated.' })
+  @RejectNull()
+  @IsIn([true, false])
+  idempotent?: boolean;
 
   @ApiPropertyOptional({
     type: 'object',
@@ -103,6 +110,11 @@ export class UpdateBody {
   @IsDeclaredLatency()
   declaredMs?: number | null;
 
+  @ApiPropertyOptional({ type: 'integer', nullable: true, example: 4_000, description: TYPICAL_TOKENS_RULE })
+  @IsOptional()
+  @IsTypicalTokens()
+  typicalTokens?: number | null;
+
   @ApiPropertyOptional({ type: String, nullable: true, example: '1.4.3', description: 'The version of the agent.' })
   @IsOptional()
   @IsAgentVersion()
@@ -124,6 +136,7 @@ export function toUpdate(body: UpdateBody): AgentUpdate {
   return {
     name: body.name,
     endpoint: body.endpoint,
+    idempotent: body.idempotent,
     agentCard: body.agentCard,
     capabilities: body.capabilities?.map((text) => text.trim()),
     sandboxLevel: body.sandboxLevel,
@@ -131,6 +144,7 @@ export function toUpdate(body: UpdateBody): AgentUpdate {
     costModel: costModel && pricesOf(costModel),
     capacity: body.capacity,
     declaredMs: body.declaredMs,
+    typicalTokens: body.typicalTokens,
     version: body.version,
     labels: body.labels,
   };

@@ -7,16 +7,20 @@ import { A2aAgents } from '../../a2a/cards/a2a.agents.js';
 import { CardSigner } from '../../a2a/cards/card.signer.js';
 import { PublicUrl } from '../../a2a/cards/public.url.js';
 import { Public } from '../../auth/route.access.js';
+import { PreparedDocuments } from '../../http/prepared.documents.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';
 import { ARD_BASE } from '../catalog.entry.js';
 import { isIdentifier } from '../catalog.names.js';
-import { ardErrors, sendDocument } from '../catalog.replies.js';
+import { ardErrors, CATALOG_HEADERS } from '../catalog.replies.js';
 import { invalid } from '../catalog.requests.js';
 import { PublicCatalog } from '../public.catalog.js';
-import { ArdRegistry, type Facet } from './ard.registry.js';
+import { ArdRegistry } from './ard.registry.js';
 import { readExplore, readList, readSearch } from './ard.requests.js';
 import { toArdEntry, toArdResult } from './ard.terms.js';
 import { Repeatable } from '../../mutation/mutation.js';
+
+/** An answer to another question is computed: it looks at all entries once, and at a bounded part of the text index. */
+const SEARCH = { cost: 10 };
 
 /** The registry of ARD 0.91 (see docs/catalogs.md). All its entries are public. */
 @ApiExcludeController()
@@ -31,50 +35,77 @@ export class ArdController {
     private readonly agents: A2aAgents,
     private readonly signer: CardSigner,
     private readonly urls: PublicUrl,
+    private readonly documents: PreparedDocuments,
   ) {}
 
   @Post('search')
+  @Public(SEARCH)
   @HttpCode(200)
   @Repeatable()
-  async search(@Req() { body }: FastifyRequest): Promise<object> {
-    const request = readSearch(body);
-    const { items, pageToken } = await this.registry.search(request);
-    const source = this.urls.of(ARD_BASE);
-    const results = items.map(({ entry, score }) => toArdResult(entry, score, source));
-    return { results, ...(request.federation === 'referrals' && { referrals: [] }), ...(pageToken && { pageToken }) };
+  async search(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const search = readSearch(body);
+    const source = await this.catalog.current();
+    await this.documents.send(reply, { kind: 'ard-search', source, key: keyOf('search', search) }, () => {
+      const { items, pageToken } = this.registry.search(source, search);
+      const base = this.urls.of(ARD_BASE);
+      const results = items.map(({ entry, score }) => toArdResult(entry, score, base));
+      const referrals = search.federation === 'referrals' && { referrals: [] };
+      return { body: { results, ...referrals, ...(pageToken && { pageToken }) } };
+    });
   }
 
   @Post('explore')
+  @Public(SEARCH)
   @HttpCode(200)
   @Repeatable()
-  async explore(@Req() { body }: FastifyRequest): Promise<{ resultType: 'facets'; facets: Record<string, Facet> }> {
-    return { resultType: 'facets', facets: await this.registry.explore(readExplore(body)) };
+  async explore(@Req() { body }: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const explore = readExplore(body);
+    const source = await this.catalog.current();
+    await this.documents.send(reply, { kind: 'ard-explore', source, key: keyOf('explore', explore) }, () => ({
+      body: { resultType: 'facets', facets: this.registry.explore(source, explore) },
+    }));
   }
 
   @Get('agents')
+  @Public(SEARCH)
   async list(@Res() reply: FastifyReply): Promise<void> {
-    const { items, pageToken, total } = await this.registry.list(readList(reply.request.query));
-    sendDocument(reply, { body: { items: items.map(toArdEntry), total, ...(pageToken && { pageToken }) } });
+    const list = readList(reply.request.query);
+    const source = await this.catalog.current();
+    const request = { kind: 'ard-list', source, key: keyOf('list', list), headers: CATALOG_HEADERS };
+    await this.documents.send(reply, request, () => {
+      const { items, pageToken, total } = this.registry.list(source, list);
+      return { body: { items: items.map(toArdEntry), total, ...(pageToken && { pageToken }) } };
+    });
   }
 
   @Get('agents/:identifier')
   async entry(@Param('identifier') identifier: string, @Res() reply: FastifyReply): Promise<void> {
-    const entry = await this.registry.find(checked(identifier));
+    const source = await this.catalog.current();
+    const entry = source.byIdentifier.get(checked(identifier));
     if (!entry) throw new AgentNotFoundError(identifier);
-    sendDocument(reply, { body: toArdEntry(entry) });
+    const request = { kind: 'ard-entry', source, key: keyOf('entry', identifier), headers: CATALOG_HEADERS };
+    await this.documents.send(reply, request, () => ({ body: toArdEntry(entry) }));
   }
 
   /** Returns the card of a public agent without a credential. To call the agent, a client needs a credential. */
   @Get('agents/:identifier/agent-card.json')
   async card(@Param('identifier') identifier: string, @Res() reply: FastifyReply): Promise<void> {
-    const { agents } = await this.catalog.current();
-    const found = agents.find(({ entry }) => entry.identifier === checked(identifier));
+    const source = await this.catalog.current();
+    const found = source.agentsByIdentifier.get(checked(identifier));
     if (!found) throw new AgentNotFoundError(identifier);
     const { namespace, agentId } = found.agent.record;
-    const { card } = await this.agents.get(namespace, agentId);
-    const tagged = { card: AgentCard.toJSON(card), keys: await this.signer.keyIds() };
-    sendDocument(reply, { body: await this.signer.sign(card), tagged });
+    const request = { kind: 'agent-card', source, key: keyOf('card', identifier), headers: CATALOG_HEADERS };
+    await this.documents.send(reply, request, async () => {
+      const { card } = await this.agents.get(namespace, agentId);
+      const tagged = { card: AgentCard.toJSON(card), keys: await this.signer.keyIds() };
+      return { body: await this.signer.sign(card), tagged };
+    });
   }
+}
+
+/** The same request gets the same document until the catalog changes. */
+function keyOf(operation: string, request: unknown): string {
+  return JSON.stringify([operation, request]);
 }
 
 function checked(identifier: string): string {

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { TextQuery } from '#rollcall/registry';
 import type { CatalogEntry } from '../catalog.entry.js';
 import { type EntryPage, invalid, pageOf } from '../catalog.requests.js';
-import { PublicCatalog } from '../public.catalog.js';
+import { type CatalogState, PublicCatalog } from '../public.catalog.js';
 import {
   type ArdQuery,
   type ExploreRequest,
@@ -35,13 +34,9 @@ const ORDER = /^(\w{1,40})(?: (ASC|DESC))?$/;
 export class ArdRegistry {
   constructor(private readonly catalog: PublicCatalog) {}
 
-  async find(identifier: string): Promise<CatalogEntry | undefined> {
-    return (await this.catalog.current()).byIdentifier.get(identifier);
-  }
-
   /** Sorts the entries by relevance. Routable entries come before equally relevant entries that are not routable. */
-  async search({ query, pageSize, pageToken }: SearchRequest): Promise<EntryPage<ScoredEntry>> {
-    const found = (await this.matches(query)).map((value) => ({
+  search(state: CatalogState, { query, pageSize, pageToken }: SearchRequest): EntryPage<ScoredEntry> {
+    const found = this.matches(state, query).map((value) => ({
       key: String(200 - value.score) + (value.entry.live['routable'] === false ? 'b' : 'a'),
       name: value.entry.identifier,
       value,
@@ -49,10 +44,10 @@ export class ArdRegistry {
     return pageOf(found, { request: ['search', query], pageSize, pageToken });
   }
 
-  async explore({ query, resultType }: ExploreRequest): Promise<Record<string, Facet>> {
+  explore(state: CatalogState, { query, resultType }: ExploreRequest): Record<string, Facet> {
     const terms = new ArdTerms(query['@context']);
     const readers = resultType.facets.map((facet) => ({ ...facet, values: terms.reader(facet.field) }));
-    const matches = await this.matches(query);
+    const matches = this.matches(state, query);
     const facets = readers.map(({ field, limit, minCount, values }) => {
       const counts = countsOf(matches.flatMap(({ entry }) => values(entry)));
       const enough = counts.filter(({ count }) => count >= minCount);
@@ -62,34 +57,33 @@ export class ArdRegistry {
     return Object.fromEntries(facets);
   }
 
-  async list(request: ListRequest): Promise<EntryPage<CatalogEntry> & { readonly total: number }> {
+  list(state: CatalogState, request: ListRequest): EntryPage<CatalogEntry> & { readonly total: number } {
     const { filter, orderBy, pageSize, pageToken } = request;
     const [, field = '', direction] = ORDER.exec(orderBy.trim()) ?? [];
     const keyOf = Object.hasOwn(ORDERS, field) ? ORDERS[field] : undefined;
     if (!keyOf) throw invalid(`orderBy must be one of ${Object.keys(ORDERS).join(', ')}, optionally with ASC or DESC.`);
     const matches = listFilter(filter);
-    const found = (await this.entries()).filter((entry) => matches(entry));
+    const found = [...state.byIdentifier.values()].filter((entry) => matches(entry));
     const ordered = found.map((value) => ({ key: keyOf(value), name: value.identifier, value }));
     const descending = direction === 'DESC';
     const page = pageOf(ordered, { request: ['list', filter, orderBy], pageSize, pageToken, descending });
     return { ...page, total: found.length };
   }
 
-  private async entries(): Promise<CatalogEntry[]> {
-    return [...(await this.catalog.current()).byIdentifier.values()];
-  }
-
   /** The entries that satisfy the filter and contain a word of the text. `search` and `explore` use the same rule. */
-  private async matches({ '@context': context, text, filter = {} }: ArdQuery): Promise<ScoredEntry[]> {
+  private matches(state: CatalogState, { '@context': context, text, filter = {} }: ArdQuery): ScoredEntry[] {
     const terms = new ArdTerms(context);
-    const conditions = Object.entries(filter).map(([path, accepted]) => ({ values: terms.reader(path), accepted }));
-    const scorer = text === undefined ? undefined : new TextQuery(text);
-    return (await this.entries())
-      .filter((entry) =>
-        conditions.every(({ values, accepted }) => values(entry).some((one) => accepted.includes(one))),
-      )
-      .map((entry) => ({ entry, score: scorer ? scorer.scoreOf(entry.words) : 100 }))
-      .filter(({ score }) => score > 0);
+    const conditions = Object.entries(filter).map(([path, accepted]) => ({
+      values: terms.reader(path),
+      accepted: new Set(accepted),
+    }));
+    const found: readonly ScoredEntry[] =
+      text === undefined
+        ? [...state.byIdentifier.values()].map((entry) => ({ entry, score: 100 }))
+        : this.catalog.search(state, text);
+    return found.filter(({ entry }) =>
+      conditions.every(({ values, accepted }) => values(entry).some((one) => accepted.has(one))),
+    );
   }
 }
 

@@ -3,10 +3,10 @@ import { plainToInstance } from 'class-transformer';
 import { CARD_HEADERS, withCard } from '../../agents/registration/agent.registrations.js';
 import { type BatchItem, RegistrationBatches } from '../../agents/registration/registration.batches.js';
 import { RegisterBody } from '../../agents/registration/registration.dto.js';
-import { RemoteDocuments } from '../../agents/registration/remote.documents.js';
+import { RemoteDocuments, RequestAllowance } from '../../agents/registration/remote.documents.js';
 import { validated } from '../../http/validation/validation.pipe.js';
 import type { AgentImportBody } from './agent-imports.dto.js';
-import { type Artifact, type CardEntry, CatalogReader, type FlatEntry } from './catalog.reader.js';
+import { type Artifact, type CardEntry, CatalogReader, type FlatEntry, type ImportLimits } from './catalog.reader.js';
 
 /** An entry of a catalog, and its registration. An entry without an item is not an agent. */
 export interface CatalogAgent {
@@ -28,13 +28,13 @@ export class CatalogAgents {
   ) {}
 
   async read(body: AgentImportBody): Promise<CatalogAgent[]> {
-    const signal = AbortSignal.timeout(TOTAL_MS);
-    const entries = await this.catalogs.read(body, signal);
+    const limits = { signal: AbortSignal.timeout(TOTAL_MS), allowance: new RequestAllowance() };
+    const entries = await this.catalogs.read(body, limits);
     const items = new Map<FlatEntry, BatchItem>();
     const waiting = entries.values();
     const worker = async (): Promise<void> => {
       for (const entry of waiting) {
-        if (entry.kind === 'card') items.set(entry, await this.itemOf(entry, body, signal));
+        if (entry.kind === 'card') items.set(entry, await this.itemOf(entry, body, limits));
         if (entry.kind === 'invalid') items.set(entry, { ok: false, error: entry.error });
       }
     };
@@ -55,11 +55,11 @@ export class CatalogAgents {
   private async itemOf(
     entry: CardEntry,
     { labels, takeover }: AgentImportBody,
-    signal: AbortSignal,
+    limits: ImportLimits,
   ): Promise<BatchItem> {
     const { identifier, artifact } = entry;
     try {
-      const agentCard = await this.cardOf(artifact, signal);
+      const agentCard = await this.cardOf(artifact, limits);
       const endpoint = 'url' in artifact && isJsonFile(artifact.url) ? artifact.url : undefined; // calls to the agent read the card again
       const body = validated(
         plainToInstance(RegisterBody, { agentId: identifier, agentCard, endpoint, labels, takeover }),
@@ -70,9 +70,15 @@ export class CatalogAgents {
     }
   }
 
-  private async cardOf(artifact: Artifact, signal: AbortSignal): Promise<Record<string, unknown>> {
+  private async cardOf(artifact: Artifact, limits: ImportLimits): Promise<Record<string, unknown>> {
     if ('data' in artifact) return artifact.data;
-    return await this.documents.read({ url: artifact.url, field: 'url', what: 'card', headers: CARD_HEADERS, signal });
+    return await this.documents.read({
+      url: artifact.url,
+      field: 'url',
+      what: 'card',
+      headers: CARD_HEADERS,
+      ...limits,
+    });
   }
 }
 

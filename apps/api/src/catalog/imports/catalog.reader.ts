@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { z } from 'zod';
-import { RemoteDocuments } from '../../agents/registration/remote.documents.js';
+import { RemoteDocuments, type RequestAllowance } from '../../agents/registration/remote.documents.js';
 import { schemaFailed, validationFailed } from '../../http/validation/validation.errors.js';
 
 const MAX_ENTRIES = 1_000;
@@ -55,11 +55,16 @@ interface CatalogSource {
   readonly catalog?: Record<string, unknown>;
 }
 
-interface Walk {
+/** What all requests of one import share. */
+export interface ImportLimits {
+  readonly signal: AbortSignal;
+  readonly allowance: RequestAllowance;
+}
+
+interface Walk extends ImportLimits {
   readonly found: FlatEntry[];
   /** The URLs that were read: a catalog that contains itself is read once. */
   readonly seen: Set<string>;
-  readonly signal: AbortSignal;
 }
 
 /** Reads catalogs of other publishers. Everything in them is untrusted. */
@@ -68,8 +73,8 @@ export class CatalogReader {
   constructor(private readonly documents: RemoteDocuments) {}
 
   /** Rejects if the catalog itself cannot be used. A nested catalog that cannot be used becomes an entry with an error. */
-  async read({ catalogUrl, catalog }: CatalogSource, signal: AbortSignal): Promise<FlatEntry[]> {
-    const walk: Walk = { found: [], seen: new Set(), signal };
+  async read({ catalogUrl, catalog }: CatalogSource, limits: ImportLimits): Promise<FlatEntry[]> {
+    const walk: Walk = { found: [], seen: new Set(), ...limits };
     if (catalogUrl === undefined) await this.add(entriesOf(catalog, 'catalog'), walk, 1);
     else await this.follow(catalogUrl, 'catalogUrl', walk, 1);
     return walk.found;
@@ -79,7 +84,8 @@ export class CatalogReader {
     if (walk.seen.has(url)) return;
     if (walk.seen.size >= MAX_DOCUMENTS) throw tooMany(field, `more than ${MAX_DOCUMENTS} catalogs`);
     walk.seen.add(url);
-    const document = await this.documents.read({ url, field, what: 'catalog', signal: walk.signal });
+    const { signal, allowance } = walk;
+    const document = await this.documents.read({ url, field, what: 'catalog', signal, allowance });
     await this.add(entriesOf(document, field), walk, depth);
   }
 

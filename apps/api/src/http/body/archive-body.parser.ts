@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { type Entry, extract } from 'tar-stream';
+import { type Entry, extract, type Extract } from 'tar-stream';
 import { ApiError } from '../problems/api.error.js';
 import { routeConfig } from '../server/routes.js';
 
@@ -20,6 +20,8 @@ export interface ArchivedFile {
 
 const MAX_UNPACKED_BYTES = 4 * 1_024 * 1_024;
 const MAX_ENTRIES = 2_000;
+/** The whole archive is in memory, so a complete one takes a few milliseconds. */
+const PARSE_MS = 2_000;
 const GZIP_TYPES = ['application/gzip', 'application/x-gzip'];
 /** These types are not accepted. They have a parser only for a better error message. */
 const TAR_TYPES = ['application/x-tar', 'application/tar', 'application/x-gtar', 'application/x-compressed-tar'];
@@ -75,19 +77,31 @@ function unsupported(message: string): ApiError {
 /** Reads an archive in memory. Nothing is written to a disk. */
 async function unpack(body: Buffer): Promise<ArchiveBody> {
   const tar = extract();
-  tar.end(await decompress(body));
-  const files: ArchivedFile[] = [];
-  let count = 0;
+  tar.on('error', () => undefined); // the iteration also reports it
+  const late = Promise.withResolvers<never>();
+  // A header whose size is no number makes the parser wait for data that never arrives (S-14).
+  const timer = setTimeout(() => late.reject(invalid('The archive takes too long to read')), PARSE_MS);
+  late.promise.catch(() => undefined); // the time can pass before the race begins
   try {
-    for await (const entry of tar) {
-      if (++count > MAX_ENTRIES) throw invalid(`The archive has more than ${MAX_ENTRIES} entries`);
-      const file = await readEntry(entry);
-      if (file) files.push(file);
-    }
+    tar.end(await decompress(body));
+    return new ArchiveBody(await Promise.race([filesOf(tar), late.promise]), body);
   } catch (error) {
     throw error instanceof ApiError ? error : invalid('The body is not a complete tar archive');
+  } finally {
+    clearTimeout(timer);
+    tar.destroy();
   }
-  return new ArchiveBody(files, body);
+}
+
+async function filesOf(tar: Extract): Promise<ArchivedFile[]> {
+  const files: ArchivedFile[] = [];
+  let count = 0;
+  for await (const entry of tar) {
+    if (++count > MAX_ENTRIES) throw invalid(`The archive has more than ${MAX_ENTRIES} entries`);
+    const file = await readEntry(entry);
+    if (file) files.push(file);
+  }
+  return files;
 }
 
 async function decompress(body: Buffer): Promise<Buffer> {
@@ -103,7 +117,8 @@ async function decompress(body: Buffer): Promise<Buffer> {
 
 /** Returns undefined for a folder. */
 async function readEntry(entry: Entry): Promise<ArchivedFile | undefined> {
-  const { name, type } = entry.header;
+  const { name, type, size = 0 } = entry.header;
+  if (!Number.isSafeInteger(size) || size < 0) throw invalid('An entry has a size that is not a number');
   const chunks: Buffer[] = [];
   for await (const chunk of entry) chunks.push(chunk);
   if (type === 'directory') return undefined;

@@ -28,39 +28,41 @@ const LONE_SURROGATE = 'The input contains half of a surrogate pair, which is no
  * Rejects input that is too large before any other code processes it. The cost is linear in the size of the accepted input,
  * and the contents of an object or array beyond its limit are not checked.
  */
-export function checkInput(value: unknown): void {
-  const error = errorIn(value, 0);
+export function checkInput(value: unknown, stringLength: number = INPUT_LIMITS.stringLength): void {
+  const error = errorIn(value, 0, stringLength);
   if (!error) return;
   if (error.malformed !== undefined) throw new ApiError('MALFORMED_JSON', error.malformed);
   const field = error.path.toReversed().map(shortName).join('.') || 'body';
   throw validationFailed([{ field, message: `${field} ${error.message ?? ''}` }]);
 }
 
-function errorIn(value: unknown, depth: number): InputError | undefined {
-  if (typeof value === 'string') return errorInText(value, INPUT_LIMITS.stringLength);
+function errorIn(value: unknown, depth: number, longest: number): InputError | undefined {
+  if (typeof value === 'string') return errorInText(value, longest);
   if (value === Infinity || value === -Infinity) return { path: [], message: 'must be a number that is not too large' };
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth >= INPUT_LIMITS.depth) return { path: [], message: `must have at most ${INPUT_LIMITS.depth} levels` };
-  return Array.isArray(value) ? errorInArray(value, depth) : errorInObject(value as Record<string, unknown>, depth);
+  return Array.isArray(value)
+    ? errorInArray(value, depth, longest)
+    : errorInObject(value as Record<string, unknown>, depth, longest);
 }
 
-function errorInArray(values: readonly unknown[], depth: number): InputError | undefined {
+function errorInArray(values: readonly unknown[], depth: number, longest: number): InputError | undefined {
   const { elementsOfArray } = INPUT_LIMITS;
   if (values.length > elementsOfArray) return { path: [], message: `must have at most ${elementsOfArray} elements` };
   for (let index = 0; index < values.length; index++) {
-    const error = errorIn(values[index], depth + 1);
+    const error = errorIn(values[index], depth + 1, longest);
     if (error) return below(String(index), error);
   }
   return undefined;
 }
 
-function errorInObject(values: Record<string, unknown>, depth: number): InputError | undefined {
+function errorInObject(values: Record<string, unknown>, depth: number, longest: number): InputError | undefined {
   const { keysOfObject } = INPUT_LIMITS;
   let count = 0;
   // Object.keys would create an array of all names, even when there are far too many.
   for (const name in values) {
     if (++count > keysOfObject) return { path: [], message: `must have at most ${keysOfObject} keys` };
-    const error = errorInName(name) ?? errorIn(values[name], depth + 1);
+    const error = errorInName(name) ?? errorIn(values[name], depth + 1, longest);
     if (error) return below(name, error);
   }
   return undefined;

@@ -22,10 +22,11 @@ export function useJsonBodies(server: FastifyInstance): void {
   server.addContentTypeParser(
     ['application/json', 'application/a2a+json'],
     { parseAs: 'buffer' },
-    ({ headers }, body: Buffer, done) => {
+    ({ headers, routeOptions }, body: Buffer, done) => {
       try {
         checkEncoding(headers['content-encoding']);
-        done(null, parseJsonBody(body));
+        const isResult = routeOptions.config.body === 'result';
+        done(null, parseJsonBody(body, isResult ? body.length : undefined));
       } catch (error) {
         done(error as Error);
       }
@@ -41,13 +42,13 @@ function checkEncoding(encoding: string | undefined): void {
   );
 }
 
-/** An empty body is valid, because several routes need no body. */
-export function parseJsonBody(body: Buffer): unknown {
+/** An empty body is valid, because several routes need no body. A result may be one long text. */
+export function parseJsonBody(body: Buffer, stringLength?: number): unknown {
   if (body.length === 0) return undefined;
   if (!isUtf8(body)) throw new ApiError('MALFORMED_JSON', 'The body is not valid UTF-8.');
   checkShape(body);
   const value = parse(body.toString('utf8'));
-  checkInput(value);
+  checkInput(value, stringLength);
   return value;
 }
 

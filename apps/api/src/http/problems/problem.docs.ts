@@ -9,6 +9,21 @@ class FieldErrorView implements FieldError {
   message: string;
 }
 
+/** Without the last three numbers for the budget of the fleet, because they show what other namespaces spend. */
+@ApiSchema({ name: 'ExhaustedBudget' })
+class ExhaustedBudgetView {
+  @ApiProperty({ example: '42', description: 'The id.' }) id: string;
+  @ApiProperty({ enum: ['agent', 'caller', 'run', 'namespace', 'fleet'], description: 'What the budget limits.' })
+  kind: string;
+  @ApiProperty({ example: 'builder-01', description: 'The subject.' }) subject: string;
+  @ApiProperty({ enum: ['total', 'daily', 'monthly'], description: 'The period.' }) window: string;
+  @ApiProperty({ enum: ['tokens', 'microUsd'], description: 'The unit that is exhausted.' }) unit: string;
+  @ApiPropertyOptional({ type: 'integer', nullable: true, example: 500, description: 'The limit.' })
+  limit?: number | null;
+  @ApiPropertyOptional({ type: 'integer', example: 500, description: 'What is used.' }) used?: number;
+  @ApiPropertyOptional({ type: 'integer', example: 0, description: 'What is reserved.' }) reserved?: number;
+}
+
 @ApiSchema({
   name: 'Problem',
   description: 'An error, as defined in RFC 9457. Programs should compare `code`; the texts may change.',
@@ -55,21 +70,12 @@ export class ProblemView {
   @ApiPropertyOptional({ example: 'evicted', description: 'REGISTER_AGAIN: why the agent left, if known.' })
   reason?: string;
   @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
-    example: {
-      id: '42',
-      kind: 'agent',
-      subject: 'builder-01',
-      window: 'total',
-      unit: 'tokens',
-      limit: 500,
-      used: 500,
-      reserved: 0,
-    },
+    type: ExhaustedBudgetView,
     description: 'BUDGET_EXHAUSTED: the budget that does not allow the reservation.',
   })
-  budget?: Record<string, unknown>;
+  budget?: ExhaustedBudgetView;
+  @ApiPropertyOptional({ type: 'integer', example: 600, description: 'BUDGET_EXHAUSTED: what was requested.' })
+  asked?: number;
   @ApiPropertyOptional({ type: 'integer', example: 1_000, description: 'The limit that the request exceeds.' })
   limit?: number;
 }

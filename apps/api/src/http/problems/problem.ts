@@ -52,6 +52,7 @@ export function toProblem(error: unknown, requestId: string): Problem {
 export function problemOf(error: unknown, requestId: string): Problem {
   const problem = toProblem(error, requestId);
   if (problem.unexpected) logUnexpected(error, requestId);
+  logDetailOf(error, requestId);
   return problem;
 }
 
@@ -60,6 +61,7 @@ export function replyProblem(reply: FastifyReply, error: unknown): void {
   const problem = toProblem(error, id);
   const { status, headers, body } = routeOptions?.config?.errorFormat?.(error, problem) ?? problem;
   if (problem.unexpected && status >= 500) logUnexpected(error, id); // a format may classify the error as an error of the client
+  logDetailOf(error, id);
   if (reply.sent) return;
   // a new connection may reach another replica
   if (problem.body['code'] === 'DATABASE_UNAVAILABLE') void reply.header('connection', 'close');
@@ -68,6 +70,13 @@ export function replyProblem(reply: FastifyReply, error: unknown): void {
 
 function logUnexpected(error: unknown, requestId: string): void {
   log.error({ event: 'http.unexpected_error', requestId, err: error });
+}
+
+/** The response contains only the message; the log also contains what the operator needs to find the cause (S-16). */
+function logDetailOf(error: unknown, requestId: string): void {
+  if (!(error instanceof ProviderError) || !error.logDetail) return;
+  const { code, message, logDetail: detail } = error;
+  log.warn({ event: 'http.provider_error', requestId, code, message, detail });
 }
 
 function recognise(error: unknown): { code: ErrorCode; message: string; extras: ApiErrorExtras } | undefined {

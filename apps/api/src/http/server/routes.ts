@@ -36,17 +36,18 @@ function extend(method: object, merge: (own: FastifyContextConfig | undefined) =
   Reflect.defineMetadata(FASTIFY_ROUTE_CONFIG_METADATA, merge(own), method);
 }
 
-/** `small`: a few fields. `ordinary`: the configured limit. `batch`: 1,000 heartbeats. */
-type BodyClass = 'small' | 'ordinary' | 'batch';
+/** `small`: a few fields. `ordinary`: the configured limit. `batch`: 1,000 heartbeats. `result`: the answer of an agent, with its files. */
+type BodyClass = 'small' | 'ordinary' | 'batch' | 'result';
 
 /** `streams` are requests that stay open or read a lot. `waits` are requests that wait for a run. Each kind has its own limit. */
 export type RequestKind = 'requests' | 'streams' | 'waits';
 /** The kind of all requests to a route, or a function of their headers and query. */
 export type RouteKind = RequestKind | ((request: FastifyRequest) => RequestKind);
 
-/** Requests with a lease token are small, even if the route accepts larger bodies from an operator. */
-export const LEASE_BODY_LIMIT = 16 * 1_024;
+/** Requests with a lease token are small, even if the route accepts larger bodies from an operator. Only results may be large. */
+const LEASE_BODY_LIMIT = 16 * 1_024;
 const BATCH_BODY_LIMIT = 1_024 * 1_024;
+export const RESULT_BODY_LIMIT = 4 * 1_024 * 1_024;
 
 /** Sets limits of a route that differ from the defaults. */
 export function Limits(limits: { body?: BodyClass; kind?: RouteKind }): MethodDecorator & ClassDecorator {
@@ -55,7 +56,14 @@ export function Limits(limits: { body?: BodyClass; kind?: RouteKind }): MethodDe
 
 export function bodyLimitOf(body: BodyClass | undefined, { bodyLimit }: Config['http']): number {
   if (body === 'small') return Math.min(LEASE_BODY_LIMIT, bodyLimit);
+  if (body === 'result') return Math.max(RESULT_BODY_LIMIT, bodyLimit);
   return body === 'batch' ? Math.max(BATCH_BODY_LIMIT, bodyLimit) : bodyLimit;
+}
+
+/** The limit for a lease token. */
+export function leaseBodyLimitOf(body: BodyClass | undefined, http: Config['http']): number {
+  const limit = bodyLimitOf(body, http);
+  return body === 'result' ? limit : Math.min(LEASE_BODY_LIMIT, limit);
 }
 
 export function bodyTooLarge(limit: number): ApiError {

@@ -6,7 +6,7 @@ import { textPart } from '#rollcall/providers';
 import { permit } from '../../auth/auth.guard.js';
 import type { Permission } from '../../auth/permissions.js';
 import { RunCommands, runKeyOf } from '../../runs/run.commands.js';
-import { isTaskOf } from '../../runs/run.task.js';
+import { isTaskAt } from '../../runs/run.task.js';
 import { type McpCall, mcpCommandOf, supportsTasks, TASKS, toProtocolError } from '../mcp.call.js';
 import { followUpsOf } from '../tools/run.result.js';
 import { approvalKey, questionKey, toDetailedTask } from './task.view.js';
@@ -30,7 +30,7 @@ interface Method {
   execute(call: McpCall, run: Run, context: ServerContext): Promise<Record<string, unknown>>;
 }
 
-/** The methods of the tasks extension. A caller sees the tasks of its own runs; with `runs:manage`, all tasks of the namespace. */
+/** The methods of the tasks extension, for the runs that the caller sees. */
 @Injectable()
 export class McpTasks {
   private readonly methods: readonly Method[] = [
@@ -64,7 +64,7 @@ export class McpTasks {
   /** Rejects with RUN_NOT_FOUND if the run does not exist, or is not a task that the caller may see. */
   async get(call: McpCall, id: string): Promise<Run> {
     const run = await this.reader.get(runKeyOf(call.caller, id));
-    if (!isTaskOf(run, call.caller, call.agent?.agentId)) throw new RunNotFoundError(id);
+    if (!isTaskAt(run, call.agent?.agentId)) throw new RunNotFoundError(id);
     return run;
   }
 

@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { RunNotFoundError } from '#rollcall/agent-runtime';
+import { RunNotFoundError, RunReader } from '#rollcall/agent-runtime';
+import { visibleRuns } from '../../runs/run.commands.js';
 import type { McpCall } from '../mcp.call.js';
 import { followUpsOf } from '../tools/run.result.js';
+import { runIdIn } from '../mcp.resources.js';
 import { McpTasks } from './mcp.tasks.js';
 import { toDetailedTask } from './task.view.js';
 
@@ -26,7 +28,26 @@ export function taskUri(taskId: string): string {
 /** Converts subscriptions to tasks into subscriptions to resources for the SDK, and converts the messages of the SDK back. */
 @Injectable()
 export class TaskSubscriptions {
-  constructor(private readonly tasks: McpTasks) {}
+  constructor(
+    private readonly tasks: McpTasks,
+    private readonly runs: RunReader,
+  ) {}
+
+  /**
+   * Without the addresses that the SDK uses for tasks: a client names tasks by their ids, so that it sees only its own (S-17). Also
+   * without the runs that the caller does not see.
+   */
+  async visible(call: McpCall, { resourceSubscriptions }: Filter): Promise<Filter> {
+    if (!resourceSubscriptions) return {};
+    const wanted = resourceSubscriptions.filter((uri) => !uri.startsWith(PREFIX));
+    const runs = wanted.flatMap((uri) => runIdIn(uri) ?? []);
+    const found = await this.runs.visibleAmong(visibleRuns(call.caller), runs);
+    const isVisible = (uri: string): boolean => {
+      const id = runIdIn(uri);
+      return id === undefined || found.has(id);
+    };
+    return { resourceSubscriptions: wanted.filter(isVisible) };
+  }
 
   /** Returns the filter for the SDK, without the tasks that the caller may not see. */
   async toSdk(call: McpCall, { taskIds = [], ...filter }: Filter): Promise<Filter> {

@@ -32,22 +32,22 @@ export class DefinitionFiles {
 
   async load({ folder, strict }: AgentFilesOptions): Promise<FileDefinitions> {
     const options = this.specs.optionsFor(DEFAULT_NAMESPACE, strict);
-    return this.check(await loadFromDirectory(folder, options), strict);
+    return await this.check(await loadFromDirectory(folder, options), strict);
   }
 
   /** The caller starts and closes the watcher. */
   watch({ folder, strict }: AgentFilesOptions, { known, onChange, onError }: FilesListener): SpecWatcher {
     return new SpecWatcher(folder, {
       specOptions: () => this.specs.optionsFor(DEFAULT_NAMESPACE, strict),
-      onReport: async (report) => await onChange(this.check(report, strict)),
+      onReport: async (report) => await onChange(await this.check(report, strict)),
       onError,
       ...(known.parsed && { known: known.parsed }),
     });
   }
 
   /** While a file is rejected, nothing is removed: the file may contain the definition that is missing. */
-  private check(parsed: SpecReport, strict?: boolean): FileDefinitions {
-    const report = this.specs.check(parsed, DEFAULT_NAMESPACE, strict);
+  private async check(parsed: SpecReport, strict?: boolean): Promise<FileDefinitions> {
+    const report = await this.specs.check(parsed, DEFAULT_NAMESPACE, strict);
     const definitions = report.loaded.map(({ name, content }): DeployedDefinition => {
       return { namespace: DEFAULT_NAMESPACE, name, source: 'file', content, hash: inputHashOf(content) };
     });
@@ -85,7 +85,7 @@ export class DefinitionSources implements OnApplicationBootstrap {
 
   async onApplicationBootstrap(): Promise<void> {
     const { files } = this.options;
-    const strict = this.strict.read();
+    const strict = await this.strict.read();
     const found = files ? await this.files.load(files) : NO_FILES;
     await this.apply([...strict, ...found.definitions], [...ALWAYS_MANAGED, found.managed], found);
     if (files?.watch) await this.watch(files, found);

@@ -82,7 +82,7 @@ describe('definitions of the deployment', () => {
       createdBy: 'deployment',
       content: { tools: ['clock'], instructions: 'Do it.', model: 'sonnet' },
     });
-    expect(warnings.join('\n')).toContain('reviewer.md:4: These tools do not exist');
+    expect(warnings.join('\n')).toContain('reviewer.md:4: These tools are off');
   });
 
   it('S0.7 a start writes a revision only when the content differs, and removes definitions that are no longer configured', async () => {

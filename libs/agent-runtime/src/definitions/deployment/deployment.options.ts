@@ -1,3 +1,4 @@
+import type { Quota } from '#rollcall/platform';
 import type { DefinitionContent } from '../definition.js';
 
 export const DEPLOYMENT_OPTIONS = Symbol('DEPLOYMENT_OPTIONS');
@@ -8,6 +9,8 @@ export interface DeploymentOptions {
   readonly definitions?: readonly CodeDefinition[];
   readonly configured?: ConfiguredAgents;
   readonly files?: AgentFilesOptions;
+  /** How many revisions a namespace may store through `DefinitionsService`. Removed definitions keep their revisions. */
+  readonly revisionQuota?: Quota;
 }
 
 /** A definition in code. Fields without a default are required. */

@@ -46,23 +46,28 @@ export class StrictDefinitions {
   ) {}
 
   /** Throws one error that contains the problems of all definitions. */
-  read(): DeployedDefinition[] {
+  async read(): Promise<DeployedDefinition[]> {
     const { definitions = [], configured } = this.options;
     const code = codeCandidates([...definitions, ...this.explorer.explore()]);
     const candidates = [...code, ...configuredCandidates(configured)];
-    const results = candidates.map((one, index) => this.check(one, candidates.slice(0, index)));
+    const results = await Promise.all(
+      candidates.map(async (one, index) => await this.check(one, candidates.slice(0, index))),
+    );
     const problems = results.flatMap((result) => ('problems' in result ? result.problems : []));
     if (problems.length > 0) throw new DeploymentInvalidError(problems);
     return results.flatMap((result) => ('problems' in result ? [] : [result]));
   }
 
-  private check(one: Candidate, earlier: readonly Candidate[]): DeployedDefinition | { problems: string[] } {
+  private async check(
+    one: Candidate,
+    earlier: readonly Candidate[],
+  ): Promise<DeployedDefinition | { problems: string[] }> {
     const { place, source, namespace, name, content } = one;
     const same = earlier.find((other) => isSame(one, other));
     const found = same ? [`the name is already used by ${same.place}`] : problemsOf(one);
     if (found.length > 0) return { problems: found.map((problem) => `${place}: ${problem}`) };
     try {
-      const valid = this.validator.strict(content, namespace);
+      const valid = await this.validator.strict(content, namespace);
       return { source, namespace, name, content: valid, hash: inputHashOf(valid) };
     } catch (error) {
       if (!(error instanceof DefinitionInvalidError)) throw error;

@@ -90,12 +90,19 @@ function warnOfPatterns(entries: readonly Entry[], problems: SpecProblems): void
 }
 
 function withoutUnknown(key: string, names: readonly string[], problems: SpecProblems, options: SpecOptions): string[] {
-  const unknown = unique(names).filter((name) => !isKnown(name, options) || (key === 'tools' && name === 'mcp__*'));
+  const { knownTools = [], offTools } = options;
+  const dropped = unique(names).filter((name) => !isKnown(name, options) || (key === 'tools' && name === 'mcp__*'));
+  const off = dropped.filter((name) => offTools?.has(name));
+  const unknown = dropped.filter((name) => !off.includes(name));
   if (unknown.length > 0) {
-    const list = named(unknown.map((name) => shown(name) + suggestion(name, options.knownTools ?? [])));
+    const list = named(unknown.map((name) => shown(name) + suggestion(name, knownTools)));
     problems.warn(key, `These tools do not exist, so they are dropped from ${key}: ${list}.`);
   }
-  return unique(names).filter((name) => !unknown.includes(name));
+  if (off.length > 0) {
+    const list = named(off.map((name) => `${name} (${offTools?.get(name)})`));
+    problems.warn(key, `These tools are off, so they are dropped from ${key}: ${list}.`);
+  }
+  return unique(names).filter((name) => !dropped.includes(name));
 }
 
 /** Tools of MCP servers are checked when the definition is registered, because their servers report them later. */

@@ -6,6 +6,8 @@ export interface SpecOptions {
   readonly strict?: boolean;
   /** The tools that exist. Absent: tools are not checked. */
   readonly knownTools?: readonly string[];
+  /** The tools that the operator has turned off, each with what turns it on. */
+  readonly offTools?: ReadonlyMap<string, string>;
   /** The presets, and the aliases that the operator has defined. Absent: models are not checked. */
   readonly knownModels?: readonly string[];
   /** The skills that exist. Absent: skills are not checked. */

@@ -12,26 +12,27 @@ export class SpecValidator {
   /** Returns options with which the parser reports each unknown name with its line. */
   optionsFor(namespace: string, strict = false): SpecOptions {
     const { tools, models, skills } = this.validator.known(namespace);
-    return { strict, knownTools: tools.tools, knownModels: models, knownSkills: skills };
+    return { strict, knownTools: tools.tools, offTools: tools.off, knownModels: models, knownSkills: skills };
   }
 
   /** A spec that is not valid moves from `loaded` to `rejected`. With `strict`, a warning makes it invalid. */
-  check(report: SpecReport, namespace: string, strict = false): SpecReport {
+  async check(report: SpecReport, namespace: string, strict = false): Promise<SpecReport> {
     const warned: SpecDiagnostic[] = [...report.warned];
     const rejected: SpecDiagnostic[] = [...report.rejected];
-    const loaded = report.loaded.flatMap((spec): LoadedSpec[] => {
-      const found = this.validate(spec.content, namespace, strict);
+    const loaded: LoadedSpec[] = [];
+    for (const spec of report.loaded) {
+      const found = await this.validate(spec.content, namespace, strict);
       warned.push(...found.warnings.map((fault) => toDiagnostic(spec, fault)));
       rejected.push(...found.errors.map((fault) => toDiagnostic(spec, fault)));
-      return found.content ? [{ ...spec, content: found.content }] : [];
-    });
+      if (found.content) loaded.push({ ...spec, content: found.content });
+    }
     return { ...report, loaded, warned, rejected };
   }
 
-  private validate(given: LoadedSpec['content'], namespace: string, strict: boolean): CheckedContent {
+  private async validate(given: LoadedSpec['content'], namespace: string, strict: boolean): Promise<CheckedContent> {
     try {
-      if (strict) return { content: this.validator.strict(given, namespace), warnings: [], errors: [] };
-      const { content, warnings } = this.validator.lenient(given, namespace);
+      if (strict) return { content: await this.validator.strict(given, namespace), warnings: [], errors: [] };
+      const { content, warnings } = await this.validator.lenient(given, namespace);
       return { content, warnings, errors: [] };
     } catch (error) {
       if (!(error instanceof DefinitionInvalidError)) throw error;

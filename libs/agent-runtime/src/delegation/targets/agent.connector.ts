@@ -3,17 +3,19 @@ import { qualifiedId } from '#rollcall/platform';
 import { type Agent, Keyring } from '#rollcall/providers';
 import type { AgentRecord } from '#rollcall/registry';
 import { GuardedAgents } from '../../calls/guarded.agent.js';
+import type { DelegationTarget } from './delegation.targets.js';
 
 /** How an agent of the registry is called. */
-interface AgentAddress {
-  readonly provider: 'a2a' | 'http';
-  readonly url: string;
-}
+type AgentAddress = { readonly provider: 'a2a' | 'http'; readonly url: string } | { readonly provider: 'pull' };
 
-type Addressed = Pick<AgentRecord, 'endpoint' | 'agentCard'>;
+type Addressed = Pick<AgentRecord, 'endpoint' | 'agentCard' | 'work'>;
 
-/** An agent with a card is called over A2A, any other agent over HTTP. Undefined if the record has no usable URL. */
-export function addressOf({ endpoint, agentCard }: Addressed): AgentAddress | undefined {
+/**
+ * An agent that takes tasks needs no URL. An agent with a card is called over A2A, any other agent over HTTP. Undefined if the record has no
+ * usable URL.
+ */
+export function addressOf({ endpoint, agentCard, work }: Addressed): AgentAddress | undefined {
+  if (work === 'pull') return { provider: 'pull' };
   const url = endpoint ?? (agentCard && urlOfCard(agentCard));
   if (!url || !URL.canParse(url)) return undefined;
   return { provider: agentCard ? 'a2a' : 'http', url };
@@ -29,6 +31,10 @@ function urlOfCard(card: Readonly<Record<string, unknown>>): string | undefined 
 /** An agent of the registry that can be called until `release`. */
 interface Connection {
   readonly agent: Agent;
+  /** Whether an interrupted call may be sent again. */
+  readonly isIdempotent: boolean;
+  /** Set if the agent takes its tasks. */
+  readonly pull?: DelegationTarget['pull'];
   release(): Promise<void>;
 }
 
@@ -41,6 +47,11 @@ interface Entry {
 }
 
 const MAX_IDLE = 1_000;
+
+/** An agent declares it with its registration, or, as before version 0.2, with a label. */
+function isIdempotent({ idempotent, labels }: Pick<AgentRecord, 'idempotent' | 'labels'>): boolean {
+  return idempotent || labels['idempotent'] === 'true';
+}
 
 /**
  * Connects to agents of the live registry, each through its circuit. A connection is kept for the next call. When the agent registers
@@ -70,7 +81,9 @@ export class AgentConnector implements OnApplicationShutdown {
       entry.users -= 1;
       await closeIfUnused(entry);
     };
-    return { agent: entry.agent, release };
+    const pull = { agentId: qualifiedId(record.namespace, record.agentId) };
+    const isPull = address.provider === 'pull';
+    return { agent: entry.agent, isIdempotent: isIdempotent(record), release, ...(isPull && { pull }) };
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -81,7 +94,7 @@ export class AgentConnector implements OnApplicationShutdown {
 
   private entryOf(record: AgentRecord, address: AgentAddress): Entry {
     const id = qualifiedId(record.namespace, record.agentId);
-    const version = JSON.stringify([record.generation, address.provider, address.url]);
+    const version = JSON.stringify([record.generation, address]);
     const known = this.entries.get(id);
     this.entries.delete(id); // the entry moves to the end of the map, which is ordered by last use
     const entry = known?.version === version ? known : this.open(id, address, version);
@@ -91,7 +104,10 @@ export class AgentConnector implements OnApplicationShutdown {
     return entry;
   }
 
-  private open(id: string, { provider, url }: AgentAddress, version: string): Entry {
+  private open(id: string, address: AgentAddress, version: string): Entry {
+    if (address.provider === 'pull')
+      return { agent: this.agents.createPulling(id), version, users: 0, isReplaced: false };
+    const { provider, url } = address;
     const env = this.keys.credentialFor(new URL(url).origin);
     const settings = env === undefined ? { url } : { url, credential: { env } };
     const agent = this.agents.createLazily(id, provider, { name: id, settings });

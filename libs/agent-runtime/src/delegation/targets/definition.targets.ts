@@ -3,7 +3,9 @@ import { capabilityKeys, Directory } from '#rollcall/registry';
 import { AgentBuilder } from '../../definitions/agent.builder.js';
 import type { Definition } from '../../definitions/definition.js';
 import { DefinitionsService } from '../../definitions/definitions.service.js';
+import { NamedAgents } from '../../definitions/named.agents.js';
 import type { RunContext } from '../../loop/run.context.js';
+import { DelegationTargetUnknownError } from '../delegation.errors.js';
 import {
   type DelegatingParent,
   type DelegationTarget,
@@ -12,6 +14,7 @@ import {
   type ListedTarget,
   type WantedAgent,
 } from './delegation.targets.js';
+import { unavailableText } from './registry.targets.js';
 
 type WantedCapabilities = Exclude<WantedAgent, { name: string }>;
 
@@ -25,10 +28,11 @@ export class DefinitionTargets implements DelegationTargets {
     private readonly definitions: DefinitionsService,
     private readonly builder: AgentBuilder,
     private readonly directory: Directory,
+    private readonly names: NamedAgents,
   ) {}
 
   async list({ namespace }: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
-    return await this.definitions.summaries(namespace, among && [...among]);
+    return await this.definitions.workingSummaries(namespace, among && [...among]);
   }
 
   async open(
@@ -38,9 +42,13 @@ export class DefinitionTargets implements DelegationTargets {
   ): Promise<DelegationTarget | undefined> {
     const { namespace } = context;
     const found = 'name' in wanted ? wanted.name : await this.nameOf(wanted, context);
-    const definition = found === undefined ? undefined : await this.definitions.find({ namespace, name: found });
-    if (!definition) return undefined;
+    const named = found === undefined ? undefined : await this.names.find({ namespace, name: found });
+    if (!named?.definition) return undefined;
+    const { definition, exclusions } = named;
     const revision = 'name' in wanted ? wanted.revision : undefined;
+    const exclusion = exclusions.find(({ code }) => revision === undefined || code !== 'draining'); // a draining agent finishes its work
+    if (exclusion)
+      throw new DelegationTargetUnknownError(`${unavailableText(definition.name, exclusion)} Use another agent.`);
     const isOther = revision !== undefined && revision !== definition.revision;
     return await this.build(isOther ? await this.definitions.revision(definition, revision) : definition, model);
   }

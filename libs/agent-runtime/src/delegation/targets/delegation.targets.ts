@@ -42,7 +42,15 @@ export interface DelegationTarget {
   /** The definition that the agent is built from; absent for other agents. */
   readonly definition?: { readonly name: string; readonly revision: number };
   /** The agent in the registry that is also charged for the call; absent if the agent is not registered. */
-  readonly registered?: { readonly agentId: string; readonly costModel: CostModel };
+  readonly registered?: {
+    readonly agentId: string;
+    readonly costModel: CostModel;
+    readonly typicalTokens: number | null;
+  };
+  /** Whether an interrupted call may be sent again, as the agent or its definition declares. */
+  readonly isIdempotent?: boolean;
+  /** Set if the agent takes its tasks: a call is then stored as a task. `agentId` is its qualified id. */
+  readonly pull?: { readonly agentId: string };
   /** The price that the agent agreed to in an auction. It replaces the prices of its record. */
   readonly priceMicroUsd?: number;
   /** Called with the result of the call, before `close`. */

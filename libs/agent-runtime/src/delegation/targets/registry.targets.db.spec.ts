@@ -19,6 +19,9 @@ import { given, type TestRegistry, TwoReplicas } from '#rollcall/registry/testin
 import { freePort } from '#rollcall/test-support';
 import { GuardedAgents } from '../../calls/guarded.agent.js';
 import { paidAgent } from '../../calls/paid.call.js';
+import { AgentNameStore } from '../../definitions/agent-name.store.js';
+import { DefinitionStore } from '../../definitions/definition.store.js';
+import { NamedAgents } from '../../definitions/named.agents.js';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import { ReservationRecovery } from '../../spending/reservation.recovery.js';
 import { RunReservations } from '../../spending/run.reservations.js';
@@ -26,6 +29,7 @@ import { unrecorded } from '../../spending/spending.js';
 import { TestDelegation } from '../../testing/test-delegation.js';
 import { aRun } from '../../testing/tool-calls.js';
 import type { ToolOutput } from '../../tools/tool.executor.js';
+import { NO_TASKS } from '../../testing/no-tasks.js';
 import { AgentConnector } from './agent.connector.js';
 import { RegistryTargets } from './registry.targets.js';
 
@@ -59,11 +63,14 @@ beforeEach(async () => {
   const providers = new AgentProviderRegistry()
     .register(new HttpAgentProvider(outbound))
     .register(new A2aAgentProvider(outbound));
-  connector = new AgentConnector(new GuardedAgents(providers, here.circuits), keys);
+  connector = new AgentConnector(new GuardedAgents(providers, here.circuits, NO_TASKS), keys);
   const { ranker, directory, follower, clock } = here;
   const { budgets, ledger } = here.budgets;
   spending = new LedgerSpending(budgets, ledger, new ReservationRecovery(ledger));
-  targets = new RegistryTargets(ranker, directory, follower, clock, connector);
+  const nameStore = new AgentNameStore(replicas.database.db);
+  const definitions = new DefinitionStore(replicas.database.db, nameStore);
+  const named = new NamedAgents(definitions, nameStore, directory, follower, clock, here.strong);
+  targets = new RegistryTargets(ranker, directory, follower, clock, connector, named);
   the = new TestDelegation({}, { targets, payment: { spending, externalTokens: 1_000 } });
   const limit = { tokens: 2_000, microUsd: null };
   await spending.openRun({ namespace: 'default', runId: 'root', parentRunId: null, limit });

@@ -12,6 +12,7 @@ import {
   RegistryClock,
   routability,
 } from '#rollcall/registry';
+import { NamedAgents } from '../../definitions/named.agents.js';
 import type { RunContext } from '../../loop/run.context.js';
 import { DelegationTargetUnknownError } from '../delegation.errors.js';
 import { addressOf, AgentConnector } from './agent.connector.js';
@@ -25,7 +26,7 @@ import {
 
 type Listable = Pick<AgentRecord, 'agentId' | 'name' | 'capabilities'>;
 
-/** The agents of the registry, in the namespace of the run, that can receive work now and have an address. */
+/** The agents of the registry, in the namespace of the run, that can receive work now, and that have an address or take tasks. */
 @Injectable()
 export class RegistryTargets implements DelegationTargets {
   constructor(
@@ -34,49 +35,51 @@ export class RegistryTargets implements DelegationTargets {
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
     private readonly connector: AgentConnector,
+    private readonly names: NamedAgents,
   ) {}
 
   async list({ namespace }: RunContext, among?: ReadonlySet<string>): Promise<readonly ListedTarget[]> {
     await this.follower.refresh();
-    if (among) return this.routable(namespace, among).map(toListed);
+    if (among) return (await this.names.meant(this.routable(namespace, among))).map(toListed);
     const { candidates } = this.ranker.rank({ namespace, limit: MAX_LIMIT }, this.clock.now());
-    return candidates.flatMap((candidate) => (this.recordOf(candidate) ? [toListed(candidate.agent)] : []));
+    return (await this.names.meant(candidates.flatMap((candidate) => this.recordOf(candidate) ?? []))).map(toListed);
   }
 
   async open(wanted: WantedAgent, run: RunContext): Promise<DelegationTarget | undefined> {
     await this.follower.refresh();
-    return 'name' in wanted ? this.byName(wanted.name, run) : this.byCapabilities(wanted, run);
+    return 'name' in wanted ? await this.byName(wanted.name, run) : await this.byCapabilities(wanted, run);
   }
 
   /** Opens the agent of a record. Throws DELEGATION_TARGET_UNKNOWN if the record has no address. */
   connect(record: AgentRecord): DelegationTarget {
-    const { agentId, costModel } = record;
+    const { agentId, costModel, typicalTokens } = record;
     const connection = this.connector.connect(record);
     if (!connection) throw new DelegationTargetUnknownError(`The agent ${agentId} has no endpoint. Use another agent.`);
-    const { agent, release: close } = connection;
-    return { name: agentId, agent, registered: { agentId, costModel }, close };
+    const { agent, isIdempotent, pull, release: close } = connection;
+    const registered = { agentId, costModel, typicalTokens };
+    return { name: agentId, agent, registered, isIdempotent, ...(pull && { pull }), close };
   }
 
-  private byName(agentId: string, { namespace }: RunContext): DelegationTarget | undefined {
-    const now = this.directory.advance(this.clock.now());
-    const entry = this.directory.find(qualifiedId(namespace, agentId));
-    if (!entry) return undefined;
-    const [exclusion] = routability(entry, now);
-    if (!exclusion) return this.connect(entry.record);
+  /** A name that means a definition is not a target here. */
+  private async byName(agentId: string, { namespace }: RunContext): Promise<DelegationTarget | undefined> {
+    const named = await this.names.find({ namespace, name: agentId });
+    if (!named || named.definition) return undefined;
+    const [exclusion] = named.exclusions;
+    if (!exclusion) return this.connect(named.record);
     throw new DelegationTargetUnknownError(`${unavailableText(agentId, exclusion)} Use another agent.`);
   }
 
-  private byCapabilities(
+  private async byCapabilities(
     { capabilities, prefer, among }: Extract<WantedAgent, { capabilities: readonly string[] }>,
     run: RunContext,
-  ): DelegationTarget {
+  ): Promise<DelegationTarget> {
     const query = { namespace: run.namespace, capabilities, limit: MAX_LIMIT, ...(prefer !== undefined && { prefer }) };
     const { candidates, retryAfterMs } = this.ranker.rank(query, this.clock.now());
     const ranked = candidates.map((candidate) => this.recordOf(candidate)).filter((record) => record !== undefined);
     // a long ranking may have been cut before the first agent of `among`
     const others = among && candidates.length === MAX_LIMIT ? this.capable(run.namespace, among, capabilities) : [];
     const isAllowed = ({ agentId }: AgentRecord): boolean => !isOnPath(agentId, run) && (!among || among.has(agentId));
-    const record = [...ranked, ...others].find(isAllowed);
+    const [record] = await this.names.meant([...ranked, ...others].filter(isAllowed));
     if (record) return this.connect(record);
     const later = retryAfterMs === null ? '' : ` An agent may be available in ${Math.ceil(retryAfterMs / 1_000)} s.`;
     throw new DelegationTargetUnknownError(

@@ -20,6 +20,9 @@ import { type RuntimeAgentRow, RuntimeAgentStore } from './runtime-agent.store.j
 
 const ENDED = [RegisterAgainError, StaleGenerationError, LeaseTokenError];
 
+/** A spawned agent may have the name of its definition, and its spawner owns the name, even if another principal used it before. */
+const AS_RUNTIME = { asOperator: true, mayUseReserved: true, becomesOwner: true };
+
 type Joining = Omit<SpawnedFacts, 'spawnedAt'>;
 
 /** Maintains the registrations of spawned agents. The registry decides which of two agents gets a name (S1.2). */
@@ -96,7 +99,7 @@ export class AgentRegistrar {
     return await this.db.transaction(async () => {
       await this.names.lockForAgent({ namespace, name }, facts.definition);
       const joined = await this.agents
-        .register({ namespace, agentId: name, leaseToken, by, asOperator: true, facts: registration })
+        .register({ namespace, agentId: name, leaseToken, by, ...AS_RUNTIME, facts: registration })
         .catch((error: unknown) => {
           throw error instanceof AgentAlreadyRegisteredError ? new AgentExistsError(name) : error;
         });
@@ -122,6 +125,8 @@ function registrationOf({ name, definition, revision }: Joining, content: Defini
   return {
     name,
     endpoint: null,
+    work: 'push',
+    idempotent: false,
     agentCard: null,
     capabilities: capabilitiesOf(content),
     sandboxLevel: 0,
@@ -130,6 +135,7 @@ function registrationOf({ name, definition, revision }: Joining, content: Defini
     costModel: { usdPerTask: null, usdPer1kTokens: null },
     capacity: content.maxConcurrency ?? null,
     declaredMs: null,
+    typicalTokens: null,
     version: null,
     definition: definitionLabel(definition, revision),
     labels: {},

@@ -15,6 +15,7 @@ import { WrappedAgent } from '../../calls/wrapped.agent.js';
 import { isDeadline } from '../../delegation/child.scope.js';
 import { RunRecorder } from '../../delegation/delegation.services.js';
 import type { DelegationTarget } from '../../delegation/targets/delegation.targets.js';
+import { delegatedHashOf } from '../../loop/approval.hash.js';
 import type { RunContext } from '../../loop/run.context.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { endOfDelegated, failureOf, isFinal, isReviewNeeded, type RunEnd } from '../run.status.js';
@@ -90,7 +91,7 @@ export class DelegatedRuns extends RunRecorder {
     const signal = options.signal ? AbortSignal.any([options.signal, scope.signal]) : scope.signal;
     const given = { ...options, signal, context };
     const { now } = this.options;
-    const call = { target, options: given, journal, isIdempotent: false, now };
+    const call = { target, options: given, journal, now };
     yield* this.execute(payment ? { ...call, payment } : call);
   }
 
@@ -121,7 +122,7 @@ export class DelegatedRuns extends RunRecorder {
 
 /** Never resolves: the root waits for the decision, and the delegated run later continues together with the root. */
 async function waitForReview({ scope, run }: RunJournal, { pending }: CallProgress): Promise<never> {
-  scope.review(pending.map((call) => ({ ...call, runId: run.id })));
+  scope.review(pending.map((call) => ({ ...call, runId: run.id, inputHash: delegatedHashOf(call.inputHash, run.id) })));
   if (!scope.isClosed) await once(scope.signal, 'abort');
   throw new RunClosedError();
 }

@@ -11,9 +11,10 @@ import type { DelegationTarget } from '../../delegation/targets/delegation.targe
 import { RegistryTargets } from '../../delegation/targets/registry.targets.js';
 import { type AgentUse, HostedAgents } from '../../lifecycle/hosted.agents.js';
 import { AgentHostedElsewhereError } from '../../lifecycle/lifecycle.errors.js';
+import { TaskCalls } from '../../tasks/task.calls.js';
 import { RunTargetUnavailableError, RunTargetUnknownError } from '../run.errors.js';
 import type { Run } from '../run.js';
-import { RunCandidates } from '../start/run.targets.js';
+import { isExternal, RunCandidates } from '../start/run.targets.js';
 
 /** The agent of a run, ready for one execution. */
 export interface OpenAgent {
@@ -22,8 +23,6 @@ export interface OpenAgent {
   readonly revision: number | null;
   /** Aborted when the agent is shut down. */
   readonly signal?: AbortSignal;
-  /** Whether an interrupted call may be repeated, according to its definition or its labels. */
-  readonly isIdempotent: boolean;
 }
 
 const MARK = 'idempotent';
@@ -37,6 +36,7 @@ export class RunAgents {
     private readonly registered: RegistryTargets,
     private readonly candidates: RunCandidates,
     private readonly agents: AgentsService,
+    private readonly tasks: TaskCalls,
   ) {}
 
   async open(run: Run): Promise<OpenAgent> {
@@ -48,7 +48,7 @@ export class RunAgents {
   private async isExternal({ namespace, agentId, definition }: Run): Promise<boolean> {
     if (definition) return false;
     const entry = await this.candidates.find(namespace, agentId);
-    return !entry || addressOf(entry.record) !== undefined;
+    return !entry || isExternal(entry.record);
   }
 
   /**
@@ -69,6 +69,7 @@ export class RunAgents {
 
   private async own(run: Run): Promise<OpenAgent> {
     const { namespace, definition, agentId: name } = run;
+    this.candidates.checkIntent(run, run.attempts > 1);
     const { agent, revision, signal, release } = await this.use({ namespace, name }, run);
     const close = async (): Promise<void> => await Promise.resolve(release());
     try {
@@ -77,7 +78,7 @@ export class RunAgents {
         agent.agentType !== 'in-process' &&
         (await this.isMarked({ namespace, name: definition.name }, revision ?? definition.revision));
       const registered = isPaidByCall(agent) ? await this.registrationOf(run) : undefined;
-      return { target: { name, agent, close, ...(registered && { registered }) }, revision, signal, isIdempotent };
+      return { target: { name, agent, close, isIdempotent, ...(registered && { registered }) }, revision, signal };
     } catch (error) {
       release();
       throw error;
@@ -86,24 +87,22 @@ export class RunAgents {
 
   private async registrationOf({ namespace, agentId }: Run): Promise<DelegationTarget['registered']> {
     const entry = await this.candidates.find(namespace, agentId);
-    return entry && { agentId, costModel: entry.record.costModel };
+    return entry && { agentId, costModel: entry.record.costModel, typicalTokens: entry.record.typicalTokens };
   }
 
   /** The agent may have become unavailable while the run was queued. */
   private async external(run: Run): Promise<OpenAgent> {
     const record = await this.recordOf(run);
     if (!addressOf(record)) throw new RunTargetUnavailableError(`The agent ${run.agentId} has no endpoint any more.`);
-    return {
-      target: this.registered.connect(record),
-      revision: null,
-      isIdempotent: record.labels[MARK] === 'true',
-    };
+    return { target: this.registered.connect(record), revision: null };
   }
 
-  private async recordOf({ namespace, agentId, attempts }: Run): Promise<AgentRecord> {
+  /** A run that waits for a task needs the record only for the prices: the agent may have left after it reported the result. */
+  private async recordOf({ id, namespace, agentId, attempts }: Run): Promise<AgentRecord> {
     try {
       return await this.candidates.get(namespace, agentId, attempts > 1);
     } catch (error) {
+      if (attempts > 1 && (await this.tasks.hasOpen(id))) return await this.agents.get(qualifiedId(namespace, agentId));
       throw error instanceof RunTargetUnknownError ? await this.missing(namespace, agentId) : error;
     }
   }

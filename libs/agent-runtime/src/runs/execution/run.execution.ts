@@ -3,13 +3,13 @@ import { DomainError, isOutage } from '#rollcall/platform';
 import { type AgentEvent, type AgentResult, type CallContext, ProviderError, textPart } from '#rollcall/providers';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import type { BudgetUsage } from '../../spending/spending.js';
-import { inputHashOf } from '../../tools/input.hash.js';
+import { approvalHashOf } from '../../loop/approval.hash.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { reportsIn, sumOf } from '../journal/run.usage.js';
 import { RunCrashedError } from '../run.errors.js';
 import type { Run } from '../run.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
-import { lastMessage, type RunStep } from '../run.step.js';
+import { decisionsOf, lastMessage, type RunStep } from '../run.step.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
 import { CallProgress, recordedCall } from './agent.call.js';
@@ -96,6 +96,8 @@ export class RunExecution {
       const { id: runId, agentId, attempts } = run;
       if (!(error instanceof ProviderError || error instanceof DomainError))
         this.log.error({ event: 'run.internal_error', runId, agentId, err: error });
+      else if (error instanceof ProviderError && error.logDetail)
+        this.log.warn({ event: 'run.provider_error', runId, agentId, code: error.code, detail: error.logDetail });
       if (attempts > 1) await journal.endReservations();
       return failureOf(error);
     }
@@ -104,13 +106,13 @@ export class RunExecution {
   private async open(journal: RunJournal, progress: CallProgress): Promise<AgentResult> {
     const { run } = journal;
     const opened = await this.agents.open(run);
-    const { target, isIdempotent } = opened;
+    const { target } = opened;
     try {
       await this.recordRevision(journal, opened.revision);
       const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
       const payment = { spending: this.spending };
-      const call = { target, options, journal, isIdempotent, payment, now: this.options.now };
+      const call = { target, options, journal, payment, now: this.options.now };
       return await resultOf(recordedCall(usage ? { ...call, usage } : call, progress));
     } finally {
       await target.close();
@@ -161,7 +163,8 @@ type CrashedRun = Pick<Run, 'id' | 'agentId' | 'crashesInStep'>;
 function crashReviewOf({ id: callId, agentId: tool, crashesInStep }: CrashedRun, steps: readonly RunStep[]): RunEnd {
   const { parts: input } = lastMessage(steps);
   const detail = `${crashesInStep} replicas crashed or lost their lease in the same step of this run. Look for the cause in their logs, then approve or reject that the run continues from this step.`;
-  const approvals = [{ callId, tool, input, inputHash: inputHashOf(input) }];
+  const inputHash = approvalHashOf({ input, turn: 0, asked: decisionsOf(callId, steps) });
+  const approvals = [{ callId, tool, input, inputHash, approve: 'operator' as const }];
   return {
     state: 'waiting',
     waitingFor: 'needs_review',

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ProviderError } from '#rollcall/providers';
+import { CallDetachedError, ProviderError } from '#rollcall/providers';
 import type { PendingCall } from '../run.status.js';
 
 /** How long a root waits for its delegated runs. Delegated runs that take longer end together with the root. */
@@ -49,8 +49,19 @@ export class RunScope {
     return this.controller.signal.aborted;
   }
 
+  /** The run continues on another replica. Agents that have accepted a call continue their work. */
   close(): void {
-    this.controller.abort(new ProviderError('CALL_ABORTED', 'The run was cancelled, or another replica executes it.'));
+    this.controller.abort(new CallDetachedError());
+  }
+
+  /** The run was cancelled. Agents that have accepted a call cancel their work. */
+  cancel(): void {
+    this.controller.abort(new ProviderError('CALL_ABORTED', 'The run was cancelled.'));
+  }
+
+  /** Whether a call is in progress that must not be repeated. */
+  get isUnsafe(): boolean {
+    return this.unsafeCalls > 0;
   }
 
   /** From now on, the scope closes when a step is stored and no call is in progress that must not be repeated. */

@@ -11,7 +11,7 @@ import { agentOf, countByAgent, Turns } from './fair.order.js';
 import { type ExecutionEnd, RunExecution } from './run.execution.js';
 import { RunScope } from './run.scope.js';
 
-/** A replica that stops hands its runs over within five seconds: calls in progress have some time to end, and are then aborted. */
+/** The time that calls in progress have to end when the replica stops. They are then aborted, and the run is handed over. */
 const DRAIN_MS = 3_000;
 const ABORT_MS = 1_500;
 
@@ -23,6 +23,8 @@ class RunWorker implements Worker<RunClaim> {
   constructor(
     readonly claim: RunClaim,
     private readonly execute: (claim: RunClaim, scope: RunScope) => Promise<ExecutionEnd>,
+    /** The same for calls that must not be repeated. */
+    private readonly unsafeDrainMs: number,
   ) {
     this.scope = new RunScope({ rootId: claim.id, token: claim.token }, claim.run.attempts);
   }
@@ -39,12 +41,16 @@ class RunWorker implements Worker<RunClaim> {
 
   /** Called when the run was cancelled. */
   cancel(): void {
-    this.scope.close();
+    this.scope.cancel();
   }
 
-  /** Called when the lease is lost, and when the replica stops. Work that ignores its abort is abandoned: nothing of it is recorded. */
+  /**
+   * Called when the lease is lost, and when the replica stops. A call that must not be repeated has more time to end than others. Work
+   * that ignores its abort is abandoned: nothing of it is recorded.
+   */
   async stop(): Promise<void> {
     if (this.scope.isDraining) await this.ended(DRAIN_MS);
+    if (this.scope.isDraining && this.scope.isUnsafe) await this.ended(Math.max(0, this.unsafeDrainMs - DRAIN_MS));
     this.scope.close();
     await this.ended(ABORT_MS);
   }
@@ -108,7 +114,7 @@ export class RunWorkers implements OnApplicationBootstrap {
   constructor(
     private readonly store: RunClaimStore,
     private readonly execution: RunExecution,
-    private readonly channel: RunChannel,
+    channel: RunChannel,
     faults: BackgroundFaults,
     @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
   ) {
@@ -117,7 +123,10 @@ export class RunWorkers implements OnApplicationBootstrap {
       store: {
         claim: async (owner) => await this.claim(owner),
         renew: async (held, ms) => await store.renew(held, ms),
-        release: async (held) => await store.release(held),
+        release: async (held) => {
+          await store.release(held);
+          channel.send({ type: 'work' }); // another replica continues these runs while this one still ends others
+        },
       },
       open: async (claim) => await Promise.resolve(this.open(claim)),
       onError: (error) => faults.report('runs.execution', error),
@@ -176,13 +185,12 @@ export class RunWorkers implements OnApplicationBootstrap {
     await this.work.pass();
   }
 
-  /** Hands the runs over to other replicas within five seconds. */
+  /** Hands the runs over to other replicas: within five seconds, or after `unsafeDrainMs` if a call must not be repeated. */
   @StopsIn('background')
   async stop(): Promise<void> {
     this.isDraining = true;
     for (const worker of this.workers.values()) worker.drain();
     await this.work.stop();
-    this.channel.send({ type: 'work' });
   }
 
   private get free(): number {
@@ -246,7 +254,11 @@ export class RunWorkers implements OnApplicationBootstrap {
   }
 
   private open(claim: RunClaim): RunWorker {
-    const worker = new RunWorker(claim, async ({ run }, scope) => await this.execute(run, scope));
+    const worker = new RunWorker(
+      claim,
+      async ({ run }, scope) => await this.execute(run, scope),
+      this.options.unsafeDrainMs,
+    );
     this.workers.set(claim.id, worker);
     this.starting.delete(claim.id);
     if (this.isDraining) worker.drain();

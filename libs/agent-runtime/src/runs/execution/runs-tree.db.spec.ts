@@ -89,7 +89,7 @@ describe('a delegated run that was interrupted in a call that is not idempotent'
     await second.sweeper.expire();
     const tree = await second.reader.list({ namespace: 'default', rootId: run.id }, 10);
     expect(tree).toHaveLength(2);
-    for (const each of tree) expect(each).toMatchObject({ state: 'stopped', result: { reason: 'deadline' } });
+    for (const each of tree) expect(each).toMatchObject({ state: 'stopped', resultPreview: { reason: 'deadline' } });
   });
 });
 

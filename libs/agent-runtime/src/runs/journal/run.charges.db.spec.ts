@@ -56,7 +56,7 @@ describe('the charges of a run', () => {
     const one = await world.replica();
     const run = await one.run('remote');
     expect(await ended(one, run)).toMatchObject({ state: 'waiting' });
-    await one.runs.continue(keyOf(run), [{ type: 'text', text: 'more' }], ACTOR);
+    await one.runs.continue(keyOf(run), { parts: [{ type: 'text', text: 'more' }] }, ACTOR);
     expect(await ended(one, run)).toMatchObject({ state: 'failed' });
     expect(await budgetOf(one, run)).toEqual({ used: TOKENS, held: 0 });
   });

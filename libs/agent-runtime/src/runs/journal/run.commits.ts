@@ -7,6 +7,9 @@ import { isFinal } from '../run.status.js';
 import { type LockedRoots, type NumberedStep, RunCommitStore, type RunWrite } from '../store/run-commit.store.js';
 import { currentResult } from '../store/run.row.js';
 import { type NewRun, RunStore } from '../store/run.store.js';
+import { callBudgetOf } from '../../calls/paid.call.js';
+import type { NewTask } from '../../tasks/task.js';
+import { TaskCalls } from '../../tasks/task.calls.js';
 import { RunEvents } from './run.events.js';
 import { chargedUsage } from './run.usage.js';
 
@@ -37,13 +40,14 @@ export class RunCommits {
     private readonly events: RunEvents,
     private readonly runs: RunStore,
     private readonly ledger: BudgetLedger,
+    private readonly tasks: TaskCalls,
   ) {
     this.steps = this.group('run-steps', async (batch) => await this.appendAll(batch));
     this.writes = this.group('run-writes', async (batch) => await this.commitAll(batch));
   }
 
   async write(write: RunWrite): Promise<RunWritten> {
-    const hasOnlySteps = write.ops.length === 0 && !write.end && !write.begins;
+    const hasOnlySteps = write.ops.length === 0 && !write.end && !write.begins && !write.waits;
     return await (hasOnlySteps ? this.steps : this.writes).run(write);
   }
 
@@ -95,6 +99,8 @@ export class RunCommits {
           const decided = batch.map((write) => decide(write, roots, session));
           await session?.write('with-commit');
           this.store.insertSteps(decided.flatMap(stepsOf), roots.now);
+          this.store.waitWithCommit(decided.flatMap(waitOf));
+          this.tasks.offerWithCommit(decided.flatMap(tasksOf));
           await this.endRuns(decided, roots);
           return decided.map(({ written }) => written);
         }),
@@ -113,9 +119,12 @@ export class RunCommits {
       known: endedRun({ ...run, stateAt: at }, end, outcomes),
     }));
     await this.events.ended(ended);
+    this.tasks.closeWithCommit(ends.flatMap(({ run, end }) => (end.hasTask ? [run.id] : [])));
     const mayLeaveOver = ends.some(({ run, end }) => run.parentId === null && end.mayHaveDelegated);
-    if (mayLeaveOver) await this.events.leftOver(await this.store.end(ends, now));
-    else this.store.endWithCommit(ends, now);
+    if (!mayLeaveOver) return this.store.endWithCommit(ends, now);
+    const leftOver = await this.store.end(ends, now);
+    await this.tasks.cancel(leftOver.map(({ id }) => id));
+    await this.events.leftOver(leftOver);
   }
 }
 
@@ -134,6 +143,18 @@ function stepsOf({ write: { run, steps, begins }, written }: Decided): (Numbered
   const isRejected = written.outcomes.some(({ ok }) => !ok);
   const all = begins && !isRejected ? [...steps, begins] : steps;
   return all.map(({ seq, step }) => ({ runId: run.id, seq, step }));
+}
+
+function waitOf({ write: { run, waits }, written }: Decided): (NonNullable<RunWrite['waits']> & { runId: string })[] {
+  return waits && written.state === 'stored' ? [{ runId: run.id, ...waits }] : [];
+}
+
+/** The task of a call, with the budget that is reserved for the call. */
+function tasksOf({ write: { task }, written }: Decided): NewTask[] {
+  if (!task || written.state !== 'stored' || written.outcomes.some(({ ok }) => !ok)) return [];
+  const held = written.outcomes.findLast((outcome) => outcome.ok && outcome.reservation !== undefined);
+  const budget = held?.ok && held.reservation ? callBudgetOf(held.reservation.held) : undefined;
+  return [{ ...task, content: { ...task.content, ...(budget && { budget }) } }];
 }
 
 /** The run as a read returns it after this end; undefined if it is not known what its budget was charged. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { isOutage } from '#rollcall/platform';
-import type { AgentUsage } from '#rollcall/providers';
+import type { AgentUsage, ContentPart } from '#rollcall/providers';
 import type { LedgerOp, LedgerOutcome } from '#rollcall/registry';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import { ReservationRecovery, throwUnlessEnded } from '../../spending/reservation.recovery.js';
@@ -9,16 +9,19 @@ import type { RunWriter } from '../../spending/spending.js';
 import { RunClosedError, type RunScope } from '../execution/run.scope.js';
 import { RunMeter } from '../observe/run.meter.js';
 import { RunWatches } from '../observe/run.watches.js';
+import { limitedResult, limitedStep } from '../result.limit.js';
 import type { Run } from '../run.js';
 import type { RunEnd } from '../run.status.js';
 import { isCallingModel, type LiveEvent, type RunStep } from '../run.step.js';
 import type { NumberedStep, RunWrite } from '../store/run-commit.store.js';
 import { type NewRun, RunStore } from '../store/run.store.js';
+import type { NewTask } from '../../tasks/task.js';
 import { RunCommits } from './run.commits.js';
 import { chargesIn, reportsIn } from './run.usage.js';
 
 const RETRY_MS = 200;
 const STEPS_PER_READ = 500;
+const NO_WAIT = { waitingFor: null, result: null } as const;
 
 /** A run that is executed, with its steps so far. */
 interface RecordedRun {
@@ -49,6 +52,14 @@ export class RunJournals {
     if (!run) throw new Error(`the run ${draft.id} belongs to another namespace`);
     const steps = added ? [inputOf(added)] : await this.readSteps(run.id);
     return new RunJournal(this, { run, steps }, scope);
+  }
+
+  /** False if that is not known. */
+  async isCancelled(run: Run): Promise<boolean> {
+    const found = await this.store.find(run).catch((error: unknown) => {
+      if (!isOutage(error)) throw error;
+    });
+    return found?.state === 'cancelled';
   }
 
   /** When the first execution of a run begins, only the input is stored. */
@@ -84,6 +95,8 @@ export class RunJournal implements RunWriter {
   private last: Promise<unknown> = Promise.resolve();
   /** The agent has its own loop. */
   private isExternal = false;
+  /** The run has had a task, which ends together with the run. */
+  private hasTask = false;
   /** The calls in progress that must not be repeated. */
   private readonly unsafe = new Set<string>();
 
@@ -93,7 +106,9 @@ export class RunJournal implements RunWriter {
     readonly scope: RunScope,
   ) {
     this.seq = recorded.steps.length;
+    this.isExternal = recorded.steps.some(({ type }) => type === 'agent-called');
     this.execution = scope.nextExecution();
+    this.hasTask = recorded.steps.some((step) => step.type === 'agent-called' && step.callId !== undefined);
   }
 
   get run(): Run {
@@ -122,11 +137,12 @@ export class RunJournal implements RunWriter {
     });
   }
 
-  /** Stores a step if no operation is rejected. Returns the outcomes of the operations. */
-  async begin(step: RunStep, ops: readonly LedgerOp[]): Promise<readonly LedgerOutcome[]> {
+  /** Stores a step, and the task of the call that it announces, if no operation is rejected. Returns the outcomes of the operations. */
+  async begin(step: RunStep, ops: readonly LedgerOp[], task?: NewTask): Promise<readonly LedgerOutcome[]> {
     return await this.inOrder(async () => {
       const begins = this.numbered(step);
-      const outcomes = await this.write({ ops, begins });
+      this.hasTask ||= task !== undefined;
+      const outcomes = await this.write({ ops, begins, ...(task && { task }) });
       if (outcomes.every(({ ok }) => ok)) this.onStored([begins]);
       else this.withdraw(begins);
       return outcomes;
@@ -144,7 +160,11 @@ export class RunJournal implements RunWriter {
     await this.inOrder(async () => {
       const ops = [...this.closing];
       const mayHaveDelegated = this.scope.hadDelegated || this.run.attempts > 1;
-      const outcomes = await this.write({ ops, end: { ...end, usage, mayHaveDelegated } });
+      const result = limitedResult(end.result);
+      const outcomes = await this.write({
+        ops,
+        end: { ...end, result, usage, mayHaveDelegated, hasTask: this.hasTask },
+      });
       this.closing = this.closing.slice(ops.length); // operations that were added during the commit
       this.isOver = true;
       this.report(outcomes);
@@ -154,7 +174,7 @@ export class RunJournal implements RunWriter {
   /** Ends the execution of a root whose scope was closed for a review. Returns whether the end is stored. */
   async finishClosed(end: RunEnd, usage: AgentUsage): Promise<boolean> {
     const { scope, closing: ops, run } = this;
-    const whole = { ...end, usage, mayHaveDelegated: true };
+    const whole = { ...end, usage, mayHaveDelegated: true, hasTask: false };
     const written = await this.parts.commits.write({ fence: scope.fence, run, steps: [], ops, end: whole });
     if (written.state !== 'stored') return false;
     this.closing = [];
@@ -173,9 +193,30 @@ export class RunJournal implements RunWriter {
 
   /** Ends the reservations of earlier executions. Charges what the stored steps cost, and a call without a result as reserved. */
   async endReservations(): Promise<void> {
+    await this.recover(isCallingModel(this.steps));
+  }
+
+  /**
+   * The same for a call of an agent with its own loop. A call that continues is charged when it ends; a lost call is charged as reserved,
+   * because its usage is unknown.
+   */
+  async endCall(isLost: boolean): Promise<void> {
+    await this.recover(isLost);
+  }
+
+  /** The task of a remote agent waits for an authorization, or no longer waits for it. Callers that wait for the run are informed. */
+  async authorization(required: boolean, parts: readonly ContentPart[]): Promise<void> {
+    this.add({ type: 'authorization', required, parts });
+    await this.inOrder(async () => {
+      await this.write({ ops: [], waits: required ? { waitingFor: 'authorization', result: { parts } } : NO_WAIT });
+    });
+    this.parts.watches.waits(this.run.id);
+  }
+
+  private async recover(isCalling: boolean): Promise<void> {
     const { namespace, id: runId } = this.run;
     const charges = chargesIn(reportsIn(this.steps));
-    await this.parts.recovery.end({ namespace, runId }, charges, isCallingModel(this.steps), this.execution);
+    await this.parts.recovery.end({ namespace, runId }, charges, isCalling, this.execution);
   }
 
   /** An event that is not stored. */
@@ -191,7 +232,9 @@ export class RunJournal implements RunWriter {
   }
 
   /** Tries again while the database is unavailable: a reply that was paid is not lost as long as the lease is valid. */
-  private async write(part: Pick<RunWrite, 'ops' | 'begins' | 'end'>): Promise<readonly LedgerOutcome[]> {
+  private async write(
+    part: Pick<RunWrite, 'ops' | 'begins' | 'task' | 'end' | 'waits'>,
+  ): Promise<readonly LedgerOutcome[]> {
     const { scope, run, parts } = this;
     const steps = this.added;
     this.added = [];
@@ -204,7 +247,8 @@ export class RunJournal implements RunWriter {
         return written.outcomes;
       }
       if (written.state === 'fenced') {
-        scope.close();
+        if (await parts.isCancelled(run)) scope.cancel();
+        else scope.close();
         throw new RunClosedError();
       }
       if (!isOutage(written.error)) throw written.error;
@@ -214,8 +258,8 @@ export class RunJournal implements RunWriter {
 
   private numbered(step: RunStep): NumberedStep {
     if (step.type === 'tool-called' && !step.idempotent) this.beginUnsafe(step.call.id);
-    if (step.type === 'agent-called' && !step.idempotent) this.beginUnsafe(this.run.id);
-    return { seq: (this.seq += 1), step };
+    if (step.type === 'agent-called' && !step.idempotent && step.callId === undefined) this.beginUnsafe(this.run.id);
+    return { seq: (this.seq += 1), step: limitedStep(step) };
   }
 
   private onStored(steps: readonly NumberedStep[]): void {
@@ -223,7 +267,7 @@ export class RunJournal implements RunWriter {
     for (const { step } of steps) {
       this.isExternal ||= step.type === 'agent-called';
       if (step.type === 'tool-finished') this.endUnsafe(step.callId);
-      else if (step.type === 'finished') this.endUnsafe(this.run.id);
+      else if (step.type === 'finished' || step.type === 'agent-accepted') this.endUnsafe(this.run.id);
       this.parts.meter.stored(this.run, step, this.isExternal);
     }
     this.parts.watches.stepped(this.run.id);
@@ -259,6 +303,6 @@ export class RunJournal implements RunWriter {
   }
 }
 
-function inputOf({ input }: Run): RunStep {
-  return { type: 'message', parts: input };
+function inputOf({ input, a2a }: Run): RunStep {
+  return { type: 'message', parts: input, ...(a2a && { a2a }) };
 }

@@ -15,7 +15,20 @@ export type RunMessage =
   /** The runs are finished, or wait for their callers. `announcement` sends it. */
   | { readonly type: 'ended'; readonly runIds: readonly string[] }
   | { readonly type: 'stepped'; readonly runId: string }
-  | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent };
+  | { readonly type: 'live'; readonly runId: string; readonly event: LiveEvent }
+  /** Tasks of these agents wait. */
+  | { readonly type: 'tasks-offered'; readonly agentIds: readonly string[] }
+  /** An agent has reported the result of a task. */
+  | { readonly type: 'task-ended'; readonly callId: string }
+  | { readonly type: 'task-cancelled'; readonly agentId: string; readonly callId: string }
+  /** What an agent reports while it executes a task. `part` makes equal reports different messages. */
+  | {
+      readonly type: 'task-progress';
+      readonly callId: string;
+      readonly kind: 'text' | 'progress';
+      readonly text: string;
+      readonly part: number;
+    };
 
 type Handler = (message: RunMessage, isOwn: boolean) => void;
 type LiveMessage = Extract<RunMessage, { type: 'live' }>;
@@ -29,6 +42,8 @@ const MAX_QUEUED = 10_000;
 const MAX_TEXT = 1_200;
 /** The ids of this many runs fit into one notification. An id has at most 64 characters. */
 const MAX_IDS = 100;
+/** The same for qualified ids of agents, which may need 260 characters each. */
+const MAX_AGENT_IDS = 25;
 const NOTIFY = 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload';
 
 /**
@@ -44,6 +59,7 @@ export class RunChannel implements OnApplicationBootstrap {
   /** The encoded messages. A repeated message is sent once. */
   private queued = new Set<string>();
   private live: LiveMessage[] = [];
+  private parts = 0;
 
   constructor(
     private readonly db: Database,
@@ -88,6 +104,18 @@ export class RunChannel implements OnApplicationBootstrap {
     else this.queued.add(JSON.stringify(message));
     this.loop.wake();
     this.deliver(message, true);
+  }
+
+  /** Wakes the agents, on all replicas. */
+  sendOffers(agentIds: readonly string[]): void {
+    for (let at = 0; at < agentIds.length; at += MAX_AGENT_IDS)
+      this.send({ type: 'tasks-offered', agentIds: agentIds.slice(at, at + MAX_AGENT_IDS) });
+  }
+
+  /** Reports the progress of a task to the replica that waits for its result. */
+  sendProgress(callId: string, kind: 'text' | 'progress', text: string): void {
+    for (let at = 0; at < text.length && this.queued.size < MAX_QUEUED; at += MAX_TEXT)
+      this.send({ type: 'task-progress', callId, kind, text: text.slice(at, at + MAX_TEXT), part: (this.parts += 1) });
   }
 
   /**

@@ -59,7 +59,7 @@ export class RunFeed {
   }
 
   private async read(key: RunKey, after: number): Promise<RunReading> {
-    return await this.reads.read(`${key.namespace}/${key.id}/${after}`, async () => {
+    return await this.reads.read(JSON.stringify([key.namespace, key.id, key.startedBy, after]), async () => {
       const reading = await this.store.withSteps(key, after, PAGE);
       if (!reading) throw new RunNotFoundError(key.id);
       return reading;

@@ -7,9 +7,12 @@ import type {
   ListedRun,
   Run,
   RunExport,
+  RunFacts,
   RunFilter,
   RunKey,
+  RunSummary,
   RunTree,
+  VisibleRuns,
 } from '../run.js';
 import { isFinalOrWaiting } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
@@ -50,9 +53,10 @@ export class RunReader {
     return (await this.waitFor(key, { ...options, ...(known && { known: { run: known } }) }, read)).run;
   }
 
-  /** Like `wait`, with the messages of the callers. */
+  /** Like `wait`, with the messages of the callers. It also returns a run that waits for an authorization. */
   async waitWithMessages(key: RunKey, options: WaitOptions<RunMessages>): Promise<RunMessages> {
-    return await this.waitFor(key, options, async () => await this.withMessages(key));
+    const isEnough = ({ waitingFor }: Run): boolean => waitingFor === 'authorization';
+    return await this.waitFor(key, { ...options, isEnough }, async () => await this.withMessages(key));
   }
 
   /** Rejects with RUN_NOT_FOUND. */
@@ -68,7 +72,7 @@ export class RunReader {
    */
   private async waitFor<Reading extends { readonly run: Run }>(
     { id }: RunKey,
-    { waitMs, signal, known }: WaitOptions<Reading>,
+    { waitMs, signal, known, isEnough }: WaitOptions<Reading> & { isEnough?: (run: Run) => boolean },
     read: () => Promise<Reading>,
   ): Promise<Reading> {
     const until = performance.now() + waitMs;
@@ -77,7 +81,13 @@ export class RunReader {
       let reading = known && !this.watches.mayHaveEnded(id) ? known : await read();
       for (;;) {
         const leftMs = until - performance.now();
-        if (isFinalOrWaiting(reading.run.state) || leftMs <= 0 || signal?.aborted || this.watches.isStopping)
+        if (
+          isFinalOrWaiting(reading.run.state) ||
+          isEnough?.(reading.run) ||
+          leftMs <= 0 ||
+          signal?.aborted ||
+          this.watches.isStopping
+        )
           return reading;
         await watch.next(leftMs, signal);
         if (signal?.aborted) return reading;
@@ -104,15 +114,25 @@ export class RunReader {
     return await this.changes.count(filter, limit);
   }
 
+  /** The first message of each of these runs, without the parts of a large one. */
+  async openingMessages(runIds: readonly string[]): Promise<StoredStep[]> {
+    return await this.store.openingMessages(runIds);
+  }
+
   /** The messages of the callers of these runs, in order. */
   async messages(runIds: readonly string[]): Promise<StoredStep[]> {
     return await this.store.messages(runIds);
   }
 
-  /** Returns the steps in order; `after` is the last step of the previous page. */
+  /** Returns the steps in order; `after` is the last step of the previous page. There are fewer than `limit` if they are large. */
   async steps(key: RunKey, after: number, limit: number): Promise<StoredStep[]> {
-    await this.get(key);
-    return await this.store.steps(key.id, after, limit);
+    if (!(await this.store.exists(key))) throw new RunNotFoundError(key.id);
+    return await this.store.pageOfSteps(key.id, after, limit);
+  }
+
+  /** The ids of those of these runs that the caller sees. */
+  async visibleAmong(visible: VisibleRuns, ids: readonly string[]): Promise<Set<string>> {
+    return await this.store.visibleAmong(visible, ids);
   }
 
   /** Those of the runs that are finished. */
@@ -123,7 +143,7 @@ export class RunReader {
   /** The run and its descendants, each with the usage of its subtree. */
   async tree(key: RunKey): Promise<RunTree> {
     const { rootId } = await this.get(key);
-    const all = await this.store.tree(rootId);
+    const all = await this.store.treeSummaries(rootId);
     return treeOf(oneOf(all, key.id), all);
   }
 
@@ -155,16 +175,16 @@ export class RunReader {
   }
 }
 
-function childrenOf({ id }: Run, all: readonly TreeRun[]): TreeRun[] {
+function childrenOf<Shown extends RunFacts>({ id }: Shown, all: readonly TreeRun<Shown>[]): TreeRun<Shown>[] {
   return all.filter(({ run }) => run.parentId === id);
 }
 
-function treeOf({ run, subtree }: TreeRun, all: readonly TreeRun[]): RunTree {
+function treeOf({ run, subtree }: TreeRun<RunSummary>, all: readonly TreeRun<RunSummary>[]): RunTree {
   return { run, subtree, children: childrenOf(run, all).map((child) => treeOf(child, all)) };
 }
 
 /** Rejects with RUN_NOT_FOUND if the tree was deleted meanwhile. */
-function oneOf(all: readonly TreeRun[], id: string): TreeRun {
+function oneOf<Shown extends RunFacts>(all: readonly TreeRun<Shown>[], id: string): TreeRun<Shown> {
   const found = all.find(({ run }) => run.id === id);
   if (!found) throw new RunNotFoundError(id);
   return found;

@@ -91,6 +91,11 @@ export class RunWatches implements OnModuleDestroy {
     this.local.get(runId)?.watches.forEach((watch) => watch.end(run));
   }
 
+  /** The run waits for an authorization, or no longer waits for it. Some callers that wait for the end wait for this as well. */
+  waits(runId: string): void {
+    this.channel.send({ type: 'ended', runIds: [runId] });
+  }
+
   /** The run has a new step. */
   stepped(runId: string): void {
     this.publish({ type: 'stepped', runId });

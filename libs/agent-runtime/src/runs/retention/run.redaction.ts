@@ -62,7 +62,11 @@ export function redactStep(step: RunStep): RunStep {
     case 'tool-result':
       return { ...pick(step, 'type', 'id', 'name'), ...keep(step, 'failed'), output: REDACTED };
     case 'agent-called':
-      return pick(step, 'type', 'idempotent');
+      return { ...pick(step, 'type', 'idempotent'), ...keep(step, 'callId') };
+    case 'agent-accepted':
+      return pick(step, 'type', 'task');
+    case 'authorization':
+      return { ...pick(step, 'type', 'required'), parts: redactParts(step.parts) };
     case 'finished':
       return { type: step.type, result: redactAgentResult(step.result) };
     default:

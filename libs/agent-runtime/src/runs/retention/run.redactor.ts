@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database, inBatches, Periodic } from '#rollcall/platform';
 import type { Run } from '../run.js';
+import { previewOf, resultPreviewOf } from '../run.preview.js';
 import type { RunResult } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
@@ -38,12 +39,16 @@ export class RunRedactionStore {
 
   async replaceRuns(runs: readonly RedactedRun[]): Promise<void> {
     await this.db.query(
-      `UPDATE run SET input = redacted.input, result = redacted.result, redacted_at = clock_timestamp()
-       FROM unnest($1::text[], $2::json[], $3::json[]) AS redacted (id, input, result) WHERE run.id = redacted.id`,
+      `UPDATE run SET input = redacted.input, result = redacted.result, input_preview = redacted.input_preview,
+         result_preview = redacted.result_preview, a2a = NULL, redacted_at = clock_timestamp()
+       FROM unnest($1::text[], $2::json[], $3::json[], $4::json[], $5::json[])
+         AS redacted (id, input, result, input_preview, result_preview) WHERE run.id = redacted.id`,
       [
         runs.map(({ id }) => id),
         runs.map(({ input }) => JSON.stringify(input)),
         runs.map(({ result }) => result && JSON.stringify(result)),
+        runs.map(({ input }) => JSON.stringify(previewOf(input))),
+        runs.map(({ result }) => result && JSON.stringify(resultPreviewOf(result))),
       ],
     );
   }

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database, inBatches, Periodic } from '#rollcall/platform';
+import { TaskCalls } from '../../tasks/task.calls.js';
 import { RunEvents } from '../journal/run.events.js';
 import type { RunEnd } from '../run.status.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
@@ -19,6 +20,7 @@ export class RunSweeper {
     private readonly db: Database,
     private readonly store: RunStore,
     private readonly events: RunEvents,
+    private readonly tasks: TaskCalls,
     @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
   ) {}
 
@@ -27,6 +29,10 @@ export class RunSweeper {
     return await inBatches(BATCH, async (limit) => {
       return await this.db.transaction(async () => {
         const late = await this.store.expire(LATE, limit);
+        await this.tasks.cancel(
+          late.map(({ id }) => id),
+          'expired',
+        );
         await this.events.ended(late.map((run) => ({ run, end: LATE })));
         return late.length;
       });

@@ -6,6 +6,7 @@ import {
   type DirectoryEntry,
   DirectoryFollower,
   MAX_LIMIT,
+  operatorIntent,
   Ranker,
   type Ranking,
   RegistryClock,
@@ -19,6 +20,7 @@ import {
   maxRunsOf,
 } from '../../definitions/definition.js';
 import { DefinitionsService } from '../../definitions/definitions.service.js';
+import { type DefinedAgent, type AgentMeaning, NamedAgents } from '../../definitions/named.agents.js';
 import { addressOf } from '../../delegation/targets/agent.connector.js';
 import { unavailableText } from '../../delegation/targets/registry.targets.js';
 import { type AgentHosting, HostedAgents } from '../../lifecycle/hosted.agents.js';
@@ -50,7 +52,16 @@ export class RunCandidates {
     private readonly follower: DirectoryFollower,
     private readonly clock: RegistryClock,
     private readonly reader: StrongReader,
+    private readonly names: NamedAgents,
   ) {}
+
+  /** Throws RUN_TARGET_UNAVAILABLE if an operator has withdrawn the agent, as far as the directory of this replica knows (R-4). */
+  checkIntent({ namespace, agentId }: Pick<AgentRecord, 'namespace' | 'agentId'>, hasStarted: boolean): void {
+    const record = this.listed({ namespace, name: agentId });
+    const withdrawn = record && operatorIntent(record.desiredState);
+    if (!withdrawn || (hasStarted && withdrawn.code === 'draining')) return;
+    throw new RunTargetUnavailableError(unavailableText(agentId, withdrawn), { exclusions: [withdrawn] });
+  }
 
   /**
    * Rejects with RUN_TARGET_UNKNOWN, or with RUN_TARGET_UNAVAILABLE if the agent cannot receive work. A draining agent finishes
@@ -74,9 +85,9 @@ export class RunCandidates {
     return this.directory.find(id);
   }
 
-  /** Whether the directory of this replica contains the agent. An agent that was registered a moment ago may be missing. */
-  isListed(namespace: string, agentId: string): boolean {
-    return this.directory.find(qualifiedId(namespace, agentId)) !== undefined;
+  /** The record in the directory of this replica. An agent that was registered a moment ago may be missing. */
+  listed({ namespace, name }: DefinitionKey): AgentRecord | undefined {
+    return this.directory.find(qualifiedId(namespace, name))?.record;
   }
 
   async rank(query: CandidateQuery): Promise<Candidates> {
@@ -86,7 +97,7 @@ export class RunCandidates {
       const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
       return record ? [record] : [];
     });
-    return { records, unavailable: () => noneCapable(query.capabilities, ranking) };
+    return { records: await this.names.meant(records), unavailable: () => noneCapable(query.capabilities, ranking) };
   }
 }
 
@@ -117,11 +128,12 @@ export class RunTargets {
     private readonly definitions: DefinitionsService,
     private readonly hosted: HostedAgents,
     private readonly candidates: RunCandidates,
+    private readonly names: NamedAgents,
   ) {}
 
   async choose(namespace: string, { agent, definition, capabilities, prefer }: RunTarget): Promise<ChosenAgent> {
     if (definition !== undefined) return await this.defined({ namespace, name: definition });
-    if (agent !== undefined) return await this.registered(namespace, agent);
+    if (agent !== undefined) return await this.named({ namespace, name: agent });
     if (capabilities === undefined) return await this.byDefault(namespace);
     const { records, unavailable } = await this.candidates.rank({
       namespace,
@@ -142,31 +154,39 @@ export class RunTargets {
 
   private async byDefault(namespace: string): Promise<ChosenAgent> {
     const key = { namespace, name: this.definitions.defaultName(namespace) };
-    const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hostOf(key)]);
-    if (!definition) throw new RunTargetMissingError();
-    return builtFrom(definition, hosting);
+    const [agent, hosting] = await Promise.all([this.names.find(key), this.hostOf(key)]);
+    if (!agent?.definition) throw new RunTargetMissingError();
+    return working(agent, hosting);
   }
 
+  /** A definition is never replaced by an agent of its name. */
   private async defined(key: DefinitionKey): Promise<ChosenAgent> {
-    return builtFrom(...(await Promise.all([this.definitions.get(key), this.hostOf(key)])));
+    const [agent, hosting] = await Promise.all([this.names.find(key), this.hostOf(key)]);
+    if (agent?.definition) return working(agent, hosting);
+    return builtFrom(await this.definitions.get(key), hosting); // rejects with DEFINITION_NOT_FOUND, and lists the known names
+  }
+
+  /** What the name means: the definition of this name, or else the agent of the registry. */
+  private async named(key: DefinitionKey): Promise<ChosenAgent> {
+    const [agent, hosting] = await Promise.all([this.names.find(key), this.hostOf(key)]);
+    if (agent?.definition) return working(agent, hosting);
+    if (!agent) throw new RunTargetUnknownError(key.name);
+    const chosen = await this.callable(receiving(key.name, agent).record);
+    if (chosen) return chosen;
+    throw new RunTargetUnavailableError(`The agent ${key.name} has no endpoint, so Rollcall cannot call it.`);
   }
 
   /** A spawned agent is registered. Most definitions are not spawned, so the directory avoids a read. */
   private async hostOf(key: DefinitionKey): Promise<AgentHosting | undefined> {
-    return this.candidates.isListed(key.namespace, key.name) ? await this.hosted.find(key) : undefined;
+    const record = this.candidates.listed(key);
+    return record && !isExternal(record) ? await this.hosted.find(key) : undefined;
   }
 
-  private async registered(namespace: string, agentId: string): Promise<ChosenAgent> {
-    const chosen = await this.callable(await this.candidates.get(namespace, agentId));
-    if (chosen) return chosen;
-    throw new RunTargetUnavailableError(`The agent ${agentId} has no endpoint, so Rollcall cannot call it.`);
-  }
-
-  /** An agent without an address is executed by Rollcall if a replica hosts it, or if there is a definition with its name. */
+  /** An agent without an address is executed by Rollcall if a replica hosts it, or if it is built from the definition of its name. */
   private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
-    if (addressOf(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
+    if (isExternal(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
     const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
     if (definition) return builtFrom(definition, hosting);
     return hosting && (await this.spawned(key, hosting));
@@ -180,6 +200,24 @@ export class RunTargets {
     const { content } = await this.definitions.get({ namespace, name });
     return { agentId, definition: { name, revision }, host, ...limitsOf(content) };
   }
+}
+
+/** Throws RUN_TARGET_UNAVAILABLE if the agent gets no work. */
+function receiving<Agent extends AgentMeaning>(name: string, agent: Agent): Agent {
+  const { exclusions } = agent;
+  const [first] = exclusions;
+  if (!first) return agent;
+  throw new RunTargetUnavailableError(unavailableText(name, first), { exclusions }, first.eligibleWhen.inMs);
+}
+
+function working(agent: DefinedAgent, hosting: AgentHosting | undefined): ChosenAgent {
+  const { definition } = receiving(agent.definition.name, agent);
+  return builtFrom(definition, hosting);
+}
+
+/** Rollcall runs an agent that has a definition, so an address in its record has no effect. */
+export function isExternal(record: AgentRecord): boolean {
+  return record.definition === null && addressOf(record) !== undefined;
 }
 
 /** The replica that hosts the agent executes the run first; others can build the agent from the definition. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '#rollcall/platform';
 import type { ChangedRun, ChangeFilter, ChangePosition } from '../run.js';
 import type { RunStatus } from '../run.status.js';
-import { RUN_COLUMNS, type RunRow, toRun } from './run.row.js';
+import { SUMMARY_COLUMNS, type SummaryRow, toRunSummary } from './run.row.js';
 
 const SELECTED = `r.namespace = $1 AND r.parent_id IS NULL AND ($2::text IS NULL OR r.created_by = $2)
   AND ($3::text[] IS NULL OR r.state = ANY ($3)) AND ($4::text[] IS NULL OR r.waiting_for = ANY ($4))
@@ -27,13 +27,13 @@ export class RunChangesStore {
 
   /** Lists runs by the time of their last change, the latest first. */
   async page(filter: ChangeFilter, limit: number, before?: ChangePosition): Promise<ChangedRun[]> {
-    const rows = await this.db.query<RunRow & { at: string }>(
-      `SELECT ${RUN_COLUMNS}, ${MICROSECONDS} AS at FROM run AS r WHERE ${SELECTED}
+    const rows = await this.db.query<SummaryRow & { at: string }>(
+      `SELECT ${SUMMARY_COLUMNS}, ${MICROSECONDS} AS at FROM run AS r WHERE ${SELECTED}
          AND ($8::bigint IS NULL OR (r.state_at, r.seq) < ('epoch'::timestamptz + $8 * interval '1 microsecond', $9::bigint))
        ORDER BY r.state_at DESC, r.seq DESC LIMIT $10`,
       [...valuesOf(filter), before?.at ?? null, before?.seq ?? null, limit],
     );
-    return rows.map((row) => Object.assign(toRun(row), { position: { at: row.at, seq: row.seq } }));
+    return rows.map((row) => Object.assign(toRunSummary(row), { position: { at: row.at, seq: row.seq } }));
   }
 
   /** Returns a version for each run that exists. */
@@ -55,12 +55,12 @@ export class RunChangesStore {
 
 function valuesOf({
   namespace,
-  createdBy,
+  startedBy,
   states,
   waitingFor,
   agentId,
   conversationId,
   after,
 }: ChangeFilter): unknown[] {
-  return [namespace, createdBy, states, waitingFor, agentId, conversationId, after].map((value) => value ?? null);
+  return [namespace, startedBy, states, waitingFor, agentId, conversationId, after].map((value) => value ?? null);
 }

@@ -5,8 +5,10 @@ import type { LedgerOp } from '#rollcall/registry';
 import type { RunFence } from '../execution/run.scope.js';
 import type { RunSubject } from '../journal/run.events.js';
 import type { Run } from '../run.js';
-import type { RunEnd } from '../run.status.js';
+import { resultPreviewOf } from '../run.preview.js';
+import type { RunEnd, RunResult, WaitingFor } from '../run.status.js';
 import type { RunStep } from '../run.step.js';
+import type { NewTask } from '../../tasks/task.js';
 import { definitionOf, type RunRow, timesOf } from './run.row.js';
 
 /** A step and its position in the run. */
@@ -23,7 +25,16 @@ export interface RunWrite {
   readonly ops: readonly LedgerOp[];
   /** A step that is stored only if no operation is rejected. */
   readonly begins?: NumberedStep;
-  readonly end?: RunEnd & { readonly usage: AgentUsage; readonly mayHaveDelegated: boolean };
+  /** The run continues, but waits for something else than its caller, or no longer waits for it. */
+  readonly waits?: { readonly waitingFor: WaitingFor | null; readonly result: RunResult | null };
+  /** The task of the call that `begins` announces. */
+  readonly task?: NewTask;
+  readonly end?: RunEnd & {
+    readonly usage: AgentUsage;
+    readonly mayHaveDelegated: boolean;
+    /** Whether the run may have a task, which ends with it. */
+    readonly hasTask: boolean;
+  };
 }
 
 /** The roots whose lease is valid. */
@@ -84,6 +95,20 @@ export class RunCommitStore {
     });
   }
 
+  /** Records what running runs of locked trees wait for, together with the COMMIT. */
+  waitWithCommit(waits: readonly (NonNullable<RunWrite['waits']> & { readonly runId: string })[]): void {
+    if (waits.length === 0) return;
+    this.db.sendWithCommit({
+      sql: { name: 'runs-wait', text: WAIT },
+      parameters: [
+        waits.map(({ runId }) => runId),
+        waits.map(({ waitingFor }) => waitingFor),
+        waits.map(({ result }) => JSON.stringify(result)),
+        waits.map(({ result }) => result && JSON.stringify(resultPreviewOf(result))),
+      ],
+    });
+  }
+
   /** Ends executions whose roots are locked. Returns delegated runs that were still in progress and are cancelled with their root. */
   async end(ends: readonly EndingRun[], at: Date): Promise<RunSubject[]> {
     return (await this.db.query<EndedRow>(END, endParameters(ends, at))).map(toSubject);
@@ -121,15 +146,20 @@ const INSERT = `INSERT INTO run_step (run_id, seq, step, at)
   SELECT run_id, seq, step, $4::timestamptz FROM unnest($1::text[], $2::integer[], $3::json[]) AS entry (run_id, seq, step)
   ON CONFLICT DO NOTHING`;
 
+const WAIT = `UPDATE run SET waiting_for = entry.waiting_for, result = nullif(entry.result::text, 'null')::json,
+    result_preview = entry.result_preview
+  FROM unnest($1::text[], $2::text[], $3::json[], $4::json[]) AS entry (id, waiting_for, result, result_preview)
+  WHERE run.id = entry.id AND run.state = 'running'`;
+
 const END = {
   name: 'runs-end',
   text: `
   WITH ended AS (UPDATE run SET state = entry.state, state_at = $6::timestamptz, waiting_for = entry.waiting_for,
-      result = entry.result, usage = entry.usage,
+      result = entry.result, result_preview = entry.result_preview, usage = entry.usage,
       finished_at = CASE WHEN entry.state <> 'waiting' THEN $6::timestamptz END,
       lease_owner = NULL, lease_token = NULL, lease_until = NULL
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::json[], $5::json[])
-      AS entry (id, state, waiting_for, result, usage)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::json[], $5::json[], $7::json[])
+      AS entry (id, state, waiting_for, result, usage, result_preview)
     WHERE run.id = entry.id AND run.state = 'running' RETURNING run.*),
   left_over AS (UPDATE run SET state = 'cancelled', state_at = $6::timestamptz, finished_at = $6::timestamptz
     FROM ended WHERE ended.parent_id IS NULL AND run.root_id = ended.id AND run.parent_id IS NOT NULL
@@ -148,6 +178,7 @@ function endParameters(ends: readonly EndingRun[], at: Date): unknown[] {
     ends.map(({ end }) => JSON.stringify(end.result)),
     ends.map(({ end }) => JSON.stringify(end.usage)),
     at,
+    ends.map(({ end }) => JSON.stringify(resultPreviewOf(end.result))),
   ];
 }
 

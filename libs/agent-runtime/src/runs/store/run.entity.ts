@@ -1,6 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
-import type { AgentUsage, ContentPart } from '#rollcall/providers';
+import type { A2aEnvelope, AgentUsage, ContentPart } from '#rollcall/providers';
 import type { RunTarget } from '../run.js';
+import type { ContentPreview, ResultPreview } from '../run.preview.js';
 import type { RunResult, RunStatus, WaitingFor } from '../run.status.js';
 import type { RunStep } from '../run.step.js';
 
@@ -8,6 +9,7 @@ import type { RunStep } from '../run.step.js';
 @Entity('run')
 @Index('run_namespace', ['namespace', 'seq'])
 @Index('run_changes', ['namespace', 'createdBy', 'stateAt', 'seq'], { where: 'parent_id IS NULL' })
+@Index('run_of_caller', ['namespace', 'createdBy', 'seq'], { where: 'parent_id IS NULL' })
 @Index('run_root', ['rootId', 'seq'])
 @Index('run_redactable', ['finishedAt'], { where: 'parent_id IS NULL AND redacted_at IS NULL' })
 @Index('run_redaction_requested', ['finishedAt'], {
@@ -48,10 +50,15 @@ export class RunEntity {
   /** The replica that hosts the agent. Other replicas claim the run only after a while. */
   @Column({ type: 'uuid', nullable: true }) host: string | null;
   @Column({ type: 'json' }) input: ContentPart[];
+  /** Null in a row of an older version. Everything that writes the input also writes its preview. */
+  @Column({ type: 'json', name: 'input_preview', nullable: true }) inputPreview: ContentPreview | null;
+  /** What an A2A client sent with the input. */
+  @Column({ type: 'json', nullable: true }) a2a: A2aEnvelope | null;
   @Column({ type: 'bigint', name: 'limit_tokens', nullable: true }) limitTokens: string | null;
   @Column({ type: 'bigint', name: 'limit_micro_usd', nullable: true }) limitMicroUsd: string | null;
   @Column({ type: 'timestamptz', nullable: true }) deadline: Date | null;
   @Column({ type: 'json', nullable: true }) result: RunResult | null;
+  @Column({ type: 'json', name: 'result_preview', nullable: true }) resultPreview: ResultPreview | null;
   @Column({ type: 'json', nullable: true }) usage: AgentUsage | null;
   @Column({ type: 'integer', default: 0 }) attempts: number;
   /** How many replicas lost their lease while they executed the run. */

@@ -1,7 +1,8 @@
 import { DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { SpendingAmount } from '../../spending/spending.js';
 import { chargedUsage } from '../journal/run.usage.js';
-import type { Run } from '../run.js';
+import type { Run, RunFacts, RunSummary } from '../run.js';
+import { type ContentPreview, currentPreview, PREVIEW_CHARS } from '../run.preview.js';
 import { isFinal, type RunResult, type RunStatus } from '../run.status.js';
 import type { RunEntity } from './run.entity.js';
 
@@ -15,13 +16,72 @@ export interface ChargesRow {
   readonly usedMicroUsd: string | null;
 }
 
-/** The columns of a run, with the names of the entity. */
-export const RUN_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
+/** The columns of a run without its contents, with the names of the entity. */
+const FACTS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
   r.retry_of AS "retryOf", r.conversation_id AS "conversationId", r.state, r.state_at AS "stateAt", r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
-  r.revision, r.host, r.input, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline, r.result,
+  r.revision, r.host, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline,
   r.usage, r.attempts, r.crashes, r.crashes_in_step AS "crashesInStep", r.crashed_after AS "crashedAfter", r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
   r.started_at AS "startedAt", r.finished_at AS "finishedAt", r.redact_after_ms AS "redactAfterMs",
   r.redacted_at AS "redactedAt"`;
+
+/** The columns of a run, with the names of the entity. */
+export const RUN_COLUMNS = `${FACTS}, r.input, r.a2a, r.result`;
+
+/**
+ * Contents of an older version are read only if their stored form is not larger: to read 200 large ones takes longer than a statement
+ * may take.
+ */
+const READ_BYTES = 1_024;
+
+/**
+ * A JSON value whose texts Postgres can read: a text that a model wrote may contain a NUL or half a character, which make `->>` fail.
+ * They become other characters. `replace` is much faster than a regular expression.
+ */
+const readable = (json: string): string => {
+  const text = `(${json})::text`;
+  const halves = ['d8', 'd9', 'da', 'db', 'dc', 'dd', 'de', 'df'];
+  const replaced = halves.reduce(
+    (sql, half) => `replace(${sql}, '\\u${half}', '\\uf8')`,
+    `replace(${text}, '\\u0000', '\\ufffd')`,
+  );
+  return `CASE WHEN strpos(${text}, '\\u0000') = 0 AND strpos(${text}, '\\ud') = 0 THEN ${json} ELSE ${replaced}::json END`;
+};
+
+/** For contents that are not read. */
+const unread = (json: string): string =>
+  `json_build_object('text', '', 'parts', 0, 'bytes', pg_column_size(${json}), 'truncated', true)`;
+
+/** Computes the preview of parts in the database, for a row that a replica of an older version has written. */
+const previewOf = (
+  parts: string,
+): string => `(SELECT jsonb_build_object('text', left(coalesce(shown.text, ''), ${PREVIEW_CHARS}),
+    'parts', shown.parts, 'bytes', octet_length((${parts})::text),
+    'truncated', shown.texts < shown.parts OR coalesce(length(shown.text), 0) > ${PREVIEW_CHARS})
+  FROM (SELECT string_agg(part ->> 'text', '' ORDER BY at) FILTER (WHERE part ->> 'type' = 'text') AS text, count(*) AS parts,
+    count(*) FILTER (WHERE part ->> 'type' = 'text') AS texts
+    FROM json_array_elements(${parts}) WITH ORDINALITY AS one (part, at)) AS shown)`;
+
+/**
+ * The columns of a run in a list. Postgres stores large contents outside the row and does not read them here, except for rows of an
+ * older version, which have no preview. The contents of a redacted run are small; they are read because a replica of an older version
+ * may have removed them without their preview.
+ */
+export const SUMMARY_COLUMNS = `${FACTS},
+  CASE WHEN r.input_preview IS NOT NULL AND r.redacted_at IS NULL THEN r.input_preview
+    WHEN pg_column_size(r.input) > ${READ_BYTES} THEN ${unread('r.input')}
+    ELSE (SELECT ${previewOf('old.input')}::json FROM (SELECT ${readable('r.input')} AS input OFFSET 0) AS old) END AS "inputPreview",
+  CASE WHEN r.result_preview IS NOT NULL AND r.redacted_at IS NULL THEN r.result_preview
+    WHEN r.result IS NULL THEN NULL
+    WHEN pg_column_size(r.result) > ${READ_BYTES} THEN ${unread('r.result')}
+    WHEN json_typeof(r.result) = 'null' THEN NULL
+    ELSE (SELECT (${previewOf("old.result -> 'parts'")} || jsonb_strip_nulls(jsonb_build_object(
+      'reason', old.result ->> 'reason', 'detail', left(old.result ->> 'detail', ${PREVIEW_CHARS}),
+      'error', old.result -> 'error', 'approvals', json_array_length(old.result -> 'approvals'))))::json
+      FROM (SELECT ${readable('r.result')} AS result OFFSET 0) AS old) END AS "resultPreview"`;
+
+export type SummaryRow = Omit<RunRow, 'input' | 'a2a' | 'result' | 'inputPreview'> & {
+  readonly inputPreview: ContentPreview;
+};
 
 /** The columns of `ChargesRow`. The statement also needs `CHARGED`. */
 export const CHARGES_COLUMNS = `b.own_tokens AS "ownTokens", b.own_micro_usd AS "ownMicroUsd", b.used_tokens AS "usedTokens",
@@ -47,9 +107,25 @@ export function subtreeCharge({ usedTokens, usedMicroUsd }: ChargesRow): Spendin
   return { tokens: Number(usedTokens), microUsd: Number(usedMicroUsd) };
 }
 
+/** The usage of a finished run contains everything that was charged, also for calls that were aborted. */
+export function toChargedSummary(row: SummaryRow & ChargesRow): RunSummary {
+  const run = toRunSummary(row);
+  return isFinal(run.state) ? { ...run, usage: chargedUsage(run.usage, ownCharge(row)) } : run;
+}
+
+export function toRunSummary(row: SummaryRow): RunSummary {
+  const { state, inputPreview, resultPreview } = row;
+  return { ...toFacts(row), inputPreview, resultPreview: currentPreview(state, resultPreview) };
+}
+
 export function toRun(row: RunRow): Run {
-  const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId, input } = row;
-  const { limitTokens, limitMicroUsd, deadline, result, usage, attempts, crashes, crashesInStep, createdBy } = row;
+  const { input, a2a, state, result } = row;
+  return { ...toFacts(row), input, ...(a2a && { a2a }), result: currentResult(state, result) };
+}
+
+function toFacts(row: Omit<RunRow, 'input' | 'a2a' | 'result' | 'inputPreview' | 'resultPreview'>): RunFacts {
+  const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId } = row;
+  const { limitTokens, limitMicroUsd, deadline, usage, attempts, crashes, crashesInStep, createdBy } = row;
   return {
     id,
     namespace,
@@ -64,10 +140,8 @@ export function toRun(row: RunRow): Run {
     target,
     agentId,
     definition: definitionOf(row),
-    input,
     limit: { tokens: toNumber(limitTokens), microUsd: toNumber(limitMicroUsd) },
     deadline: toText(deadline),
-    result: currentResult(state, result),
     usage: usage ?? {},
     attempts,
     crashes,
@@ -82,7 +156,7 @@ export function toRun(row: RunRow): Run {
 export function definitionOf({
   definition: name,
   revision,
-}: Pick<RunRow, 'definition' | 'revision'>): Run['definition'] {
+}: Pick<RunRow, 'definition' | 'revision'>): RunFacts['definition'] {
   return name === null || revision === null ? null : { name, revision };
 }
 

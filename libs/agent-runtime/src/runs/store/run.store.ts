@@ -1,12 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
-import type { AgentUsage } from '#rollcall/providers';
+import { Database, DEFAULT_NAMESPACE, PAGE_BYTES, ROWS_OF_ANY_SIZE } from '#rollcall/platform';
+import { type AgentUsage, textPart } from '#rollcall/providers';
 import { RUNTIME_OWNER } from '../../spending/run.reservations.js';
 import type { SpendingAmount } from '../../spending/spending.js';
 import type { RunFence } from '../execution/run.scope.js';
 import type { StepUsage } from '../journal/run.usage.js';
 import type { DecidedStep } from '../run.decision.js';
-import type { Run, RunFilter, RunKey, StartRun } from '../run.js';
+import type { ListedRun, Run, RunDecision, RunFilter, RunKey, RunSummary, StartRun, VisibleRuns } from '../run.js';
+import { type ContentPreview, previewOf, resultPreviewOf } from '../run.preview.js';
 import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
 import type { RunStep, StoredStep } from '../run.step.js';
 import type { RunLease } from './run-claim.store.js';
@@ -16,8 +17,11 @@ import {
   type ChargesRow,
   RUN_COLUMNS,
   type RunRow,
+  SUMMARY_COLUMNS,
   subtreeCharge,
+  type SummaryRow,
   toChargedRun,
+  toChargedSummary,
   toRun,
 } from './run.row.js';
 
@@ -27,7 +31,7 @@ export type NewRun = Pick<
   'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
 > &
   Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
-  Pick<StartRun, 'conversationId' | 'messageId'> & {
+  Pick<StartRun, 'conversationId' | 'messageId' | 'a2a'> & {
     state: 'queued' | 'running';
     deadline: number | null;
     host: string | null;
@@ -55,8 +59,8 @@ export interface RunMessages {
 }
 
 /** A run, and what the budgets were charged for it and its descendants. */
-export interface TreeRun {
-  readonly run: Run;
+export interface TreeRun<Shown = Run> {
+  readonly run: Shown;
   readonly subtree: SpendingAmount;
 }
 
@@ -83,13 +87,16 @@ const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
            revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
-           started_at, attempts, lease_owner, lease_token, lease_until)
+           started_at, attempts, lease_owner, lease_token, lease_until, input_preview, a2a)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
            CASE WHEN $7 = 'running' THEN clock_timestamp() END, ($22::uuid IS NOT NULL)::integer, $21::uuid, $22::uuid,
-           clock_timestamp() + $23 * interval '1 millisecond')
+           clock_timestamp() + $23 * interval '1 millisecond', $24, $25)
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
+
+/** A message of this size is shown as it is. */
+const SMALL_BYTES = 1_024;
 
 /** The redundant condition on the state lets Postgres use the index `run_open`. */
 const QUEUED = `state = 'queued' AND state IN ('queued', 'running') AND parent_id IS NULL`;
@@ -98,13 +105,31 @@ const COUNT_QUEUED = `SELECT
   (SELECT count(*)::integer FROM (SELECT FROM run WHERE namespace = $1 AND created_by = $2 AND ${QUEUED} LIMIT $4) AS c) AS credential`;
 
 const RUN = `${RUN_COLUMNS}, ${CHARGES_COLUMNS}`;
-const FIND = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+const SUMMARY = `${SUMMARY_COLUMNS}, ${CHARGES_COLUMNS}`;
+/** The condition of `VisibleRuns.startedBy`, a parameter that may be null. A delegated run belongs to the principal that started its root. */
+const startedBy = (
+  parameter: string,
+): string => `(${parameter}::text IS NULL OR ${parameter} = CASE WHEN r.parent_id IS NULL
+  THEN r.created_by ELSE (SELECT root.created_by FROM run AS root WHERE root.id = r.root_id) END)`;
+/** Selects one run by a `RunKey`. */
+const BY_KEY = `r.namespace = $1 AND r.id = $2 AND ${startedBy('$3')}`;
+const FIND = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
 
 const WITH_MESSAGES = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
-  WHERE run_id = r.id AND step ->> 'type' = 'message') AS s) AS messages FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+  WHERE run_id = r.id AND step ->> 'type' = 'message') AS s) AS messages FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
 
 const WITH_STEPS = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
-  WHERE run_id = r.id AND seq > $3 ORDER BY seq LIMIT $4) AS s) AS steps FROM run AS r ${CHARGED} WHERE r.id = $2 AND r.namespace = $1`;
+  WHERE run_id = r.id AND seq > $4 ORDER BY seq LIMIT $5) AS s) AS steps FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
+
+/** Reads one step after the other, and stops after the limit of a page, because the size of a step is known only when it is read. */
+const PAGE_OF_STEPS = `WITH RECURSIVE page AS (
+    (SELECT 1 AS place, seq, at, step, octet_length(step::text)::bigint AS bytes FROM run_step
+      WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT 1)
+    UNION ALL
+    SELECT page.place + 1, following.seq, following.at, following.step, page.bytes + octet_length(following.step::text)
+    FROM page CROSS JOIN LATERAL (SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > page.seq ORDER BY seq LIMIT 1) AS following
+    WHERE page.place < $3 AND (page.bytes <= $4 OR page.place < ${ROWS_OF_ANY_SIZE}))
+  SELECT seq, at, step FROM page ORDER BY seq`;
 
 /** Reads runs and their steps, and makes the changes that need no lease. Each change is one conditional statement. */
 @Injectable()
@@ -116,49 +141,56 @@ export class RunStore {
     return this.db.inTransaction;
   }
 
-  async transaction<Value>(work: () => Promise<Value>): Promise<Value> {
-    return await this.db.transaction(work);
-  }
-
-  /** Calls one of these functions when the open transaction has ended. */
-  whenEnded({ committed, rolledBack }: { committed: () => void; rolledBack: () => void }): void {
-    this.db.afterCommit(committed);
-    this.db.afterRollback(rolledBack);
-  }
-
   /**
    * Adds a run and its first step, the input. With a lease, the run is already claimed. Returns undefined if the run already exists.
    */
   async insert(run: NewRun, lease?: RunLease): Promise<Run | undefined> {
-    const values = [...valuesOf(run), lease?.owner ?? null, lease?.token ?? null, lease?.ms ?? null];
+    const { owner = null, token = null, ms = null } = lease ?? {};
+    const preview = JSON.stringify(previewOf(run.input));
+    const values = [...valuesOf(run), owner, token, ms, preview, run.a2a ? JSON.stringify(run.a2a) : null];
     const [row] = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, values);
     return row && toRun(row);
   }
 
-  async find({ namespace, id }: RunKey): Promise<Run | undefined> {
-    const [row] = await this.db.query<ChargedRow>({ name: 'runs-find', text: FIND }, [namespace, id]);
+  async find(key: RunKey): Promise<Run | undefined> {
+    const [row] = await this.db.query<ChargedRow>({ name: 'runs-find', text: FIND }, valuesOfKey(key));
     return row && toChargedRun(row);
   }
 
+  async exists(key: RunKey): Promise<boolean> {
+    return (await this.db.query(`SELECT 1 FROM run AS r WHERE ${BY_KEY}`, valuesOfKey(key))).length > 0;
+  }
+
   /** A run and the messages of its callers, both as of the same moment. */
-  async withMessages({ namespace, id }: RunKey): Promise<RunMessages | undefined> {
+  async withMessages(key: RunKey): Promise<RunMessages | undefined> {
     const statement = { name: 'runs-with-messages', text: WITH_MESSAGES };
-    const [row] = await this.db.query<ChargedRow & { messages: StepRow[] }>(statement, [namespace, id]);
-    return row && { run: toChargedRun(row), messages: row.messages.map((step) => toStoredStep(id, step)) };
+    const [row] = await this.db.query<ChargedRow & { messages: StepRow[] }>(statement, valuesOfKey(key));
+    return row && { run: toChargedRun(row), messages: row.messages.map((step) => toStoredStep(key.id, step)) };
   }
 
   /** A run and its steps after the step `after`, both as of the same moment. */
-  async withSteps({ namespace, id }: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
+  async withSteps(key: RunKey, after: number, limit: number): Promise<RunReading | undefined> {
     const statement = { name: 'runs-with-steps', text: WITH_STEPS };
-    const [row] = await this.db.query<ChargedRow & { steps: StepRow[] }>(statement, [namespace, id, after, limit]);
-    return row && { run: toChargedRun(row), steps: row.steps.map((step) => toStoredStep(id, step)) };
+    const [row] = await this.db.query<ChargedRow & { steps: StepRow[] }>(statement, [
+      ...valuesOfKey(key),
+      after,
+      limit,
+    ]);
+    return row && { run: toChargedRun(row), steps: row.steps.map((step) => toStoredStep(key.id, step)) };
   }
 
   /** Locks the run until the transaction ends. */
-  async lock({ namespace, id }: RunKey): Promise<Run | undefined> {
-    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE id = $2 AND namespace = $1 FOR NO KEY UPDATE`;
-    const [row] = await this.db.query<RunRow>(sql, [namespace, id]);
+  async lock(key: RunKey): Promise<Run | undefined> {
+    const sql = `SELECT ${RUN_COLUMNS} FROM run AS r WHERE ${BY_KEY} FOR NO KEY UPDATE`;
+    const [row] = await this.db.query<RunRow>(sql, valuesOfKey(key));
     return row && toRun(row);
+  }
+
+  /** The ids of those of these runs that the caller sees. */
+  async visibleAmong({ namespace, startedBy: by }: VisibleRuns, ids: readonly string[]): Promise<Set<string>> {
+    if (ids.length === 0) return new Set();
+    const sql = `SELECT r.id FROM run AS r WHERE r.namespace = $1 AND r.id = ANY ($2) AND ${startedBy('$3')}`;
+    return new Set((await this.db.query<{ id: string }>(sql, [namespace, ids, by ?? null])).map(({ id }) => id));
   }
 
   /** The result as it is stored: the stored result of a queued run contains the calls that still wait for a decision. */
@@ -168,17 +200,18 @@ export class RunStore {
   }
 
   /** Newest first; `before` is the position of the last run of the previous page. */
-  async page(filter: RunFilter, limit: number, before?: number): Promise<(Run & { seq: number })[]> {
-    const { namespace, states, agentId, definition, rootId, from, to } = filter;
-    const rows = await this.db.query<ChargedRow>(
-      `SELECT ${RUN} FROM (SELECT * FROM run WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
+  async page(filter: RunFilter, limit: number, before?: number): Promise<ListedRun[]> {
+    const { namespace, states, agentId, definition, rootId, from, to, startedBy: by } = filter;
+    const rows = await this.db.query<SummaryRow & ChargesRow>(
+      `SELECT ${SUMMARY} FROM (SELECT * FROM run AS r WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
          AND ($4::text[] IS NULL OR state = ANY ($4)) AND ($5::text IS NULL OR agent_id = $5)
-         AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL THEN parent_id IS NULL ELSE root_id = $7 END
+         AND ($6::text IS NULL OR definition = $6) AND CASE WHEN $7::text IS NULL
+         THEN parent_id IS NULL AND ($10::text IS NULL OR created_by = $10) ELSE root_id = $7 AND ${startedBy('$10')} END
          AND ($8::timestamptz IS NULL OR created_at >= $8) AND ($9::timestamptz IS NULL OR created_at < $9)
        ORDER BY seq DESC LIMIT $3) AS r ${CHARGED} ORDER BY r.seq DESC`,
-      [namespace, before, limit, states, agentId, definition, rootId, from, to].map((value) => value ?? null),
+      [namespace, before, limit, states, agentId, definition, rootId, from, to, by].map((value) => value ?? null),
     );
-    return rows.map((row) => Object.assign(toChargedRun(row), { seq: Number(row.seq) }));
+    return rows.map((row) => Object.assign(toChargedSummary(row), { seq: Number(row.seq) }));
   }
 
   /** Records the revision with which the run is executed. This has an effect only if the lease is valid. */
@@ -201,6 +234,19 @@ export class RunStore {
     return rows.map((row) => ({ run: toChargedRun(row), subtree: subtreeCharge(row) }));
   }
 
+  /** Like `tree`, with previews of the contents. */
+  async treeSummaries(rootId: string): Promise<TreeRun<RunSummary>[]> {
+    const sql = `SELECT ${SUMMARY} FROM run AS r ${CHARGED} WHERE r.root_id = $1 ORDER BY r.seq`;
+    const rows = await this.db.query<SummaryRow & ChargesRow>(sql, [rootId]);
+    return rows.map((row) => ({ run: toChargedSummary(row), subtree: subtreeCharge(row) }));
+  }
+
+  /** At most `limit` steps. Ends earlier when their size reaches the limit of a page, so the database reads no more than a page. */
+  async pageOfSteps(runId: string, after: number, limit: number): Promise<StoredStep[]> {
+    const rows = await this.db.query<StepRow>(PAGE_OF_STEPS, [runId, after, limit, PAGE_BYTES]);
+    return rows.map((row) => toStoredStep(runId, row));
+  }
+
   async steps(runId: string, after: number, limit: number): Promise<StoredStep[]> {
     const sql = 'SELECT seq, at, step FROM run_step WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3';
     const rows = await this.db.query<StepRow>(sql, [runId, after, limit]);
@@ -215,6 +261,20 @@ export class RunStore {
       [runId],
     );
     return rows.map(({ step }) => step);
+  }
+
+  /** The first message of each of these runs. The parts of a large one are replaced by the beginning of its text. */
+  async openingMessages(runIds: readonly string[]): Promise<StoredStep[]> {
+    const rows = await this.db.query<StepRow & { runId: string; preview: ContentPreview | null }>(
+      `SELECT s.run_id AS "runId", s.seq, s.at, r.input_preview AS preview,
+         CASE WHEN r.input_preview IS NULL OR (r.input_preview ->> 'bytes')::bigint <= ${SMALL_BYTES} THEN s.step
+           ELSE json_build_object('type', 'message', 'messageId', s.step -> 'messageId') END AS step
+       FROM run AS r JOIN run_step AS s ON s.run_id = r.id AND s.seq = 1 WHERE r.id = ANY ($1)`,
+      [runIds],
+    );
+    return rows.map(({ runId, preview, ...row }) =>
+      toStoredStep(runId, { ...row, step: openingOf(row.step, preview) }),
+    );
   }
 
   /** The messages of the callers of these runs, in order. */
@@ -237,19 +297,22 @@ export class RunStore {
        added AS (INSERT INTO run_step (run_id, seq, at, step)
          SELECT $3, coalesce((SELECT max(seq) FROM run_step WHERE run_id = $3), 0) + 1, moment.now, $2 FROM moment)
        UPDATE run SET state = 'queued', state_at = moment.now, waiting_for = NULL, queued_at = moment.now,
-         result = $4, crashes_in_step = 0, ${FREE} FROM moment WHERE id = $1`,
-      [id, JSON.stringify(step), runId, JSON.stringify(result)],
+         result = $4, result_preview = $5, crashes_in_step = 0, ${FREE} FROM moment WHERE id = $1`,
+      [id, JSON.stringify(step), runId, JSON.stringify(result), result && JSON.stringify(resultPreviewOf(result))],
     );
   }
 
-  /** The last decision about a call, in any run of the tree. */
-  async findDecision(rootId: string, callId: string): Promise<RunStep | undefined> {
+  /** The decision that answered this question, in any run of the tree. */
+  async findDecision(
+    rootId: string,
+    { callId, inputHash }: Pick<RunDecision, 'callId' | 'inputHash'>,
+  ): Promise<RunStep | undefined> {
     const [row] = await this.db.query<{ step: RunStep }>(
       `SELECT s.step FROM run AS r JOIN run_step AS s ON s.run_id = r.id
-       WHERE r.root_id = $1 AND s.step ->> 'callId' = $2
-         AND (s.step ->> 'type' = 'approval-decided' OR (s.step ->> 'type' = 'tool-finished' AND s.step ->> 'turn' = '0'))
+       WHERE r.root_id = $1 AND s.step ->> 'callId' = $2 AND s.step ->> 'inputHash' = $3
+         AND s.step ->> 'type' IN ('approval-decided', 'tool-finished')
        ORDER BY s.at DESC, s.seq DESC LIMIT 1`,
-      [rootId, callId],
+      [rootId, callId, inputHash],
     );
     return row?.step;
   }
@@ -297,9 +360,9 @@ export class RunStore {
     const rows = await this.db.query<RunRow>(
       `WITH late AS (SELECT id FROM run WHERE state = 'waiting' AND deadline < clock_timestamp() AND parent_id IS NULL
          LIMIT $3 FOR UPDATE SKIP LOCKED)
-       UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, finished_at = clock_timestamp()
+       UPDATE run AS r SET state = $1, state_at = clock_timestamp(), waiting_for = NULL, result = $2, result_preview = $4, finished_at = clock_timestamp()
        FROM late WHERE r.root_id = late.id AND r.state IN ('waiting', 'running') RETURNING ${RUN_COLUMNS}`,
-      [state, JSON.stringify(result), limit],
+      [state, JSON.stringify(result), limit, JSON.stringify(resultPreviewOf(result))],
     );
     return rows.map(toRun);
   }
@@ -348,6 +411,14 @@ export class RunStore {
     return row?.runs ?? 0;
   }
 
+  /** The ids of the runs that exist and are not redacted. */
+  async withContents(ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.db.query<{ id: string }>('SELECT id FROM run WHERE id = ANY($1) AND redacted_at IS NULL', [
+      ids,
+    ]);
+    return new Set(rows.map(({ id }) => id));
+  }
+
   /** Deletes trees that finished longer ago than this time. Returns the number of trees. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ trees: number }>(
@@ -355,12 +426,29 @@ export class RunStore {
            AND finished_at < clock_timestamp() - $1 * interval '1 millisecond'
          ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED),
        deleted AS (DELETE FROM run WHERE root_id IN (SELECT id FROM old) RETURNING id),
-       steps AS (DELETE FROM run_step WHERE run_id IN (SELECT id FROM deleted))
+       steps AS (DELETE FROM run_step WHERE run_id IN (SELECT id FROM deleted)),
+       tasks AS (DELETE FROM agent_task WHERE run_id IN (SELECT id FROM deleted))
        SELECT count(*)::integer AS trees FROM old`,
       [keepMs, limit],
     );
     return rows[0]?.trees ?? 0;
   }
+}
+
+function valuesOfKey({ namespace, id, startedBy: by }: RunKey): unknown[] {
+  return [namespace, id, by ?? null];
+}
+
+function openingOf(step: RunStep, preview: ContentPreview | null): RunStep {
+  if (step.type !== 'message') return step;
+  const {
+    type,
+    parts = [textPart(preview?.text ?? '')],
+    messageId,
+  } = step as Partial<typeof step> & { type: 'message' };
+  const shown = previewOf(parts);
+  const isSmall = shown.bytes <= SMALL_BYTES;
+  return { type, parts: isSmall ? parts : [textPart(shown.text)], ...(messageId && { messageId }) };
 }
 
 function toStoredStep(runId: string, { seq, at, step }: StepRow): StoredStep {
@@ -372,8 +460,9 @@ function valuesOf(run: NewRun): unknown[] {
   const place = [id, namespace, rootId, parentId, depth, retryOf, state];
   const agent = [JSON.stringify(run.target), agentId, definition?.name ?? null, definition?.revision ?? null, host];
   const limits = [limit.tokens, limit.microUsd, run.deadline];
-  const { messageId, conversationId = null } = run;
-  const first: RunStep = { type: 'message', parts: run.input, ...(messageId !== undefined && { messageId }) };
+  const { messageId, a2a, conversationId = null } = run;
+  const given = { ...(messageId !== undefined && { messageId }), ...(a2a && { a2a }) };
+  const first: RunStep = { type: 'message', parts: run.input, ...given };
   return [
     ...place,
     ...agent,

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type McpClient, type McpToolDefinition, ProviderError } from '#rollcall/providers';
+import { isForNamespace, type McpClient, type McpToolDefinition, ProviderError } from '#rollcall/providers';
+import type { RunContext } from '../../loop/run.context.js';
 import { untrustedData } from '../../untrusted.text.js';
+import { UntrustedSchema, UntrustedSchemaError } from '../../schemas/untrusted.schema.js';
 import { inputHashOf } from '../input.hash.js';
-import type { ParsedInput } from '../input/input.reader.js';
 import { jsonProblem, storable } from '../json.check.js';
 import type { Tool, ToolBox, ToolContext } from '../tool.js';
 import type { SeenTool, ToolPinStore } from './tool-pin.store.js';
@@ -47,8 +48,18 @@ export class McpToolBox implements ToolBox {
     return this.client.name;
   }
 
-  tools(): readonly Tool[] {
-    return this.offered;
+  /** The number of tools that agents may use. */
+  get size(): number {
+    return this.offered.length;
+  }
+
+  isFor(namespace: string): boolean {
+    return isForNamespace(this.client.config, namespace);
+  }
+
+  /** In a namespace that cannot use the server, the server has no tools. */
+  tools({ namespace }: Pick<RunContext, 'namespace'>): readonly Tool[] {
+    return this.isFor(namespace) ? this.offered : NO_TOOLS;
   }
 
   /** Reads the tools of the server. If the server cannot be reached, the tools stay, and their calls report why they fail. */
@@ -111,19 +122,23 @@ export class McpToolBox implements ToolBox {
   private async offer(seen: SeenTool): Promise<Tool | string> {
     const before = this.usable.get(seen.tool);
     if (before?.hash === seen.hash) return before.offered;
-    await new Promise(setImmediate); // other work continues between two schemas
+    const { inputSchema } = seen.definition;
     try {
-      const { UntrustedSchema } = await import('./untrusted.schema.js'); // with its validator, which only MCP servers need
-      const schema = UntrustedSchema.compile(seen.definition.inputSchema);
-      return this.toTool(seen, (input) => schema.parse(input));
+      if (inputSchema['type'] !== 'object') throw new UntrustedSchemaError('it does not describe an object');
+      const what = `the input of ${mcpToolName(this.server, seen.tool)}`;
+      const schema = UntrustedSchema.of(inputSchema, { what, group: this.name });
+      await schema.compile();
+      return this.toTool(seen, async (input) => await schema.parse(input));
     } catch (error) {
-      return `Its input schema cannot be used: ${(error as Error).message.slice(0, 300)}.`;
+      if (!(error instanceof UntrustedSchemaError)) throw error;
+      return `Its input schema cannot be used: ${error.message.slice(0, 300)}.`;
     }
   }
 
-  private toTool(seen: SeenTool, parse: (input: unknown) => ParsedInput): Tool {
+  private toTool(seen: SeenTool, parse: Tool['parse']): Tool {
     const { $schema: _, ...inputSchema } = seen.definition.inputSchema;
-    const { needsApproval, timeoutMs } = this.client.config;
+    const { approve, timeoutMs } = this.client.config;
+    const needsApproval = this.client.config.needsApproval || approve !== undefined;
     return Object.freeze({
       name: mcpToolName(this.server, seen.tool),
       description: describe(this.server, seen),
@@ -131,6 +146,7 @@ export class McpToolBox implements ToolBox {
       parse,
       idempotent: false,
       needsApproval,
+      ...(approve !== undefined && { approve }),
       timeoutMs,
       execute: async (input: unknown, context: ToolContext) => await this.call(seen, input, context),
     });

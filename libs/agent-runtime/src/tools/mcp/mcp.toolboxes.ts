@@ -62,7 +62,10 @@ export class McpToolBoxes implements OnModuleInit, OnApplicationBootstrap {
     const state = JSON.stringify([error?.code, disabled]);
     if (this.known.get(box) === state) return;
     this.known.set(box, state);
-    if (error) this.log.warn({ event: 'mcp.server_failed', server, code: error.code, message: error.message });
+    if (error) {
+      const { code, message, logDetail: detail } = error;
+      this.log.warn({ event: 'mcp.server_failed', server, code, message, ...(detail && { detail }) });
+    }
     for (const { tool, reason } of disabled) this.log.warn({ event: 'mcp.tool_disabled', server, tool, reason });
   }
 }

@@ -18,6 +18,7 @@ import {
   readSettings,
   settingsView,
 } from '../agent.provider.js';
+import { signWith } from '../call.token.js';
 import { A2aAgent } from './a2a.agent.js';
 import { cardFetch, strictFetch, toA2aError } from './a2a.errors.js';
 
@@ -72,7 +73,8 @@ export class A2aAgentProvider implements AgentProvider {
       new RestTransportFactory({ fetchImpl, ...LEGACY }),
     ];
     const client = await new ClientFactory({ transports, clientConfig: { polling: true } }).createFromAgentCard(card);
-    return new A2aAgent({ name: config.name, client, streams: card.capabilities?.streaming === true, redact });
+    const streams = card.capabilities?.streaming === true;
+    return new A2aAgent({ name: config.name, client, streams, redact, sign: signWith(this.options.signer) });
   }
 
   private async cardOf({ url, label, fetch, redact }: Remote): Promise<AgentCard> {

@@ -213,12 +213,22 @@ describe('S1.10 an a2a agent', () => {
     expect(agent.state).toBe('idle');
   });
 
-  it('returns a request for authorization as input-required', async () => {
-    const server = await startServer();
-    const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
-    const events = await collect(agent, { does: 'end as', state: 'TASK_STATE_AUTH_REQUIRED', says: 'Sign in at …' });
-    expect(events.at(-1)).toMatchObject({ result: { outcome: 'input-required', parts: [textPart('Sign in at …')] } });
-  });
+  it.each([restWire, jsonRpcWire])(
+    'P-2 reports that a task needs an authorization, and listens until the task continues: $name',
+    async (wire) => {
+      const server = await startServer({ wire });
+      const agent = await provider.createAgent({ name: 'ada', settings: { url: server.url } });
+      const events: AgentEvent[] = [];
+      for await (const event of agent.handle(message(JSON.stringify({ does: 'authorize', says: 'Sign in at …' })))) {
+        events.push(event);
+        if (event.type === 'authorization') server.executor.authorize();
+      }
+      expect(events.filter(({ type }) => type !== 'accepted')).toMatchObject([
+        { type: 'authorization', required: true, parts: [textPart('Sign in at …')] },
+        { type: 'finished', result: { outcome: 'completed' } },
+      ]);
+    },
+  );
 
   it.each([restWire, jsonRpcWire, legacyJsonRpcWire])(
     'rejects the continuation of an unknown task as the fault of the caller: $name',

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SendMessageRequest, StreamResponse, Task } from '@a2a-js/sdk';
-import type { Client } from '@a2a-js/sdk/client';
-import { ProviderError } from '../../errors.js';
-import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
+import { HTTP_EXTENSION_HEADER, type SendMessageRequest, type StreamResponse, type Task } from '@a2a-js/sdk';
+import type { Client, RequestOptions } from '@a2a-js/sdk/client';
+import { isDetached, ProviderError } from '../../errors.js';
+import type { AgentEvent, AgentMessage, HandleOptions, RemoteTask } from '../agent.js';
+import { CALL_TOKEN_HEADER, type SignCall } from '../call.token.js';
 import { TrackedAgent, untilAborted } from '../tracked.agent.js';
 import { toA2aError } from './a2a.errors.js';
 import { toSendMessage } from './a2a.mapper.js';
@@ -20,6 +21,7 @@ interface A2aAgentOptions {
   streams: boolean;
   /** Removes the key from texts of the agent. */
   redact(text: string): string;
+  sign?: SignCall;
 }
 
 const FIRST_POLL_MS = 100;
@@ -39,19 +41,67 @@ export class A2aAgent extends TrackedAgent {
     signal: AbortSignal,
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
+    const { task } = options;
     const request = toSendMessage(message, options);
-    const reader = new TaskReader(this.label, request.message?.taskId, this.options.redact);
-    const call = new A2aCall(this.options.client, this.options.streams);
-    // cancels immediately, because the caller may never read again
-    signal.addEventListener('abort', () => this.cancel(call, reader));
+    const reader = task
+      ? TaskReader.resumed(this.label, task, this.options.redact)
+      : new TaskReader(this.label, request.message?.taskId, this.options.redact);
+    const call = new A2aCall(this.options, async () => await this.serviceParameters(message, options));
+    if (task) call.resume(task.taskId);
+    // ends immediately, because the caller may never read again
+    signal.addEventListener('abort', () => this.end(call, reader, isDetached(signal)));
+    if (signal.aborted) return this.end(call, reader, isDetached(signal));
     try {
-      for await (const response of untilAborted(call.send(request), signal)) yield* reader.read(response);
+      yield* task ? this.ask(call, reader, signal) : this.send(call, request, { reader, signal });
       if (signal.aborted) return;
-      yield* reader.rest();
       yield* this.follow(call, reader, signal);
     } catch (error) {
       throw toA2aError(error, { label: this.label, redact: this.options.redact });
     }
+  }
+
+  /** Sends the message. As soon as the agent has answered with a task that is not finished, the call can continue without this process. */
+  private async *send(
+    call: A2aCall,
+    request: SendMessageRequest,
+    { reader, signal }: { reader: TaskReader; signal: AbortSignal },
+  ): AsyncGenerator<AgentEvent> {
+    let isAccepted = false;
+    for await (const response of untilAborted(call.send(request), signal)) {
+      yield* reader.read(response);
+      const task: RemoteTask | undefined = isAccepted ? undefined : reader.accepted;
+      if (task) yield { type: 'accepted', task };
+      isAccepted ||= task !== undefined;
+    }
+    if (!signal.aborted) yield* reader.rest();
+  }
+
+  /** Reads a task that an earlier attempt has started, and subscribes to it if it has not ended. */
+  private async *ask(call: A2aCall, reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const { taskId = '' } = reader;
+    yield* reader.task(await this.readAgain(call, taskId, signal, 'AGENT_TASK_LOST'));
+    if (reader.ended || !this.options.streams || signal.aborted) return;
+    for await (const response of untilAborted(this.subscribed(call, taskId), signal)) yield* reader.read(response);
+  }
+
+  /** An agent may reject the subscription because the task has just ended, or because it supports none: then the task is read again. */
+  private async *subscribed(call: A2aCall, taskId: string): AsyncGenerator<StreamResponse> {
+    try {
+      yield* call.subscribe(taskId);
+    } catch (error) {
+      const { code } = toA2aError(error, { label: this.label, redact: this.options.redact });
+      if (code !== 'AGENT_REQUEST_REFUSED') throw error;
+    }
+  }
+
+  /** The headers of one request of the call. */
+  private async serviceParameters({ a2a }: AgentMessage, options: HandleOptions): Promise<Record<string, string>> {
+    const { extensions = [] } = a2a ?? {};
+    const token = await this.options.sign?.(options);
+    return {
+      ...(extensions.length > 0 && { [HTTP_EXTENSION_HEADER]: extensions.join(',') }),
+      ...(token !== undefined && { [CALL_TOKEN_HEADER]: token }),
+    };
   }
 
   protected override async release(): Promise<void> {
@@ -60,13 +110,13 @@ export class A2aAgent extends TrackedAgent {
 
   /**
    * Polls the task until it has ended. If a stream was closed before the task ended, it polls only once: the agent may
-   * have abandoned the task, and polling would never end.
+   * have abandoned the task, and polling would never end. A task that waits for an authorization is polled until it continues.
    */
   private async *follow(call: A2aCall, reader: TaskReader, signal: AbortSignal): AsyncGenerator<AgentEvent> {
     for (let pause = FIRST_POLL_MS; reader.taskId && !reader.ended; pause = Math.min(pause * 2, MAX_POLL_MS)) {
       await delay(pause, undefined, { signal });
       yield* reader.task(await this.readAgain(call, reader.taskId, signal));
-      if (this.options.streams) return;
+      if (this.options.streams && !reader.needsAuthorization) return;
     }
   }
 
@@ -74,18 +124,24 @@ export class A2aAgent extends TrackedAgent {
    * The agent has received the message, so a failure here means that the agent crashed or lost its task, and not that the caller made a
    * mistake. The error has no cause, because a refused connection as the cause would mean that nothing was sent.
    */
-  private async readAgain(call: A2aCall, taskId: string, signal: AbortSignal): Promise<Task> {
+  private async readAgain(
+    call: A2aCall,
+    taskId: string,
+    signal: AbortSignal,
+    ifLost: 'AGENT_CRASHED' | 'AGENT_TASK_LOST' = 'AGENT_CRASHED',
+  ): Promise<Task> {
     try {
       return await call.getTask(taskId, signal);
     } catch (error) {
       const { code, message } = toA2aError(error, { label: this.label, redact: this.options.redact });
       if (code !== 'AGENT_REQUEST_REFUSED') throw new ProviderError(code, message);
-      throw new ProviderError('AGENT_CRASHED', `${this.label} no longer has its task.`);
+      throw new ProviderError(ifLost, `${this.label} no longer has its task.`);
     }
   }
 
-  private cancel(call: A2aCall, { ended }: TaskReader): void {
-    if (ended) return call.disconnect();
+  /** Cancels the task, unless it has ended or another replica continues the call. */
+  private end(call: A2aCall, { ended }: TaskReader, isContinued: boolean): void {
+    if (ended || isContinued) return call.disconnect();
     const cancellation = call.cancel().finally(() => this.cancellations.delete(cancellation));
     this.cancellations.add(cancellation);
   }
@@ -104,11 +160,17 @@ class A2aCall {
   private readonly connection = new AbortController();
   private readonly answered = Promise.withResolvers<void>();
 
-  /** `client` is in polling mode: a call without streaming returns immediately with its task. */
+  /** `headers` are made for each request, because the token of a call expires long before the call. */
   constructor(
-    private readonly client: Client,
-    private readonly streams: boolean,
+    private readonly options: Pick<A2aAgentOptions, 'client' | 'streams'>,
+    private readonly headers: () => Promise<Record<string, string>>,
   ) {}
+
+  /** The task is known from an earlier attempt. */
+  resume(taskId: string): void {
+    this.taskId = taskId;
+    this.answered.resolve();
+  }
 
   async *send(request: SendMessageRequest): AsyncGenerator<StreamResponse> {
     try {
@@ -123,9 +185,14 @@ class A2aCall {
   }
 
   async getTask(id: string, signal: AbortSignal): Promise<Task> {
-    return await this.client.getTask({ tenant: '', id, historyLength: 0 }, { signal });
+    return await this.options.client.getTask({ tenant: '', id, historyLength: 0 }, await this.with(signal));
   }
 
+  async *subscribe(id: string): AsyncGenerator<StreamResponse> {
+    yield* this.options.client.resubscribeTask({ tenant: '', id }, await this.with(this.connection.signal));
+  }
+
+  /** The task continues at the agent. */
   disconnect(): void {
     this.connection.abort();
   }
@@ -144,14 +211,18 @@ class A2aCall {
 
   private async *answers(request: SendMessageRequest): AsyncGenerator<StreamResponse> {
     const { signal } = this.connection;
-    if (this.streams) return yield* this.client.sendMessageStream(request, { signal });
-    const value = await this.client.sendMessage(request, { signal });
+    if (this.options.streams) return yield* this.options.client.sendMessageStream(request, await this.with(signal));
+    const value = await this.options.client.sendMessage(request, await this.with(signal));
     yield { payload: 'messageId' in value ? { $case: 'message', value } : { $case: 'task', value } };
+  }
+
+  private async with(signal: AbortSignal): Promise<RequestOptions> {
+    return { signal, serviceParameters: await this.headers() };
   }
 
   private async cancelTask(id: string, signal: AbortSignal): Promise<void> {
     try {
-      await this.client.cancelTask({ tenant: '', id, metadata: undefined }, { signal });
+      await this.options.client.cancelTask({ tenant: '', id, metadata: undefined }, await this.with(signal));
     } catch {
       return; // the task has ended or no longer exists, so there is nothing to cancel
     }

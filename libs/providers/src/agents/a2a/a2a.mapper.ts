@@ -7,14 +7,17 @@ import { toWireContext } from '../wire/wire.message.js';
 const JSON_TYPE = 'application/json';
 
 /** Converts a message to A2A; `task.reader.ts` converts the responses. */
-export function toSendMessage({ parts }: AgentMessage, options: HandleOptions): SendMessageRequest {
-  const { callId, conversationId, budget, context } = options;
-  const metadata = { ...(budget && { budget }), ...(context && { context: toWireContext(context) }) };
+export function toSendMessage({ parts, a2a = {} }: AgentMessage, options: HandleOptions): SendMessageRequest {
+  const { callId, conversationId, contextId, budget, context } = options;
+  const { referenceTaskIds, extensions } = a2a;
+  const metadata = { ...a2a.metadata, ...(budget && { budget }), ...(context && { context: toWireContext(context) }) };
   const message = Message.fromJSON({
     messageId: callId ?? crypto.randomUUID(),
-    ...fromConversation(conversationId),
+    ...(conversationId === undefined ? contextId && { contextId } : fromConversation(conversationId)),
     role: 'ROLE_USER',
     ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...(referenceTaskIds && { referenceTaskIds }),
+    ...(extensions && { extensions }),
   });
   return {
     tenant: '',
@@ -71,12 +74,12 @@ export function phaseOf(state = TaskState.TASK_STATE_UNSPECIFIED): TaskPhase {
   return PHASES[state];
 }
 
-type TaskPhase = 'working' | 'completed' | 'input-required' | 'failed' | 'rejected' | 'cancelled';
+type TaskPhase = 'working' | 'completed' | 'input-required' | 'auth-required' | 'failed' | 'rejected' | 'cancelled';
 
 const PHASES: Record<TaskState, TaskPhase> = {
   [TaskState.TASK_STATE_COMPLETED]: 'completed',
   [TaskState.TASK_STATE_INPUT_REQUIRED]: 'input-required',
-  [TaskState.TASK_STATE_AUTH_REQUIRED]: 'input-required',
+  [TaskState.TASK_STATE_AUTH_REQUIRED]: 'auth-required',
   [TaskState.TASK_STATE_FAILED]: 'failed',
   [TaskState.TASK_STATE_REJECTED]: 'rejected',
   [TaskState.TASK_STATE_CANCELED]: 'cancelled',

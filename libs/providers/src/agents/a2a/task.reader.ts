@@ -2,7 +2,7 @@ import { type Artifact, type Message, Role, type StreamResponse, type Task } fro
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
 import { redactDeep } from '../../secrets/secret.js';
-import type { AgentEvent, AgentOutcome, AgentUsage } from '../agent.js';
+import type { AgentEvent, AgentOutcome, AgentUsage, RemoteTask } from '../agent.js';
 import { ArtifactParts } from '../artifact.parts.js';
 import { type ContentPart, type Redact, redactParts, textOfParts } from '../content.part.js';
 import { readUsage } from '../wire/wire.schema.js';
@@ -20,10 +20,13 @@ const StoppedSchema = z.object({ reason: z.string(), detail: z.string().nullish(
 export class TaskReader {
   /** Whether the task has ended. */
   ended = false;
+  /** Whether the task waits for an authorization. The agent continues by itself when it has been given. */
+  needsAuthorization = false;
   private continues: boolean;
   private oldState?: Task;
   private contextId?: string;
   private readonly artifacts = new ArtifactParts();
+  private authorizationText = '';
   private metadata: Record<string, unknown> | undefined;
 
   /** If the message continues a task, the first event may be the old state of the task. It counts only if no other event follows. */
@@ -35,6 +38,14 @@ export class TaskReader {
   ) {
     this.taskId = taskId || undefined;
     this.continues = this.taskId !== undefined;
+  }
+
+  /** Reads a task that an earlier attempt has started. */
+  static resumed(label: string, { taskId, contextId }: RemoteTask, redact: Redact): TaskReader {
+    const reader = new TaskReader(label, taskId, redact);
+    reader.continues = false; // its state is not the answer to an earlier message
+    reader.contextId = contextId;
+    return reader;
   }
 
   *read({ payload }: StreamResponse): Generator<AgentEvent> {
@@ -121,7 +132,11 @@ export class TaskReader {
   private *status(status?: Status): Generator<AgentEvent> {
     const parts = fromA2aParts(status?.message?.parts);
     const text = textOfParts(parts);
-    switch (phaseOf(status?.state)) {
+    const phase = phaseOf(status?.state);
+    if (phase === 'auth-required') return yield* this.authorization(parts, text);
+    if (this.needsAuthorization && phase === 'working') yield { type: 'authorization', required: false, parts: [] };
+    this.needsAuthorization = false;
+    switch (phase) {
       case 'completed':
         return yield this.finished({ outcome: 'completed' }, withoutTextOf(parts, this.artifacts.parts));
       case 'input-required':
@@ -135,6 +150,20 @@ export class TaskReader {
       case 'working':
         if (text !== '') yield { type: 'progress', text: this.redact(text) };
     }
+  }
+
+  /** Polls return the same status again, which is yielded once. */
+  private *authorization(parts: readonly ContentPart[], text: string): Generator<AgentEvent> {
+    if (this.needsAuthorization && text === this.authorizationText) return;
+    this.needsAuthorization = true;
+    this.authorizationText = text;
+    yield { type: 'authorization', required: true, parts: redactParts(parts, this.redact) };
+  }
+
+  /** The task as the agent has accepted it; undefined until its id is known, and after its end. */
+  get accepted(): RemoteTask | undefined {
+    const { taskId, contextId, ended } = this;
+    return taskId && !ended ? { taskId, ...(contextId && { contextId }) } : undefined;
   }
 
   private stopped(parts: readonly ContentPart[]): AgentEvent | undefined {

@@ -80,8 +80,8 @@ export class ClaudeSdkAgentProvider implements AgentProvider {
   private async load(): Promise<ClaudeSdk> {
     const load = this.options.load ?? (async () => (await import(PACKAGE)) as unknown);
     const sdk = await load().catch((error: unknown) => {
-      const why = `${PACKAGE} cannot be loaded (${reasonOf(error)}). ${HOW_TO_INSTALL}`;
-      throw new ProviderError('AGENT_PACKAGE_MISSING', why);
+      const why = `${PACKAGE} cannot be loaded. ${HOW_TO_INSTALL}`;
+      throw new ProviderError('AGENT_PACKAGE_MISSING', why, { logDetail: reasonOf(error) });
     });
     if (typeof (sdk as Partial<ClaudeSdk>).query === 'function') return sdk as ClaudeSdk;
     throw new ProviderError(

@@ -109,10 +109,9 @@ export class ClaudeSdkAgent extends TrackedAgent {
       for await (const value of untilAborted(messages, signal)) yield* reader.read(value);
     } catch (error) {
       if (error instanceof ProviderError) throw error;
-      throw new ProviderError(
-        'AGENT_CRASHED',
-        `${this.label} stopped unexpectedly: ${this.redact(reasonOf(error)).slice(0, 500)}`,
-      );
+      throw new ProviderError('AGENT_CRASHED', `${this.label} stopped unexpectedly.`, {
+        logDetail: this.redact(reasonOf(error)).slice(0, 500),
+      });
     }
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { EventSourceParserStream, ParseError } from 'eventsource-parser/stream';
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
@@ -12,6 +13,7 @@ import {
   readSettings,
   settingsView,
 } from '../agent.provider.js';
+import { CALL_TOKEN_HEADER, type SignCall, signWith } from '../call.token.js';
 import { TrackedAgent } from '../tracked.agent.js';
 import { linesOf, MAX_LINE_LENGTH } from '../wire/lines.js';
 import { toWire, type WireMessage } from '../wire/wire.message.js';
@@ -33,14 +35,16 @@ export class HttpAgentProvider implements AgentProvider {
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const { url, credential } = readSettings(SettingsSchema, config, this.name);
-    const { policy, secrets } = this.options;
+    const { policy, secrets, signer } = this.options;
+    const sign = signWith(signer);
     policy.checkUrl(url); // rejects a forbidden address now, not at the first call
-    if (!credential) return new HttpAgent({ name: config.name, url, fetch: this.options.fetch });
+    if (!credential) return new HttpAgent({ name: config.name, url, fetch: this.options.fetch, sign });
     const authorized = withCredential(this.options.fetch, { url, settings: credential, secrets });
     return new HttpAgent({
       name: config.name,
       url,
       fetch: authorized.fetch,
+      sign,
       redact: (text) => authorized.secret.redactIn(text),
     });
   }
@@ -50,8 +54,18 @@ interface HttpAgentOptions {
   name: string;
   url: string;
   fetch: typeof fetch;
+  sign: SignCall;
   /** Removes the key from texts of the agent. */
   redact?: (text: string) => string;
+}
+
+/** The status with which an agent answers a repeated request while it still works on the first one. */
+const IN_PROGRESS = 409;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2_000;
+
+function longer(pauseMs: number): number {
+  return Math.min(pauseMs * 2, MAX_PAUSE_MS);
 }
 
 const ACCEPT = 'application/x-ndjson, text/event-stream, application/json';
@@ -69,7 +83,19 @@ class HttpAgent extends TrackedAgent {
     signal: AbortSignal,
     options: HandleOptions,
   ): AsyncGenerator<AgentEvent> {
-    const response = await this.post(toWire(message, options), signal);
+    const wire = toWire(message, options);
+    const token = await this.options.sign(options);
+    const attempt = { ...wire, id: wire.callId ?? wire.id };
+    let response = await this.post(attempt, token, signal);
+    for (let pause = FIRST_PAUSE_MS; options.isRepeated && response.status === IN_PROGRESS; pause = longer(pause)) {
+      await response.body?.cancel();
+      await delay(pause, undefined, { signal });
+      response = await this.post(attempt, await this.options.sign(options), signal);
+    }
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw agentErrorOf(response, this.label);
+    }
     const reader = new WireReader(this.label, this.options.redact);
     const kind = (response.headers.get('content-type') ?? '').toLowerCase();
     if (/ndjson|jsonl/.test(kind)) yield* eventsOf(linesOf(bodyOf(response)), reader);
@@ -77,16 +103,19 @@ class HttpAgent extends TrackedAgent {
     else yield reader.readWhole(reader.parse(await response.text()));
   }
 
-  private async post(message: WireMessage, signal: AbortSignal): Promise<Response> {
-    const response = await this.options.fetch(this.options.url, {
+  /** All attempts of a call have the same id and the same idempotency key, so that the agent can recognise a repetition. */
+  private async post(message: WireMessage, token: string | undefined, signal: AbortSignal): Promise<Response> {
+    return await this.options.fetch(this.options.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: ACCEPT, 'idempotency-key': headerOf(message) },
+      headers: {
+        'content-type': 'application/json',
+        accept: ACCEPT,
+        'idempotency-key': headerOf(message),
+        ...(token !== undefined && { [CALL_TOKEN_HEADER]: token }),
+      },
       body: JSON.stringify(message),
       signal,
     });
-    if (response.ok) return response;
-    await response.body?.cancel();
-    throw agentErrorOf(response, this.label);
   }
 }
 

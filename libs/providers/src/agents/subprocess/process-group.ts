@@ -15,7 +15,8 @@ const IGNORED_CODES = new Set(['ESRCH', 'EPERM']);
 export class ProcessGroup {
   /** Resolves with a description of the exit when the child process has ended. */
   readonly exited: Promise<string>;
-  private stderr = '';
+  /** The end of what the processes have written to standard error. It is for the log only, because it may contain anything. */
+  stderr = '';
   private stopping?: Promise<void>;
   /** When true, the pid may belong to another process. */
   private hasExited = false;
@@ -62,8 +63,7 @@ export class ProcessGroup {
     const timer = setTimeout(() => this.closePipes(), DRAIN_MS); // a process that left the group may hold the pipes open
     await closed;
     clearTimeout(timer);
-    const how = killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
-    return this.stderr.trim() === '' ? how : `${how}: ${this.stderr.trim()}`;
+    return killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
   }
 
   private closePipes(): void {

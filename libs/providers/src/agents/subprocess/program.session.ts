@@ -25,6 +25,8 @@ export interface SessionOptions {
 const CANCEL_TIMEOUT_MS = 400;
 /** A program that has closed its output must exit within this time. */
 const EXIT_TIMEOUT_MS = 100;
+/** How much of a wrong line the log contains. */
+const MAX_LOGGED_CHARS = 500;
 /** The same limit as for answers over HTTP. Without it, a caller that reads slowly would fill the memory. */
 const MAX_ANSWER_LENGTH = LONG_CALL_LIMITS.bytes;
 
@@ -44,8 +46,9 @@ export class ProgramSession {
 
   static async start(options: SessionOptions): Promise<ProgramSession> {
     const process = await ProgramProcess.start(options.program).catch((error: unknown) => {
-      const reason = options.redact(reasonOf(error));
-      throw new ProviderError('AGENT_CRASHED', `The program of ${options.label} cannot be started: ${reason}`);
+      if (error instanceof ProviderError) throw error;
+      const logDetail = options.redact(reasonOf(error));
+      throw new ProviderError('AGENT_CRASHED', `The program of ${options.label} cannot be started.`, { logDetail });
     });
     return new ProgramSession(process, options);
   }
@@ -88,12 +91,20 @@ export class ProgramSession {
   }
 
   private async readUntilExit(): Promise<void> {
-    const fault = await this.process.read((line) => this.onLine(line)).then(() => undefined, reasonOf);
+    const { group } = this.process;
+    const fault = await this.process
+      .read((line) => this.onLine(line))
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      );
     this.ending = true;
-    if (fault || !(await this.process.group.exitsWithin(EXIT_TIMEOUT_MS))) await this.process.group.stop();
-    const how = fault ? `was stopped: ${fault}` : await this.process.group.exited;
-    const message = `The program of ${this.options.label} ${this.options.redact(how)}`;
-    for (const id of this.calls.keys()) this.end(id, new ProviderError('AGENT_CRASHED', message));
+    if (fault || !(await group.exitsWithin(EXIT_TIMEOUT_MS))) await group.stop();
+    const how = fault ? `was stopped: ${reasonOf(fault)}` : `${await group.exited}.`;
+    const message = `The program of ${this.options.label} ${how}`;
+    const logDetail = (fault instanceof ProviderError && fault.logDetail) || this.options.redact(group.stderr.trim());
+    for (const id of this.calls.keys()) this.end(id, new ProviderError('AGENT_CRASHED', message, { logDetail }));
+    await this.process.ended;
   }
 
   private onLine(line: string): void {
@@ -122,7 +133,9 @@ export class ProgramSession {
     const value: unknown = new WireReader(this.options.label, this.options.redact).parse(line);
     const { id } = (value ?? {}) as { id?: unknown };
     if (typeof id !== 'string')
-      throw new Error(`it wrote a line without the id of a call: ${this.options.redact(line).slice(0, 100)}`);
+      throw new ProviderError('AGENT_ANSWER_UNREADABLE', 'It wrote a line without the id of a call.', {
+        logDetail: this.options.redact(line).slice(0, MAX_LOGGED_CHARS),
+      });
     return { ...(value as object), id };
   }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ProviderError } from '../../errors.js';
+import { isForNamespace, type NamespaceRestriction } from '../../namespace.restriction.js';
 import { redactAll, type Secret, type SecretSource } from '../../secrets/secret.js';
 import type { Agent, AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import {
@@ -19,15 +20,26 @@ import { ProgramSession, type SessionOptions } from './program.session.js';
 const HOW_TO_ALLOW = 'List them in the setting providers.programs.';
 const SettingsSchema = z.strictObject({ program: z.string().min(1) });
 
-export interface AllowedProgram extends Omit<Program, 'keys'> {
+export interface AllowedProgram extends Omit<Program, 'keys'>, NamespaceRestriction {
   /** The names of keys to add to its environment. */
   secretEnv?: string[];
 }
+
+type Programs = ReadonlyMap<string, AllowedProgram>;
 
 interface SubprocessProviderOptions {
   /** The programs that may be started, by name. */
   programs: Record<string, AllowedProgram>;
   secrets: SecretSource;
+}
+
+function unknown(name: string, programs: Programs): ProviderError {
+  const message = `Agents may not run the program ${name}. The operator allows: ${namesOf(programs)}.`;
+  return new ProviderError('AGENT_SETTINGS_INVALID', message);
+}
+
+function namesOf(programs: Programs): string {
+  return [...programs.keys()].toSorted().join(', ') || 'none';
 }
 
 /**
@@ -38,23 +50,28 @@ export class SubprocessAgentProvider implements AgentProvider {
   readonly name = 'subprocess';
   readonly agentType = 'subprocess';
   readonly settingsSchema = SettingsSchema;
-  private readonly programs: ReadonlyMap<string, AllowedProgram>;
+  private readonly programs: Programs;
 
   constructor(private readonly options: SubprocessProviderOptions) {
     this.programs = new Map(Object.entries(options.programs));
   }
 
-  describe(): ProviderDescription {
-    const needs = [needOf('programs that agents may run', this.programs.size > 0, HOW_TO_ALLOW), ...this.keysNeeded()];
-    const about = `Child processes that read and write lines of JSON; allowed programs: ${this.allowedNames()}`;
+  describe(namespace?: string): ProviderDescription {
+    const allowed = this.allowedIn(namespace);
+    const needs = [
+      needOf('programs that agents may run', allowed.size > 0, HOW_TO_ALLOW),
+      ...this.keysNeeded([...allowed.values()]),
+    ];
+    const about = `Child processes that read and write lines of JSON; allowed programs: ${namesOf(allowed)}`;
     return { about, needs, settings: settingsView(SettingsSchema) };
   }
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const settings = readSettings(SettingsSchema, config, this.name);
-    const allowed = this.programs.get(settings.program);
-    if (!allowed) throw this.unknown(settings.program);
-    const { secretEnv = [], ...program } = allowed;
+    const programs = this.allowedIn(config.namespace);
+    const allowed = programs.get(settings.program);
+    if (!allowed) throw unknown(settings.program, programs);
+    const { secretEnv = [], namespaces: _namespaces, ...program } = allowed;
     const keys = Object.fromEntries(secretEnv.map((name) => [name, this.secret(name)]));
     return await SubprocessAgent.start({ name: config.name, program: { ...program, keys } });
   }
@@ -65,17 +82,13 @@ export class SubprocessAgentProvider implements AgentProvider {
     throw new ProviderError('AGENT_SETTINGS_INVALID', `The program needs the key ${name}, which is not set.`);
   }
 
-  private unknown(name: string): ProviderError {
-    const message = `Agents may not run the program ${name}. The operator allows: ${this.allowedNames()}.`;
-    return new ProviderError('AGENT_SETTINGS_INVALID', message);
+  /** The programs that agents of this namespace may run. */
+  private allowedIn(namespace: string | undefined): Programs {
+    return new Map([...this.programs].filter(([, program]) => isForNamespace(program, namespace)));
   }
 
-  private allowedNames(): string {
-    return [...this.programs.keys()].toSorted().join(', ') || 'none';
-  }
-
-  private keysNeeded(): Need[] {
-    const names = new Set([...this.programs.values()].flatMap(({ secretEnv = [] }) => secretEnv));
+  private keysNeeded(programs: readonly AllowedProgram[]): Need[] {
+    const names = new Set(programs.flatMap(({ secretEnv = [] }) => secretEnv));
     return [...names].map((name) =>
       needOf(name, this.options.secrets(name) !== undefined, `Set ${name} where Rollcall runs.`),
     );

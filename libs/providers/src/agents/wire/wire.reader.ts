@@ -13,6 +13,9 @@ import {
   type WireResult,
 } from './wire.schema.js';
 
+/** How much of an unreadable answer the log contains. */
+const MAX_LOGGED_CHARS = 500;
+
 /**
  * Reads the answer of an agent. A result may omit the text if the agent has streamed it before. Unknown event types,
  * which a later version of the protocol may add, are ignored.
@@ -52,7 +55,7 @@ export class WireReader {
     try {
       return JSON.parse(text);
     } catch {
-      throw this.unreadable(`not JSON: ${this.redact(text).slice(0, 100)}`);
+      throw this.unreadable('it is not JSON', this.redact(text).slice(0, MAX_LOGGED_CHARS));
     }
   }
 
@@ -87,8 +90,9 @@ export class WireReader {
     if (typeof type !== 'string' || KNOWN_TYPES.has(type)) throw this.unreadable(z.prettifyError(error));
   }
 
-  private unreadable(why: string): ProviderError {
-    return new ProviderError('AGENT_ANSWER_UNREADABLE', `${this.label} sent an invalid answer: ${this.redact(why)}`);
+  private unreadable(why: string, logDetail?: string): ProviderError {
+    const message = `${this.label} sent an invalid answer: ${this.redact(why)}`;
+    return new ProviderError('AGENT_ANSWER_UNREADABLE', message, { logDetail });
   }
 }
 

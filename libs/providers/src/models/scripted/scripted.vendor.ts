@@ -7,6 +7,8 @@ import { ScriptedModel, type StepFunction } from './scripted.model.js';
 const STEP_DELAY_MS = 200;
 const MAX_STEPS = 50;
 const READ_CLOCK = /Read the clock (\d{1,3}) times?/i;
+/** A line such as `Call read_file {"path": "a.txt"}`. */
+const CALL = /^Call ([\w-]{1,64}) (\{.*\})$/gm;
 const ASK_AGENT = /^Ask ([\w.:-]{1,128}): ([^]+)$/;
 /** The tags around the answer of another agent. */
 const TAGS = /^<\/?agent_output[^>]*>$/gm;
@@ -22,8 +24,8 @@ const STEPS: StepFunction = ({ messages }) => {
 };
 
 /**
- * The model of an installation that has configured no model. It follows `Read the clock 3 times` and `Ask AGENT: TASK`, and repeats
- * any other message. It needs no network, and the same conversation always gets the same reply.
+ * The model of an installation that has configured no model. It follows `Read the clock 3 times`, `Ask AGENT: TASK` and lines such as
+ * `Call TOOL {"input": "as JSON"}`, and repeats any other message. It needs no network, and the same conversation always gets the same reply.
  */
 const DEMO: StepFunction = (request) => {
   const { messages } = request;
@@ -31,6 +33,8 @@ const DEMO: StepFunction = (request) => {
   const times = READ_CLOCK.exec(text)?.[1];
   const [, agent, task] = ASK_AGENT.exec(text) ?? [];
   if (agent !== undefined) return askAgent(agent, task, messages);
+  const calls = [...text.matchAll(CALL)];
+  if (calls.length > 0) return callInOrder(calls, messages.slice(lastUserIndex(messages)));
   if (times === undefined) return repeat(text);
   return readClock(Math.min(MAX_STEPS, Number(times)), repliesIn(messages.slice(lastUserIndex(messages))));
 };
@@ -49,6 +53,24 @@ function askAgent(agent: string, task: string | undefined, messages: ModelReques
   if (last?.role !== 'tool') return callTool('delegate_to_agent', { agent, task }, `ask-${messages.length}`);
   const answer = last.content.map(({ output }) => output.replace(TAGS, '').trim()).join('\n');
   return say(`${agent} answered: ${answer}`);
+}
+
+/** Makes one call after the other, and repeats what the tools returned. */
+function callInOrder(calls: readonly RegExpExecArray[], messages: ModelRequest['messages']): Step {
+  const made = repliesIn(messages);
+  const [, name = '', input = ''] = calls[made] ?? [];
+  if (made < calls.length) return callTool(name, parsed(input), `call-${made + 1}`);
+  const outputs = messages.flatMap((message) => (message.role === 'tool' ? message.content : []));
+  return say(outputs.map(({ output }) => output).join('\n'));
+}
+
+/** A tool reports an input that is not an object. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
 }
 
 function repliesIn(messages: ModelRequest['messages']): number {

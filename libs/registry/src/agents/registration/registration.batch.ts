@@ -7,7 +7,7 @@ import {
 } from '#rollcall/platform';
 import { type FlapPolicy, type FlapState, NEVER_FLAPPED, noteFlap } from '../../leases/flap.damping.js';
 import { OwnerCounts } from '../../owner.quota.js';
-import { AgentAlreadyRegisteredError, NotTheOwnerError } from '../agent.errors.js';
+import { AgentAlreadyRegisteredError, AgentIdReservedError, NotTheOwnerError } from '../agent.errors.js';
 import type { AgentRow } from '../agent.store.js';
 import type { Registration } from './registration.js';
 
@@ -64,6 +64,10 @@ export interface Joining extends IssuedLease {
   registeredBy: string;
   /** Whether the principal may register agents of other owners again. */
   asOperator: boolean;
+  /** Whether the principal may register a reserved agentId. */
+  mayUseReserved: boolean;
+  /** The principal becomes the owner, even if the agentId belonged to another principal. */
+  becomesOwner: boolean;
   facts: Registration;
   /** Every capability by which a query may find the agent. */
   capabilityKeys: readonly string[];
@@ -92,6 +96,8 @@ export interface AgentRules {
 export interface BatchFacts {
   rows: readonly AgentRow[];
   locked: ReadonlySet<string>;
+  /** The agentIds of the batch that are reserved. Registrations that may use them are not looked up. */
+  reserved: ReadonlySet<string>;
   /** The time of the database. */
   now: number;
   /** How many live agents each principal has, without the agentIds of this batch. Principals far from their quota are missing. */
@@ -122,6 +128,7 @@ export class RegistrationBatch {
     const owner = ownerAfter(joining, before);
     const isLive = before?.leftAt === null;
     const error =
+      this.reservedError(joining) ??
       (before && replacementError(joining, before)) ??
       this.room.error(namespaceOf(joining.agentId), isLive) ??
       this.owned.quotaError(owner, isLive && before.registeredBy === owner);
@@ -132,6 +139,10 @@ export class RegistrationBatch {
     const keepsToken = before !== undefined && !joining.takeover && holdsToken(joining, before);
     const issued = keepsToken ? { ...joining, ...joining.previous } : joining;
     return { state: 'accepted', accepted: { joining: issued, before, owner, flap } };
+  }
+
+  private reservedError({ agentId, mayUseReserved }: Joining): Error | undefined {
+    return !mayUseReserved && this.facts.reserved.has(agentId) ? new AgentIdReservedError(agentId) : undefined;
   }
 
   private count({ agentId, registeredBy }: Pick<AgentRow, 'agentId' | 'registeredBy'>, change: 1 | -1): void {
@@ -152,10 +163,10 @@ function replacementError(joining: Joining, before: AgentRow): Error | undefined
   return mayTakeOver && takeover ? undefined : new AgentAlreadyRegisteredError(agentId, mayTakeOver);
 }
 
-/** An operator that registers the agent of another owner again does not become its owner. */
+/** An operator that registers the agent of another owner again does not become its owner, unless Rollcall runs the agent. */
 function ownerAfter(joining: Joining, before: AgentRow | undefined): string {
-  const { asOperator, registeredBy } = joining;
-  return before && asOperator && !holdsToken(joining, before) ? before.registeredBy : registeredBy;
+  const { asOperator, becomesOwner, registeredBy } = joining;
+  return before && asOperator && !becomesOwner && !holdsToken(joining, before) ? before.registeredBy : registeredBy;
 }
 
 function holdsToken({ previous }: Joining, before: AgentRow): boolean {

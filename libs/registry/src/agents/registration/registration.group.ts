@@ -21,6 +21,7 @@ import {
   type Joining,
   RegistrationBatch,
 } from './registration.batch.js';
+import { ReservedNames } from './reserved.names.js';
 import { newAgentRow, RegistrationStore, type WrittenRegistration } from './registration.store.js';
 
 /** The state that the decisions of a batch are based on, and the budgets that are locked for it. */
@@ -48,6 +49,7 @@ export class RegistrationWriter {
     private readonly registrations: RegistrationStore,
     private readonly budgets: AgentBudgets,
     private readonly events: AgentEvents,
+    private readonly reservedNames: ReservedNames,
   ) {}
 
   /**
@@ -58,7 +60,9 @@ export class RegistrationWriter {
   async lock(batch: readonly Joining[], options: LockOptions): Promise<LockedBatch> {
     const { wait, owners, countAtMost } = options;
     const agentIds = batch.filter(({ isProposed }) => wait || isProposed).map(({ agentId }) => agentId);
-    const [namespaces, , owned, locked, rows, now, lockedBudgets] = await Promise.all([
+    const checked = batch.filter(({ isProposed, mayUseReserved }) => isProposed && !mayUseReserved);
+    const [reserved, namespaces, , owned, locked, rows, now, lockedBudgets] = await Promise.all([
+      this.reservedNames.among(checked.map(({ agentId }) => agentId)),
       this.registrations.lockNamespaces(options.namespaces, agentIds),
       this.registrations.lockOwners(owners),
       this.registrations.countOwned(owners, agentIds, countAtMost),
@@ -69,7 +73,7 @@ export class RegistrationWriter {
     ]);
     // With `wait`, only the budgets of locked agents: a lock on the budget of an agent inserted after `lockMany` could cause a deadlock.
     const budgets = lockedBudgets ?? (await this.budgets.lock([...locked]));
-    return { facts: { rows, locked, now, owned, namespaces }, budgets };
+    return { facts: { rows, locked, reserved, now, owned, namespaces }, budgets };
   }
 
   /** Returns the written rows by agentId. An agent that lost an insert race is missing. */

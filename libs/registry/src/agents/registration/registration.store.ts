@@ -151,7 +151,7 @@ export class RegistrationStore {
 const LIMIT = `coalesce((limits->>'agents')::int, 0)`;
 
 const FACTS = `token_hash, name, endpoint, agent_card, capabilities, sandbox_level, provider, cost_model, labels, version,
-  definition, capacity, declared_ms, budget_total, budget_used, budget_source, flap, registered_by, capability_keys`;
+  definition, capacity, declared_ms, typical_tokens, budget_total, budget_used, budget_source, flap, registered_by, capability_keys, work, idempotent`;
 
 /**
  * The start of a budget's window is truncated to milliseconds, because the ledger compares it with JavaScript times. Rows that
@@ -165,8 +165,9 @@ const WRITE = {
   WITH item AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset($1::jsonb) AS item (agent_id text, namespace text, is_new boolean, opens_budget boolean, token_hash text, name text,
       endpoint text, agent_card jsonb, capabilities text[], sandbox_level int, provider jsonb, cost_model jsonb, labels jsonb,
-      version text, definition text, capacity int, declared_ms int, budget_total bigint, budget_used bigint,
-      budget_source text, flap jsonb, registered_by text, capability_keys text[])
+      version text, definition text, capacity int, declared_ms int, typical_tokens int, budget_total bigint, budget_used bigint,
+      budget_source text, flap jsonb, registered_by text, capability_keys text[], work text,
+      idempotent boolean)
     ORDER BY agent_id COLLATE "C"
   ), inserted AS (
     INSERT INTO agent (agent_id, namespace, generation, revision, registered_at, ${FACTS})
@@ -177,8 +178,9 @@ const WRITE = {
       leave_reason = NULL, token_hash = i.token_hash, name = i.name, endpoint = i.endpoint, agent_card = i.agent_card,
       capabilities = i.capabilities, sandbox_level = i.sandbox_level, provider = i.provider, cost_model = i.cost_model,
       labels = i.labels, version = i.version, definition = i.definition, capacity = i.capacity, declared_ms = i.declared_ms,
-      budget_total = i.budget_total, budget_used = greatest(a.budget_used, i.budget_used), budget_source = i.budget_source,
-      flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys
+      typical_tokens = i.typical_tokens, budget_total = i.budget_total, budget_used = greatest(a.budget_used, i.budget_used), budget_source = i.budget_source,
+      flap = i.flap, registered_by = i.registered_by, capability_keys = i.capability_keys, work = i.work,
+      idempotent = i.idempotent
     FROM item i WHERE a.agent_id = ANY (ARRAY(SELECT agent_id FROM item WHERE NOT is_new)) AND a.agent_id = i.agent_id
     RETURNING a.agent_id, a.generation, a.registered_at
   ), joined AS (
@@ -228,11 +230,14 @@ function toItem({ joining, before, owner, flap }: Accepted, opensBudget: boolean
     definition: facts.definition,
     capacity: facts.capacity,
     declared_ms: facts.declaredMs,
+    typical_tokens: facts.typicalTokens,
     budget_total: facts.budget.totalTokens,
     budget_used: facts.budget.usedTokens,
     budget_source: facts.budget.source,
     flap,
     registered_by: owner,
     capability_keys: capabilityKeys,
+    work: facts.work,
+    idempotent: facts.idempotent,
   };
 }

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AgentProviderFacts, CostModel } from '../agent.record.js';
+import type { AgentProviderFacts, CostModel, WorkMode } from '../agent.record.js';
 import type { AgentRow } from '../agent.store.js';
 
 /** The declaration of an agent at its registration. The API has validated and normalised it. */
 export interface Registration {
   name: string;
   endpoint: string | null;
+  work: WorkMode;
+  idempotent: boolean;
   agentCard: Record<string, unknown> | null;
   capabilities: string[];
   sandboxLevel: number;
@@ -14,6 +16,7 @@ export interface Registration {
   costModel: CostModel;
   capacity: number | null;
   declaredMs: number | null;
+  typicalTokens: number | null;
   version: string | null;
   definition: string | null;
   labels: Record<string, string>;
@@ -33,6 +36,8 @@ export const MAX_LABELS = 64;
 const FIELDS = [
   'name',
   'endpoint',
+  'work',
+  'idempotent',
   'agentCard',
   'capabilities',
   'sandboxLevel',
@@ -40,6 +45,7 @@ const FIELDS = [
   'costModel',
   'capacity',
   'declaredMs',
+  'typicalTokens',
   'version',
   'definition',
   'labels',

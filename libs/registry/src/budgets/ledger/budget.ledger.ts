@@ -33,6 +33,8 @@ interface LedgerRules {
   limits: SpendingLimits;
   /** How many reservations one owner may hold. */
   quota: Quota;
+  /** The percentage of a shared budget that one owner may hold. */
+  share: Quota;
   /** Replaces the clock of the database in tests. */
   clock?: () => number;
 }
@@ -67,8 +69,8 @@ export class BudgetLedger {
     private readonly namespaces: NamespaceAdmission,
     private readonly rules: LedgerRules,
   ) {
-    const { quota, clock } = rules;
-    this.parts = { db, store, events, namespaces, quota, clock, watch: new QuotaWatch(quota) };
+    const { quota, share, clock } = rules;
+    this.parts = { db, store, events, namespaces, quota, share, clock, watch: new QuotaWatch(quota) };
     this.group = new GroupCommit<readonly LedgerOp[], GroupResult>(db, {
       name: 'ledger',
       maxBatch: MAX_BATCH,

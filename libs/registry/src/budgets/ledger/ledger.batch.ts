@@ -30,6 +30,7 @@ import {
   type Unit,
   UNITS,
 } from '../budget.js';
+import { BudgetShares } from './budget.shares.js';
 import { corrected } from './correction.js';
 import type {
   ChargeMark,
@@ -112,6 +113,7 @@ export class LedgerBatch {
     reservations: readonly LockedReservation[],
     private readonly now: number,
     private readonly held = new OwnerCounts({}, NO_QUOTA, 'held reservations'),
+    private readonly shares = new BudgetShares(NO_QUOTA, [], []),
   ) {
     for (const budget of budgets) {
       this.before.set(budget.id, budget);
@@ -192,7 +194,10 @@ export class LedgerBatch {
     if ('missing' in found) return { ok: false, error: new BudgetNotFoundError(...found.missing) };
     const limiting = request.isUnpriced ? found.budgets.find(({ limit }) => limit.microUsd !== null) : undefined;
     if (limiting) return { ok: false, error: new PriceUnknownError(limiting) };
-    const amounts = fittingAmount(request, found.budgets);
+    const amounts = fittingAmount(request, found.budgets, this.shares.tokensLeft(request, found.budgets));
+    const shareError = this.shares.errorOf(request, found.budgets, amounts.held);
+    const hasEnough = found.budgets.every((budget) => !insufficientUnit(budget, amounts.held));
+    if (shareError && hasEnough) return { ok: false, error: shareError };
     const rejection = this.reserveOnAll(found.budgets, amounts.held, request.amount);
     return rejection ?? { ok: true, reservation: this.open(request, amounts, found.budgets) };
   }
@@ -233,6 +238,7 @@ export class LedgerBatch {
     this.reservations.set(keyOf(request), reservation);
     this.opened.set(keyOf(request), ttlMs);
     this.held.add(owner, 1);
+    this.shares.add(owner, ids, amounts.held);
     return reservation;
   }
 
@@ -341,7 +347,10 @@ export class LedgerBatch {
 
   private end(found: LockedReservation, changes: Partial<Reservation>): Reservation {
     const ended = { ...found, ...changes };
-    if (found.state === 'held') this.held.add(found.owner, -1);
+    if (found.state === 'held') {
+      this.held.add(found.owner, -1);
+      this.shares.remove(found.owner, found.budgetIds, found.held);
+    }
     this.reservations.set(keyOf(found), ended);
     this.closed.add(keyOf(found));
     return ended;

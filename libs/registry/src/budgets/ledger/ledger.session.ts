@@ -14,6 +14,7 @@ import { OwnerCounts, type QuotaWatch } from '../../owner.quota.js';
 import type { BudgetEvents } from '../budget.events.js';
 import type { BudgetKind } from '../budget.js';
 import { type BudgetOwner, type BudgetScope, FLEET_SCOPE, type LedgerStore } from '../store/ledger.store.js';
+import { BudgetShares, isBounding } from './budget.shares.js';
 import { LedgerBatch } from './ledger.batch.js';
 import { isRejectedReservation, type LedgerOp, type LedgerOutcome, type ReservationKey } from './ledger.operation.js';
 import type { ReserveRequest } from './reservation.js';
@@ -27,6 +28,8 @@ export interface LedgerParts {
   /** How many reservations one owner may hold. */
   readonly quota: Quota;
   readonly watch: QuotaWatch;
+  /** The percentage of a shared budget that one owner may hold. */
+  readonly share: Quota;
   /** Replaces the clock of the database in tests. */
   readonly clock?: () => number;
 }
@@ -58,20 +61,28 @@ export class LedgerSession {
   ) {}
 
   async lock(): Promise<void> {
-    const { store, namespaces, quota, watch, clock } = this.parts;
+    const { store, namespaces, quota, watch, share, clock } = this.parts;
     const { ops } = this;
     const keys = keysIn(ops, this.looksUp);
     const counted = { owners: this.ownersToCount(), upTo: quota.limit, withOwners: needsOwners(ops) };
-    // one round trip: the statements are pipelined
-    const [reservations, existing, locked] = await Promise.all([
+    const sharing = isBounding(share) ? sharingOwners(ops) : [];
+    // one round trip: the statements are pipelined. The shares are read by a statement after the locks, so they are exact.
+    const [reservations, existing, locked, shares] = await Promise.all([
       store.lockReservations(keys),
       namespaces.hold(namespacesIn(ops)),
       store.lockBudgets({ scopes: scopesIn(requestsIn(ops)), ids: idsIn(ops), reservedFor: keys }, counted),
+      store.heldShares(sharing),
     ]);
     const { budgets, now, held } = locked;
     for (const owner of counted.owners) watch.noteCount(owner, held[owner] ?? 0);
     const counts = new OwnerCounts(held, quota, 'held reservations');
-    this.batch = new LedgerBatch(budgets, reservations, clock?.() ?? now, counts);
+    this.batch = new LedgerBatch(
+      budgets,
+      reservations,
+      clock?.() ?? now,
+      counts,
+      new BudgetShares(share, shares, locked.owners),
+    );
     this.owners = new BudgetOwners(locked.owners);
     this.existing = existing;
   }
@@ -217,9 +228,14 @@ export class BudgetOwners {
   }
 }
 
+/** The owners that may hold only their share of a budget. */
+function sharingOwners(ops: readonly LedgerOp[]): string[] {
+  return [...new Set(requestsIn(ops).flatMap(({ owner, shareOf }) => (shareOf === undefined ? [] : [owner])))];
+}
+
 /** Whether an operation of the batch needs the owners. */
 export function needsOwners(ops: readonly LedgerOp[]): boolean {
-  return ops.some((op) => op.op === 'reserve' && op.request.onlyOwnedBy !== undefined);
+  return requestsIn(ops).some(({ onlyOwnedBy, shareOf }) => onlyOwnedBy !== undefined || typeof shareOf === 'string');
 }
 
 const scopeOf = (kind: BudgetKind, subject: string): string => `${kind}\n${subject}`;

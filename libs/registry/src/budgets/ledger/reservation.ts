@@ -47,6 +47,11 @@ export interface ReserveRequest {
   agentMayLackBudget?: boolean;
   /** The principal that must own the agent and the run. Absent: any agent and run. */
   onlyOwnedBy?: string;
+  /**
+   * The principal that may hold only its share of budgets that others use, too: the budgets of the agents that it registered are its own.
+   * Null: an unknown principal. Absent: the reservation is not bounded by a share.
+   */
+  shareOf?: string | null;
   amount: Amount;
   /** If not enough tokens are left, reserve fewer, but at least this many. */
   atLeastTokens?: number;
@@ -122,20 +127,28 @@ export interface FittingAmount {
   readonly ahead: Amount;
 }
 
-/** Adds the amount for later calls if the budgets have plenty left, or reduces the tokens to what is left, if the request allows fewer. */
-export function fittingAmount(request: ReserveRequest, budgets: readonly Budget[]): FittingAmount {
+/** Adds the amount for later calls if the budgets have plenty left, or reduces the tokens to what is left, and to `mostTokens`, if the request allows fewer. */
+export function fittingAmount(
+  request: ReserveRequest,
+  budgets: readonly Budget[],
+  mostTokens = Infinity,
+): FittingAmount {
   const { amount, ahead } = request;
   if (ahead) {
     const held = plus(amount, ahead);
     if (budgets.every((budget) => hasPlentyFor(budget, held))) return { held, ahead };
   }
-  return { held: availableAmount(request, budgets), ahead: ZERO };
+  return { held: availableAmount(request, budgets, mostTokens), ahead: ZERO };
 }
 
-function availableAmount({ amount, atLeastTokens }: ReserveRequest, budgets: readonly Budget[]): Amount {
+function availableAmount(
+  { amount, atLeastTokens }: ReserveRequest,
+  budgets: readonly Budget[],
+  mostTokens: number,
+): Amount {
   if (atLeastTokens === undefined) return amount;
   const most = budgets.map((budget) => available(budget).tokens ?? Infinity);
-  const tokens = Math.min(amount.tokens, ...most);
+  const tokens = Math.min(amount.tokens, mostTokens, ...most);
   return tokens >= atLeastTokens ? { ...amount, tokens } : amount;
 }
 

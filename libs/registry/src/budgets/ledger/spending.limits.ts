@@ -18,7 +18,7 @@ export type Spender = 'limited' | 'trusted';
 export const DEFAULT_SPENDING_LIMITS: SpendingLimits = {
   settleMultiple: 10,
   largest: { tokens: 100_000_000, microUsd: 10_000_000_000 },
-  longestMs: 86_400_000,
+  longestMs: 3_600_000,
 };
 
 /**

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, DEFAULT_NAMESPACE, type NamedStatement, type Statement } from '#rollcall/platform';
 import { type Budget, type BudgetKind, FLEET } from '../budget.js';
+import type { HeldShare } from '../ledger/budget.shares.js';
 import type { LedgerWrites, LockedReservation } from '../ledger/ledger.batch.js';
 import type { LedgerLine, ReservationKey } from '../ledger/ledger.operation.js';
 import type { Reservation, ReservationState } from '../ledger/reservation.js';
@@ -130,6 +131,20 @@ export class LedgerStore {
       now: Math.max(...moments),
       held: rows[0].held ?? {},
     };
+  }
+
+  /** What these owners hold on each budget. To be exact, it runs after the budgets are locked, as a statement of its own. */
+  async heldShares(owners: readonly string[]): Promise<HeldShare[]> {
+    if (owners.length === 0) return [];
+    const rows = await this.db.query<{ owner: string; budgetId: string; tokens: string; microUsd: string }>(
+      `SELECT r.owner, b.id AS "budgetId", sum(r.held_tokens)::bigint AS tokens, sum(r.held_micro_usd)::bigint AS "microUsd"
+       FROM budget_reservation r CROSS JOIN unnest(r.budget_ids) AS b (id)
+       WHERE r.owner = ANY ($1) AND r.state = 'held' GROUP BY r.owner, b.id`,
+      [owners],
+    );
+    return rows.map(({ owner, budgetId, tokens, microUsd }) => {
+      return { owner, budgetId: Number(budgetId), held: { tokens: Number(tokens), microUsd: Number(microUsd) } };
+    });
   }
 
   /** Locks and returns only the budgets of these agents. */

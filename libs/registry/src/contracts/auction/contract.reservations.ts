@@ -40,7 +40,7 @@ export class ContractReservations {
     const amount = { tokens: reserve.tokens, microUsd: reserve.microUsd ?? price };
     const scopes = scopesOf(contract, agentId);
     try {
-      await this.ledger.reserve({ ...keyOf(contract), scopes, amount, ttlMs }, 'limited');
+      await this.ledger.reserve({ ...keyOf(contract), scopes, shareOf: null, amount, ttlMs }, 'limited');
       return undefined;
     } catch (error) {
       if (error instanceof RegistryError || error instanceof QuotaExceededError) return error.code;

@@ -42,7 +42,7 @@ export class ContractInvitees {
     const { query, accepts, mustRun = run } = rules;
     const wanted = { capabilities, ...query, namespace, prefer: undefined };
     const matching = this.ranker.matchAll(wanted, this.clock.now()).filter((one) => !accepts || accepts(one.agentId));
-    const capable = mustRun && this.inviters.runnable ? await this.inviters.runnable(matching) : matching;
+    const capable = (await this.inviters.eligible?.(matching, mustRun)) ?? matching;
     const agents = capable.slice(0, MAX_INVITED).map(({ namespace: of, agentId, generation }) => ({
       agentId: qualifiedId(of, agentId),
       generation,

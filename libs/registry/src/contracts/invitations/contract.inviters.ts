@@ -62,8 +62,11 @@ export class ContractInviters {
   private readonly channels: Inviter[] = [];
   /** Delivers to endpoints. It is separate, because every replica reaches every endpoint, and only one replica delivers a notice. */
   endpoints?: Inviter;
-  /** Returns the agents that can execute a run: only they are invited to contracts with `run`. Without this function, all agents are. */
-  runnable?: (agents: readonly AgentRecord[]) => Promise<AgentRecord[]>;
+  /**
+   * Returns the agents that may be invited; with `mustRun`, only agents that can execute a run. Without this function, all agents may be
+   * invited.
+   */
+  eligible?: (agents: readonly AgentRecord[], mustRun: boolean) => Promise<readonly AgentRecord[]>;
   /** Called when this replica can reach an agent that it could not reach before. */
   onReachable?: (agentId: string) => void;
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, withinPage } from '#rollcall/platform';
 import { type ContractState, dueAt } from '../auction/auction.js';
 import { ContractNotFoundError } from '../contract.errors.js';
 import type { Announcement, Contract, ListedContract } from '../contract.js';
@@ -39,6 +39,12 @@ export const CONTRACT_COLUMNS = `c.seq, c.id, c.namespace, c.state, c.capabiliti
   c.weights, c.run, c.announced_by AS "by", c.payer, c.announced_at AS "announcedAt", c.deadline,
   c.confirm_within_ms AS "confirmWithinMs", c.invited, c.not_invited AS "notInvited", c.answered, c.winner, c.awards, c.awarded_at AS "awardedAt",
   c.confirm_by AS "confirmBy", c.ended_at AS "endedAt", c.expiry_reason AS "expiryReason", c.run_id AS "runId", c.outcome`;
+
+const PAGE = withinPage(
+  `SELECT * FROM contract WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
+     AND ($4::text[] IS NULL OR state = ANY ($4)) ORDER BY seq DESC LIMIT $3`,
+  { size: 'octet_length(task)', order: 'seq DESC' },
+);
 
 /** The SQL of contracts. Every change locks the contract first, so changes of one contract never overlap. */
 @Injectable()
@@ -118,8 +124,7 @@ export class ContractStore {
   /** Newest first; `before` is the position of the last contract of the previous page. */
   async page({ namespace, states }: ContractFilter, limit: number, before?: number): Promise<ListedContract[]> {
     const rows = await this.db.query<ContractRow>(
-      `SELECT ${CONTRACT_COLUMNS} FROM contract AS c WHERE namespace = $1 AND ($2::bigint IS NULL OR seq < $2)
-         AND ($4::text[] IS NULL OR state = ANY ($4)) ORDER BY seq DESC LIMIT $3`,
+      `SELECT ${CONTRACT_COLUMNS} FROM (${PAGE}) AS c ORDER BY c.seq DESC`,
       [namespace, before ?? null, limit, states ?? null],
     );
     return rows.map(toListed);

@@ -1,4 +1,4 @@
-import type { AgentBudget } from '../../agents/agent.record.js';
+import type { AgentBudget, DesiredState } from '../../agents/agent.record.js';
 import {
   bindingBudgetOf,
   type Budget,
@@ -55,12 +55,18 @@ export function isLowBudget(budget: AgentBudget, policy: LowBudgetPolicy): boole
  * works. An agent with a half-open circuit and a free probe slot is routable too: without a call the circuit could not close.
  */
 export function routability(entry: DirectoryEntry, now: number): Exclusion[] {
-  const found = [operatorIntent(entry), damping(entry, now), circuitState(entry, now), budgetLeft(entry, now)];
+  const found = [
+    operatorIntent(entry.record.desiredState),
+    damping(entry, now),
+    circuitState(entry, now),
+    budgetLeft(entry, now),
+  ];
   return found.filter((exclusion) => exclusion !== undefined);
 }
 
 export function isRoutable(entry: DirectoryEntry, now: number): boolean {
-  return !operatorIntent(entry) && !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
+  if (operatorIntent(entry.record.desiredState)) return false;
+  return !damping(entry, now) && !circuitState(entry, now) && !budgetLeft(entry, now);
 }
 
 /** The next time at which the circuit or the routability of the agent changes without a write; Infinity if neither does. */
@@ -72,13 +78,14 @@ export function nextChangeAt(entry: DirectoryEntry, now: number): number {
   );
 }
 
-function operatorIntent({ record }: DirectoryEntry): Exclusion | undefined {
-  if (record.desiredState === 'active') return undefined;
+/** The only function that decides whether an operator allows an agent to get work. All protocols and all kinds of agents use it. */
+export function operatorIntent(desiredState: DesiredState): Exclusion | undefined {
+  if (desiredState === 'active') return undefined;
   const text =
-    record.desiredState === 'draining'
+    desiredState === 'draining'
       ? 'an operator is draining it: it finishes its tasks and gets no new ones'
       : 'an operator has quarantined it';
-  return { code: record.desiredState, text, eligibleWhen: { text: 'an operator resumes it' } };
+  return { code: desiredState, text, eligibleWhen: { text: 'an operator resumes it' } };
 }
 
 function damping({ dampedUntil }: DirectoryEntry, now: number): Exclusion | undefined {

@@ -1,0 +1,2 @@
+/** Returns the generated sources by file name. */
+export function clientSources(document: object): Promise<Record<string, string>>;

@@ -1,0 +1,4 @@
+import type { TaskCalls } from '../tasks/task.calls.js';
+
+/** For tests without agents that take their tasks. */
+export const NO_TASKS = undefined as unknown as TaskCalls;

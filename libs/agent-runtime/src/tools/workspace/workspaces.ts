@@ -1,0 +1,73 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { RunContext } from '../../loop/run.context.js';
+import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
+import { WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
+
+/** Identifies a workspace: all runs of a tree share the workspace of their root. */
+export type WorkspaceKey = Pick<RunContext, 'namespace' | 'rootRunId'>;
+
+/** More than a replica can execute at a time. */
+const MAX_OPEN = 20_000;
+const SAFE = /^[a-zA-Z0-9_-]{1,128}$/;
+
+/** The workspaces of runs: folders below the one that the operator has chosen, by namespace and root run. */
+@Injectable()
+export class Workspaces {
+  /** Calls of one run must share an object, which puts their changes in sequence. An object without a user may be dropped. */
+  private readonly folders = new LRUCache<string, WorkspaceFolder>({ max: MAX_OPEN });
+  private readonly root: string | undefined;
+
+  constructor(@Inject(TOOLS_OPTIONS) { workspaces }: ToolsOptions) {
+    this.root = workspaces.root;
+  }
+
+  get isOn(): boolean {
+    return this.root !== undefined;
+  }
+
+  /** Creates the workspace at its first use. */
+  async of(key: WorkspaceKey): Promise<WorkspaceFolder> {
+    const path = this.pathOf(key);
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    let folder = this.folders.get(path);
+    if (!folder) this.folders.set(path, (folder = new WorkspaceFolder(path)));
+    return folder;
+  }
+
+  /** The workspaces on the disk of this replica. */
+  async list(): Promise<WorkspaceKey[]> {
+    if (this.root === undefined) return [];
+    const keys: WorkspaceKey[] = [];
+    for (const namespace of await namesIn(this.root))
+      for (const rootRunId of await namesIn(join(this.root, namespace))) keys.push({ namespace, rootRunId });
+    return keys;
+  }
+
+  async remove(key: WorkspaceKey): Promise<void> {
+    const path = this.pathOf(key);
+    this.folders.delete(path);
+    await rm(path, { recursive: true, force: true });
+  }
+
+  private pathOf({ namespace, rootRunId }: WorkspaceKey): string {
+    if (this.root === undefined)
+      throw new WorkspaceError('Workspaces are off. The operator can set ROLLCALL_WORKSPACES.');
+    if (!SAFE.test(namespace) || !SAFE.test(rootRunId))
+      throw new Error(`${namespace}/${rootRunId} is not the id of a run`);
+    return join(this.root, namespace, rootRunId);
+  }
+}
+
+/** The names of the folders that can be workspaces. Other files of the operator are ignored. */
+async function namesIn(path: string): Promise<string[]> {
+  try {
+    const entries = await readdir(path, { withFileTypes: true });
+    return entries.flatMap((entry) => (entry.isDirectory() && SAFE.test(entry.name) ? [entry.name] : []));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,14 @@
+export { rollcallClient, answerText, type Rollcall, type StartedRun } from './rollcall.js';
+export { RollcallError, type RollcallErrorCode } from './rollcall.error.js';
+export { Pages } from './pages.js';
+export {
+  isFinished,
+  type FollowedEvent,
+  type FollowedSnapshot,
+  type FollowOptions,
+  type WatchedMessage,
+  type RunWatchOptions,
+} from './follow.js';
+export type { CallOptions, ConditionalCallOptions, RollcallOptions } from './transport.js';
+export type { Operations } from './generated/operations.js';
+export type * from './generated/schema.js';

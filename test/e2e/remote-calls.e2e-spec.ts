@@ -1,0 +1,232 @@
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import { A2aWorker, HttpWorker } from '../support/remote-workers.js';
+
+const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' };
+/** What a call without a reported usage is charged. */
+const ESTIMATE = 32_000;
+
+interface RunView {
+  id: string;
+  state: string;
+  waitingFor: string | null;
+  attempts: number;
+  usage: { inputTokens?: number; estimatedTokens?: number; costMicroUsd?: number };
+  result: {
+    parts: { text: string }[];
+    reason?: string;
+    error?: { code: string };
+    approvals?: { callId: string; inputHash: string }[];
+  };
+}
+
+let here: TestApi;
+let there: TestApi | undefined;
+const workers: { close(): Promise<void> }[] = [];
+beforeAll(async () => void (here = await startApi(SETTINGS)));
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map(async (worker) => await worker.close()));
+  await there?.stop();
+  there = undefined;
+});
+afterAll(async () => await here.stop());
+
+async function httpWorker(agentId: string, declared: { idempotent?: boolean } & object = {}): Promise<HttpWorker> {
+  const worker = await HttpWorker.start({ isIdempotent: declared.idempotent ?? false });
+  workers.push(worker);
+  await here.given.agent({ agentId, endpoint: worker.url, capabilities: ['work'], ...declared });
+  return worker;
+}
+
+async function a2aWorker(agentId: string, declared: object = {}, options = {}): Promise<A2aWorker> {
+  const worker = await A2aWorker.start(options);
+  workers.push(worker);
+  const agentCard = { name: 'worker' };
+  await here.given.agent({ agentId, endpoint: worker.url, agentCard, capabilities: ['work'], ...declared });
+  return worker;
+}
+
+async function start(at: TestApi, agent: string): Promise<string> {
+  const { status, body } = await at.call<RunView>('POST', '/v1/runs', { body: { agent, input: 'Work.' } });
+  expect(status).toBe(202);
+  return body.id;
+}
+
+async function read(id: string): Promise<RunView> {
+  return (await here.call<RunView>('GET', `/v1/runs/${id}`)).body;
+}
+
+async function settled(id: string): Promise<RunView> {
+  await until('the run ends or waits', async () => !['queued', 'running'].includes((await read(id)).state), 60_000);
+  return await read(id);
+}
+
+async function stepTypes(id: string): Promise<string[]> {
+  const { body } = await here.call<{ items: { step: { type: string } }[] }>('GET', `/v1/runs/${id}/steps`);
+  return body.items.map(({ step }) => step.type);
+}
+
+/** Starts a run on another replica, waits until `isReached`, and stops the replica as a deployment does. */
+async function interrupted(
+  agent: string,
+  isReached: (id: string) => boolean | Promise<boolean>,
+  more: { release?: () => void } = {},
+): Promise<string> {
+  there = await here.replica();
+  const id = await start(there, agent);
+  await until('the call is in progress', async () => await isReached(id));
+  const stopped = there.stop();
+  more.release?.();
+  await stopped;
+  there = undefined;
+  return id;
+}
+
+describe('a call of an A2A agent when its replica stops', () => {
+  const isAccepted = async (id: string): Promise<boolean> => (await stepTypes(id)).includes('agent-accepted');
+
+  it.each([
+    ['streams', { streaming: true }, 'SubscribeToTask'],
+    ['does not stream', { streaming: false }, 'GetTask'],
+  ])(
+    'R-2 continues on another replica, which asks for the task and sends nothing: the agent %s',
+    async (_name, options, asks) => {
+      const agentId = `a2a-${asks}`;
+      const worker = await a2aWorker(agentId, {}, options);
+      const id = await interrupted(agentId, isAccepted);
+      await until('the other replica asks for the task', () => worker.methods.includes(asks));
+      expect(worker.methods).not.toContain('CancelTask');
+      worker.release();
+      const run = await settled(id);
+      expect(run).toMatchObject({ state: 'completed', attempts: 2, result: { parts: [{ text: 'did Work.' }] } });
+      expect([...worker.executions]).toEqual([[id, 1]]);
+      expect(run.usage.estimatedTokens).toBe(ESTIMATE); // one call without a reported usage, charged once
+      expect(await stepTypes(id)).toEqual(['message', 'agent-called', 'agent-accepted', 'finished']);
+    },
+  );
+
+  it('R-2 uses the result of a task that finished while no replica listened', async () => {
+    const worker = await a2aWorker('a2a-finished');
+    const id = await interrupted('a2a-finished', isAccepted, { release: () => undefined });
+    worker.release();
+    expect(await settled(id)).toMatchObject({ state: 'completed', result: { parts: [{ text: 'did Work.' }] } });
+    expect([...worker.executions.values()]).toEqual([1]);
+  });
+
+  it('R-2 a run whose agent lost the task waits for a review, and its call is charged once, as estimated', async () => {
+    const worker = await a2aWorker('a2a-lost');
+    worker.isForgetful = true;
+    const id = await interrupted('a2a-lost', isAccepted);
+    const run = await settled(id);
+    expect(run).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    const { approvals = [] } = run.result;
+    worker.isForgetful = false;
+    const decision = { ...pick(approvals[0]), approved: true };
+    expect((await here.call('POST', `/v1/runs/${id}/approvals`, { body: decision })).status).toBe(202);
+    await until('the message is sent again', () => worker.messages.length === 2);
+    worker.release();
+    expect(await settled(id)).toMatchObject({ state: 'completed', usage: { estimatedTokens: 2 * ESTIMATE } });
+    expect([...worker.executions]).toEqual([[id, 2]]); // both messages have the id of the call
+  });
+
+  it('R-2 a task that an idempotent agent lost is sent again with the same message id', async () => {
+    const worker = await a2aWorker('a2a-idempotent', { idempotent: true });
+    worker.isForgetful = true;
+    const id = await interrupted('a2a-idempotent', isAccepted);
+    await until('the message is sent again', () => worker.messages.length === 2);
+    worker.isForgetful = false;
+    worker.release();
+    expect(await settled(id)).toMatchObject({ state: 'completed' });
+    expect(worker.messages.map(({ messageId }) => messageId)).toEqual([id, id]);
+  });
+
+  it('R-2 cancelling the run cancels the task of the agent, also after the run has moved to another replica', async () => {
+    const worker = await a2aWorker('a2a-cancelled');
+    const id = await interrupted('a2a-cancelled', isAccepted);
+    await until('the other replica follows the task', () => worker.methods.includes('SubscribeToTask'));
+    await here.call('POST', `/v1/runs/${id}/cancel`);
+    await until('the task is cancelled', () => [...worker.tasks.values()].every(({ state }) => state === 'CANCELED'));
+    expect(await settled(id)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+describe('a call of an HTTP agent when its replica stops', () => {
+  it('R-2 an idempotent agent gets the same request again, with the same Idempotency-Key, and answers it once', async () => {
+    const worker = await httpWorker('http-idempotent', { idempotent: true });
+    const id = await interrupted('http-idempotent', () => worker.busy === 1);
+    await until('the request is sent again', () => worker.requests.length > 1);
+    worker.release();
+    expect(await settled(id)).toMatchObject({
+      state: 'completed',
+      attempts: 2,
+      result: { parts: [{ text: 'did Work.' }] },
+      usage: { estimatedTokens: ESTIMATE },
+    });
+    expect([...worker.executions]).toEqual([[id, 1]]);
+    const bodies = new Set(worker.requests.map(({ body }) => JSON.stringify(body)));
+    expect(bodies.size).toBe(1);
+  });
+
+  it('R-2 the replica waits for an agent that is not idempotent, so its run completes at once', async () => {
+    const worker = await httpWorker('http-once');
+    const id = await interrupted('http-once', () => worker.busy === 1, {
+      release: () => void setTimeout(() => worker.release(), 4_000), // longer than other calls may take
+    });
+    const run = await settled(id);
+    expect(run).toMatchObject({ state: 'completed', attempts: 1, result: { parts: [{ text: 'did Work.' }] } });
+    expect(worker.requests).toHaveLength(1);
+  });
+
+  it('R-2 a run waits for review only if the call takes longer than the shutdown', async () => {
+    const worker = await httpWorker('http-slow');
+    there = await here.replica({ ROLLCALL_SHUTDOWN_TIMEOUT: '1s' });
+    const id = await start(there, 'http-slow');
+    await until('the call is in progress', () => worker.busy === 1);
+    await there.stop();
+    there = undefined;
+    const run = await settled(id);
+    expect(run).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
+    expect(worker.requests).toHaveLength(1);
+  });
+});
+
+describe('a call without a reported usage', () => {
+  const usageOf = async (agentId: string, declared: object): Promise<RunView['usage']> => {
+    const worker = await httpWorker(agentId, declared);
+    worker.release();
+    return (await settled(await start(here, agentId))).usage;
+  };
+
+  it('N-11 is charged the price for a task, and no tokens', async () => {
+    expect(await usageOf('priced', { costModel: { usdPerTask: 0.25 } })).toEqual({ costMicroUsd: 250_000 });
+  });
+
+  it('N-11 is charged the typical tokens that the agent declares, as estimated', async () => {
+    expect(await usageOf('typical', { typicalTokens: 700 })).toMatchObject({ estimatedTokens: 700 });
+    expect(
+      await usageOf('typical-priced', { typicalTokens: 1_000, costModel: { usdPer1kTokens: 0.01 } }),
+    ).toMatchObject({
+      estimatedTokens: 1_000,
+      costMicroUsd: 10_000,
+    });
+    expect(await usageOf('general', {})).toMatchObject({ estimatedTokens: ESTIMATE });
+  });
+});
+
+describe('an agent that Rollcall hosts and that is shut down', () => {
+  it('R-7 the root run of an http agent fails with AGENT_CLOSED', async () => {
+    const worker = await HttpWorker.start({ isIdempotent: false });
+    workers.push(worker);
+    const content = { description: 'Works.', provider: 'http', settings: { url: worker.url } };
+    const spawned = await here.call('POST', '/v1/runtime/agents', { body: { name: 'hosted-http', content } });
+    expect(spawned.status).toBe(201);
+    const id = await start(here, 'hosted-http');
+    await until('the call is in progress', () => worker.busy === 1);
+    await here.call('DELETE', '/v1/runtime/agents/hosted-http');
+    expect(await settled(id)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
+  });
+});
+
+function pick(call: { callId: string; inputHash: string } | undefined): object {
+  return { callId: call?.callId, inputHash: call?.inputHash };
+}
