@@ -97,12 +97,12 @@ function agentProviders(
   keys: Keyring,
   outbound: OutboundOptions,
 ): AgentProviderRegistry {
-  const { tools: allowedTools, folder: cwd, env } = claude;
+  const { tools: allowedTools, folder: cwd, ...others } = claude;
   return new AgentProviderRegistry()
     .register(new A2aAgentProvider(outbound))
     .register(new HttpAgentProvider(outbound))
     .register(new SubprocessAgentProvider({ programs, secrets: keys.forPrograms }))
-    .register(new ClaudeSdkAgentProvider({ secrets: keys.forClaude, allowedTools, cwd, env }));
+    .register(new ClaudeSdkAgentProvider({ secrets: keys.forClaude, allowedTools, cwd, ...others }));
 }
 
 function mcpClients({ mcpServers: servers = {}, agents }: ProvidersOptions): Provider {

@@ -1,6 +1,8 @@
+import type { ProgramUser } from './agents/subprocess/program.user.js';
 import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provider.js';
 import type { EgressRules } from './egress/egress.policy.js';
 import type { McpServerConfig } from './mcp/mcp.config.js';
+import type { NamespaceRestriction } from './namespace.restriction.js';
 import type { ModelsConfig } from './presets/preset.catalog.js';
 import type { SecretSource } from './secrets/secret.js';
 
@@ -22,5 +24,14 @@ export interface AgentProviderOptions {
   programs: Record<string, AllowedProgram>;
   /** Keys that may be sent to remote agents, each with the origins it may be sent to. */
   credentials: Record<string, string[]>;
-  claude: { tools?: string[]; folder?: string; env?: Record<string, string> };
+  claude: ClaudeOptions;
+}
+
+/** What agents that run the loop of Claude Code may use. `namespaces` restricts the tools. */
+interface ClaudeOptions extends NamespaceRestriction {
+  tools?: string[];
+  folder?: string;
+  /** Required if Rollcall runs as root, as for other programs. */
+  user?: ProgramUser;
+  env?: Record<string, string>;
 }

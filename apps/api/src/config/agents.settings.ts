@@ -156,21 +156,21 @@ export const egress = z.strictObject({
 
 const Origin = z.url({ protocol: /^https?$/ }).refine((text) => new URL(text).origin === text);
 
+const ProgramUserSchema = z.union([
+  z.string().regex(/^[a-z_][a-z0-9_.-]{0,31}$/i),
+  z
+    .int()
+    .min(0)
+    .max(2 ** 31),
+]);
+
 const ProgramsSchema = z.record(
   z.string().regex(/^[\w.-]{1,100}$/),
   z.strictObject({
     command: z.string().min(1),
     args: z.array(z.string()).optional(),
     cwd: z.string().optional(),
-    user: z
-      .union([
-        z.string().regex(/^[a-z_][a-z0-9_.-]{0,31}$/i),
-        z
-          .int()
-          .min(0)
-          .max(2 ** 31),
-      ])
-      .optional(),
+    user: ProgramUserSchema.optional(),
     env: z.record(z.string(), z.string()).optional(),
     secretEnv: z.array(EnvName).optional(),
     namespaces: NamespacesSchema,
@@ -180,7 +180,9 @@ const CredentialsSchema = z.record(EnvName, z.union([Origin.transform((origin) =
 const ClaudeSchema = z.strictObject({
   tools: z.array(z.string().min(1)).optional(),
   folder: z.string().optional(),
+  user: ProgramUserSchema.optional(),
   env: z.record(z.string(), z.string()).optional(),
+  namespaces: NamespacesSchema,
 });
 
 /** What agents may use on this machine. By default they may use nothing. */
@@ -201,8 +203,9 @@ export const providers = z.strictObject({
   claude: setting(json().pipe(ClaudeSchema).default({}), {
     env: 'ROLLCALL_CLAUDE',
     about:
-      'Tools that `claude-sdk` agents may use, their working folder, and additional variables of their environment.',
-    expects: 'tools, folder and env, such as {"tools": ["Read"], "folder": "/srv/work"}',
+      'Tools that `claude-sdk` agents may use, and in which namespaces; their working folder, their user, and additional variables of their environment (see providers.md).',
+    expects:
+      'tools, folder, user, env and namespaces, such as {"tools": ["Read"], "folder": "/srv/work", "user": "nobody"}',
     defaultText: 'no tools',
   }),
 });

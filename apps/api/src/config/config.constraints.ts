@@ -41,14 +41,19 @@ function timeoutErrors({ http, database, shutdown, registry }: Config): string[]
 }
 
 /** A program whose user is missing or cannot be used would fail at its first start. */
-function programErrors({ providers }: Config): string[] {
-  return Object.entries(providers.programs).flatMap(([name, { user }]) => {
+function programErrors({ providers: { programs, claude } }: Config): string[] {
+  const users = Object.entries(programs).map(([name, { user }]) => ({
+    user,
+    setting: `providers.programs.${name}.user (ROLLCALL_PROGRAMS)`,
+  }));
+  if (Object.keys(claude).length > 0)
+    users.push({ user: claude.user, setting: 'providers.claude.user (ROLLCALL_CLAUDE)' });
+  return users.flatMap(({ user, setting }) => {
     try {
       accountOf(user);
       return [];
     } catch (error) {
-      if (error instanceof ProviderError)
-        return [`providers.programs.${name}.user (ROLLCALL_PROGRAMS): ${error.message}`];
+      if (error instanceof ProviderError) return [`${setting}: ${error.message}`];
       throw error;
     }
   });

@@ -283,4 +283,12 @@ describe('configuration', () => {
     ]);
     if (isRoot) expect(errors[0]).toContain('Rollcall runs as root');
   });
+
+  it('S-11 reports a user of Claude Code that is missing or cannot be used', () => {
+    const errors = errorsOf({ ROLLCALL_CLAUDE: '{"tools":["Read"],"user":"no-such-user"}' });
+    expect(errors).toEqual([expect.stringContaining('providers.claude.user (ROLLCALL_CLAUDE): ')]);
+    const missing = errorsOf({ ROLLCALL_CLAUDE: '{"tools":["Read"]}' });
+    expect(missing).toHaveLength(process.getuid?.() === 0 ? 1 : 0);
+    expect(errorsOf({ ROLLCALL_CLAUDE: '{"tools":["Read"],"user":"same"}' })).toEqual([]);
+  });
 });

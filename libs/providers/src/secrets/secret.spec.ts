@@ -79,7 +79,9 @@ describe('S1.10 a secret', () => {
         settings: { url: 'https://a.example', credential: { env: 'KEY' } },
       }),
       await new SubprocessAgentProvider({ programs, secrets }).createAgent({ name: 'a', settings: { program: 'cat' } }),
-      await new ClaudeSdkAgentProvider({ secrets, load: async () => ({ query }) }).createAgent({ name: 'a' }),
+      await new ClaudeSdkAgentProvider({ secrets, load: async () => ({ query }), user: 'same' }).createAgent({
+        name: 'a',
+      }),
     ];
     for (const agent of agents) expect(printed(agent)).not.toContain('0123456789');
     await Promise.all([...agents.map(async (agent) => await agent.shutdown()), out.close()]);

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { z } from 'zod';
 import { ProviderError, reasonOf } from '../../errors.js';
+import { isForNamespace, type NamespaceRestriction } from '../../namespace.restriction.js';
 import type { SecretSource } from '../../secrets/secret.js';
 import type { Agent } from '../agent.js';
 import {
@@ -11,6 +12,7 @@ import {
   readSettings,
   settingsView,
 } from '../agent.provider.js';
+import type { ProgramUser } from '../subprocess/program.user.js';
 import { type ClaudeSdk, ClaudeSdkAgent } from './claude-sdk.agent.js';
 
 const PACKAGE = '@anthropic-ai/claude-agent-sdk';
@@ -34,12 +36,15 @@ const SettingsSchema = z.strictObject({
   maxTurns: z.int().positive().max(1_000).default(DEFAULT_TURNS),
 });
 
-export interface ClaudeSdkProviderOptions {
+/** `namespaces` restricts the allowed tools, which act on this machine. */
+export interface ClaudeSdkProviderOptions extends NamespaceRestriction {
   secrets: SecretSource;
   /** The tools that definitions may use. They act on this machine, so the default is none. */
   allowedTools?: readonly string[];
   /** The working folder of the agents. */
   cwd?: string;
+  /** The user that runs Claude Code, as for other programs. */
+  user?: ProgramUser;
   /** The complete environment of the agents, without the key. */
   env?: Record<string, string>;
   load?: () => Promise<unknown>;
@@ -70,11 +75,17 @@ export class ClaudeSdkAgentProvider implements AgentProvider {
 
   async createAgent(config: AgentConfig): Promise<Agent> {
     const settings = readSettings(SettingsSchema, config, this.name);
-    const { secrets, allowedTools = [], cwd, env = {} } = this.options;
+    const { secrets, cwd, user, env = {} } = this.options;
+    const allowedTools = this.toolsOf(config.namespace);
     const forbidden = settings.tools.filter((tool) => !allowedTools.includes(tool));
     if (forbidden.length > 0) throw notAllowed(config.name, forbidden);
     const sdk = await this.load();
-    return new ClaudeSdkAgent({ name: config.name, sdk, ...settings, cwd, env, key: secrets(KEY_ENV) });
+    return new ClaudeSdkAgent({ name: config.name, sdk, ...settings, cwd, user, env, key: secrets(KEY_ENV) });
+  }
+
+  private toolsOf(namespace: string | undefined): readonly string[] {
+    const { allowedTools = [] } = this.options;
+    return isForNamespace(this.options, namespace) ? allowedTools : [];
   }
 
   private async load(): Promise<ClaudeSdk> {

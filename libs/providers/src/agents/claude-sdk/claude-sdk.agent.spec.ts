@@ -17,7 +17,7 @@ describeAgentProviderContract('claude-sdk', {
   make: async (name) => {
     const program = new FakeProgram();
     const sdk = new FakeClaudeSdk(program.args);
-    const provider = new ClaudeSdkAgentProvider({ secrets: () => undefined, load: async () => sdk });
+    const provider = new ClaudeSdkAgentProvider({ secrets: () => undefined, load: async () => sdk, user: 'same' });
     return {
       agent: await provider.createAgent({ name }),
       play: (scenario) => JSON.stringify(scenario),
@@ -61,7 +61,7 @@ describe('S1.10 a claude-sdk agent', () => {
 
   const create = async (settings: object, options: Partial<ClaudeSdkProviderOptions> = {}): Promise<Agent> => {
     const secrets = (name: string): Secret | undefined => (name === 'ANTHROPIC_API_KEY' ? new Secret(KEY) : undefined);
-    const provider = new ClaudeSdkAgentProvider({ secrets, load: async () => sdk, ...options });
+    const provider = new ClaudeSdkAgentProvider({ secrets, load: async () => sdk, user: 'same', ...options });
     const agent = await provider.createAgent({ name: 'ada', settings });
     agents.push(agent);
     return agent;
@@ -228,6 +228,15 @@ describe('S1.10 a claude-sdk agent', () => {
 
   it('rejects a tool that the operator does not allow', async () => {
     await expect(create({ tools: ['Bash'] }, { allowedTools: ['Read'] })).rejects.toThrow(/does not allow: Bash/);
+  });
+
+  it('S-20 the tools of the operator can be restricted to namespaces', async () => {
+    const restricted = { allowedTools: ['Read'], namespaces: ['team-a'], user: 'same' };
+    const provider = new ClaudeSdkAgentProvider({ secrets: () => undefined, load: async () => sdk, ...restricted });
+    const config = { name: 'ada', settings: { tools: ['Read'] } };
+    agents.push(await provider.createAgent({ ...config, namespace: 'team-a' }));
+    for (const namespace of ['team-b', undefined])
+      await expect(provider.createAgent({ ...config, namespace })).rejects.toThrow(/does not allow: Read/);
   });
 
   it('reports a missing package with the install command', async () => {

@@ -1,13 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ProviderError, reasonOf } from '../../errors.js';
 import { MICRO_PER_DOLLAR } from '../../presets/prices.js';
 import { redactAll, type Secret } from '../../secrets/secret.js';
 import type { AgentEvent, AgentMessage, HandleOptions } from '../agent.js';
 import { textOnly } from '../content.part.js';
 import { ProcessGroup } from '../subprocess/process-group.js';
+import { accountOf, PrivateFolder, type ProgramUser } from '../subprocess/program.user.js';
 import { TrackedAgent, untilAborted } from '../tracked.agent.js';
 import { SdkMessageReader } from './claude-sdk.wire.js';
 
@@ -51,6 +49,7 @@ interface ClaudeSdkAgentOptions {
   tools: string[];
   maxTurns: number;
   cwd?: string;
+  user?: ProgramUser;
   env: Record<string, string>;
   key?: Secret;
 }
@@ -74,16 +73,19 @@ const MESSAGE_PREFIX = '\n';
 
 /**
  * Runs the loop of Claude Code, once for each message. It does not read the settings of this machine and uses only the
- * allowed tools. Its processes are stopped when the call ends, because the SDK stops them too slowly. Its files are in
- * a folder that is deleted with the agent.
+ * allowed tools. Its processes run as the user that the operator has chosen (S-11), and are stopped when the call ends, because the
+ * SDK stops them too slowly. Its files are in a private folder that is deleted with the agent.
  */
 export class ClaudeSdkAgent extends TrackedAgent {
   readonly agentType = 'sdk';
   private readonly groups = new Set<ProcessGroup>();
-  private folder?: Promise<string>;
+  private readonly account: ReturnType<typeof accountOf>;
+  private folder?: Promise<PrivateFolder>;
 
+  /** Throws AGENT_SETTINGS_INVALID if its processes cannot run as their user. */
   constructor(private readonly options: ClaudeSdkAgentOptions) {
     super(options.name);
+    this.account = accountOf(options.user);
   }
 
   protected async *respond(
@@ -95,11 +97,11 @@ export class ClaudeSdkAgent extends TrackedAgent {
     const abortController = new AbortController();
     const ofCall = new Set<ProcessGroup>();
     signal.addEventListener('abort', () => void this.end(ofCall, abortController));
-    this.folder ??= mkdtemp(join(tmpdir(), 'rollcall-claude-'));
-    const folder = await this.folder;
+    this.folder ??= PrivateFolder.create(this.account);
+    const { path } = await this.folder;
     if (signal.aborted) return;
     const options = {
-      ...this.queryOptions(folder, budget?.microUsd),
+      ...this.queryOptions(path, budget?.microUsd),
       abortController,
       spawnClaudeCodeProcess: this.spawner(ofCall, abortController.signal),
     };
@@ -118,7 +120,7 @@ export class ClaudeSdkAgent extends TrackedAgent {
   protected override async release(): Promise<void> {
     await Promise.all([...this.groups].map(async (group) => await group.stop()));
     const folder = await this.folder?.catch(() => undefined); // a folder that could not be created need not be deleted
-    if (folder) await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await folder?.remove();
   }
 
   private queryOptions(
@@ -150,7 +152,13 @@ export class ClaudeSdkAgent extends TrackedAgent {
 
   private spawner(ofCall: Set<ProcessGroup>, ended: AbortSignal): ClaudeQueryOptions['spawnClaudeCodeProcess'] {
     return ({ command, args, cwd, env }) => {
-      const child = spawn(command, args, { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+      const child = spawn(command, args, {
+        cwd,
+        env,
+        ...this.account,
+        detached: true,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      });
       if (!child.pid) return child; // the SDK receives an 'error' event
       const group = new ProcessGroup(child);
       for (const groups of [ofCall, this.groups]) groups.add(group);

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '#rollcall/test-support';
 import type { AgentEvent } from '../agent.js';
+import { ClaudeSdkAgentProvider } from '../claude-sdk/claude-sdk.agent-provider.js';
+import type { ClaudeSdk } from '../claude-sdk/claude-sdk.agent.js';
+import { ProgramTransport } from '../../mcp/program.transport.js';
 import { message, textOfParts } from '../content.part.js';
 import { accountOf, type ProgramUser } from './program.user.js';
 import { SubprocessAgentProvider } from './subprocess.agent-provider.js';
@@ -89,5 +92,57 @@ describe('a program of a subprocess agent', () => {
     const script = `delete process.env.TOKEN; console.log(process.env.TOKEN, require('fs').readFileSync('/proc/self/environ', 'utf8').includes('TOKEN=x'))`;
     const env = { TOKEN: 'x' };
     expect(execFileSync(process.execPath, ['-e', script], { env, encoding: 'utf8' })).toBe('undefined true\n');
+  });
+});
+
+/** Prints its user, and whether it can read the environment of its parent, as the text `%s`. */
+const FACTS = (format: string): string =>
+  `printf '${format}\\n' "user $(id -u), environment $(if cat /proc/$PPID/environ >/dev/null 2>&1; then printf yes; else printf no; fi), owner $(stat -c %u .)"`;
+
+/** Each of them starts one process as this user, and returns what the process can see. */
+const OTHER_PROGRAMS: Record<string, (user?: ProgramUser) => Promise<string>> = {
+  'an MCP server': async (user) => {
+    const script = `${FACTS('{"jsonrpc":"2.0","method":"%s"}')}; cat`;
+    const program = { command: '/bin/sh', args: ['-c', script], env: { PATH: '/usr/bin:/bin' }, user };
+    const transport = new ProgramTransport(program, 'MCP server spy');
+    const seen = new Promise<string>((resolve) => {
+      const onmessage = (received: object): void => resolve('method' in received ? String(received.method) : '');
+      Object.assign(transport, { onmessage });
+    });
+    await transport.start();
+    try {
+      return await seen;
+    } finally {
+      await transport.close();
+    }
+  },
+  'Claude Code': async (user) => {
+    const query: ClaudeSdk['query'] = async function* ({ options: { env, cwd, spawnClaudeCodeProcess } }) {
+      const spawned = { command: '/bin/sh', args: ['-c', FACTS('%s')], cwd, env: { PATH: '/usr/bin:/bin', ...env } };
+      let result = '';
+      for await (const chunk of spawnClaudeCodeProcess(spawned).stdout) result += String(chunk).trim();
+      yield { type: 'assistant', parent_tool_use_id: null, message: { content: [{ type: 'text', text: result }] } };
+      yield { type: 'result', subtype: 'success', is_error: false, result, modelUsage: {} };
+    };
+    const provider = new ClaudeSdkAgentProvider({ secrets: () => undefined, load: async () => ({ query }), user });
+    const agent = await provider.createAgent({ name: 'spy' });
+    try {
+      let last: AgentEvent | undefined;
+      for await (const event of agent.handle(message('look'))) last = event;
+      return last?.type === 'finished' ? textOfParts(last.result.parts) : '';
+    } finally {
+      await agent.shutdown();
+    }
+  },
+};
+
+describe.each(Object.entries(OTHER_PROGRAMS))('%s that a model can steer', (_what, look) => {
+  asRoot('S-11 cannot read the environment of Rollcall under another user, and needs a user', async () => {
+    expect(await look('nobody')).toBe(`user ${OTHER}, environment no, owner ${OTHER}`);
+    await expect(look()).rejects.toMatchObject({ code: 'AGENT_SETTINGS_INVALID' });
+  });
+
+  it('S-11 runs as the user of Rollcall if the operator says so', async () => {
+    expect(await look('same')).toBe(`user ${OWN}, environment yes, owner ${OWN}`);
   });
 });
