@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { answerText, type FollowedEvent, type Rollcall, rollcallClient, RollcallError } from '#rollcall/client';
 import { until } from '#rollcall/test-support';
-import { StreamConnections } from '../../apps/api/src/streams/stream.connections.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { appendEvents, joined, many, upTo } from '../support/events.js';
 import { RestlessProxy } from '../support/restless-proxy.js';
@@ -162,19 +161,24 @@ describe('a call of the client', () => {
 function collect(
   client: Rollcall,
   after: string,
-): { sequences: number[]; stop(): Promise<void>; reconnects: () => number } {
+): { sequences: number[]; subjects: string[]; stop(): Promise<void>; reconnects: () => number } {
   const stop = new AbortController();
   const sequences: number[] = [];
+  const subjects: string[] = [];
   let reconnects = 0;
   const reading = (async () => {
     const onReconnect = (): void => void (reconnects += 1);
     for await (const event of client.follow({ after, types: ['agent.joined'], signal: stop.signal, onReconnect }))
-      if (event.type !== 'snapshot') sequences.push(Number(event.sequence));
+      if (event.type !== 'snapshot') {
+        sequences.push(Number(event.sequence));
+        subjects.push(event.subject);
+      }
   })().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
   return {
     sequences,
+    subjects,
     reconnects: () => reconnects,
     stop: async () => {
       stop.abort();
@@ -229,7 +233,7 @@ describe('follow', () => {
     await own.stop();
   });
 
-  it('follows from now by default, and misses nothing when the first connection is cut', async () => {
+  it('N-5 follows from now by default, and misses nothing when connections are lost before and after their first frame', async () => {
     const proxy = await RestlessProxy.start(api.url);
     await appendEvents(api, joined('before'));
     // the events of the tests above have their numbers, too, when this one has
@@ -237,14 +241,28 @@ describe('follow', () => {
       const { items } = await rollcall.events.page({ agentIds: ['before'] });
       return items.length === 1;
     });
-    const streams = api.app.nest.get(StreamConnections, { strict: false });
-    const open = streams.count;
-    const followed = collect(rollcallClient({ url: proxy.url, credential: api.adminKey }), 'latest');
-    await until('the stream is open', () => streams.count === open + 1);
+    let connections = 0;
+    const client = rollcallClient({
+      url: proxy.url,
+      credential: api.adminKey,
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (!url.includes('/events/stream')) return response;
+        connections += 1;
+        if (connections > 1) return response;
+        await response.body?.cancel();
+        await appendEvents(api, joined('first-1'), joined('first-2'));
+        throw new TypeError('lost before the first frame');
+      },
+    });
+    const followed = collect(client, 'latest');
+    await until('the events of the first connection arrive', () => followed.subjects.length >= 2);
     proxy.cutAll();
-    await appendEvents(api, joined('after-1'), joined('after-2'));
-    await until('the events after the cut were received', () => followed.sequences.length === 2);
+    await appendEvents(api, joined('second-1'), joined('second-2'));
+    await until('the events of the second connection arrive', () => followed.subjects.length >= 4);
     await followed.stop();
+    expect(followed.subjects).toEqual(['first-1', 'first-2', 'second-1', 'second-2']);
+    expect(connections).toBe(3);
     await proxy.stop();
   });
 
