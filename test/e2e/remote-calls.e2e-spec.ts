@@ -20,10 +20,11 @@ interface RunView {
   };
 }
 
+/** Answers requests and executes no run, so each test knows which replica executes its run. */
 let here: TestApi;
 let there: TestApi | undefined;
 const workers: { close(): Promise<void> }[] = [];
-beforeAll(async () => void (here = await startApi(SETTINGS)));
+beforeAll(async () => void (here = await startApi({ ...SETTINGS, ROLLCALL_RUNS_MAX: '0' })));
 afterEach(async () => {
   await Promise.all(workers.splice(0).map(async (worker) => await worker.close()));
   await there?.stop();
@@ -66,19 +67,24 @@ async function stepTypes(id: string): Promise<string[]> {
   return body.items.map(({ step }) => step.type);
 }
 
-/** Starts a run on another replica, waits until `isReached`, and stops the replica as a deployment does. */
+/** Starts the replica that executes runs. */
+async function executor(changes: Record<string, string> = {}): Promise<TestApi> {
+  return (there = await here.replica({ ROLLCALL_RUNS_MAX: '64', ...changes }));
+}
+
+/** Starts a run, waits until `isReached`, and replaces the replica that executes it as a deployment does. */
 async function interrupted(
   agent: string,
   isReached: (id: string) => boolean | Promise<boolean>,
-  more: { release?: () => void } = {},
+  more: { release?: () => void; settings?: Record<string, string> } = {},
 ): Promise<string> {
-  there = await here.replica();
-  const id = await start(there, agent);
+  const first = await executor(more.settings);
+  const id = await start(first, agent);
   await until('the call is in progress', async () => await isReached(id));
-  const stopped = there.stop();
+  const stopped = first.stop();
   more.release?.();
   await stopped;
-  there = undefined;
+  await executor();
   return id;
 }
 
@@ -179,11 +185,9 @@ describe('a call of an HTTP agent when its replica stops', () => {
 
   it('R-2 a run waits for review only if the call takes longer than the shutdown', async () => {
     const worker = await httpWorker('http-slow');
-    there = await here.replica({ ROLLCALL_SHUTDOWN_TIMEOUT: '1s' });
-    const id = await start(there, 'http-slow');
-    await until('the call is in progress', () => worker.busy === 1);
-    await there.stop();
-    there = undefined;
+    const id = await interrupted('http-slow', () => worker.busy === 1, {
+      settings: { ROLLCALL_SHUTDOWN_TIMEOUT: '1s' },
+    });
     const run = await settled(id);
     expect(run).toMatchObject({ state: 'waiting', waitingFor: 'needs_review' });
     expect(worker.requests).toHaveLength(1);
@@ -194,6 +198,7 @@ describe('a call without a reported usage', () => {
   const usageOf = async (agentId: string, declared: object): Promise<RunView['usage']> => {
     const worker = await httpWorker(agentId, declared);
     worker.release();
+    if (!there) await executor();
     return (await settled(await start(here, agentId))).usage;
   };
 
@@ -218,9 +223,10 @@ describe('an agent that Rollcall hosts and that is shut down', () => {
     const worker = await HttpWorker.start({ isIdempotent: false });
     workers.push(worker);
     const content = { description: 'Works.', provider: 'http', settings: { url: worker.url } };
-    const spawned = await here.call('POST', '/v1/runtime/agents', { body: { name: 'hosted-http', content } });
+    const host = await executor();
+    const spawned = await host.call('POST', '/v1/runtime/agents', { body: { name: 'hosted-http', content } });
     expect(spawned.status).toBe(201);
-    const id = await start(here, 'hosted-http');
+    const id = await start(host, 'hosted-http');
     await until('the call is in progress', () => worker.busy === 1);
     await here.call('DELETE', '/v1/runtime/agents/hosted-http');
     expect(await settled(id)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });

@@ -276,6 +276,7 @@ describe('the end of a task', () => {
     const worker = await register();
     const other = await register({ agentId: 'other' });
     const run = await start();
+    await until('the task is offered', async () => (await stateOf(`${run.id}-1`)) === 'offered');
     const offered = await worker.result(`${run.id}-1`);
     expect(offered).toMatchObject({ status: 409, body: { code: 'TASK_NOT_HELD' } });
     const { callId } = await worker.next();
