@@ -43,6 +43,13 @@ describe('evacuation of agent sockets', () => {
     expect(open()).toBe(0);
   });
 
+  it('D3 closes every socket also when the event loop is blocked after a failed heartbeat', () => {
+    evacuation.onBeat(UNAVAILABLE);
+    mock.timers.tick(INTERVAL_MS * 0.7); // the first timer of the evacuation fires late
+    advance(INTERVAL_MS);
+    expect(open()).toBe(0);
+  });
+
   it('D3 closes no socket when a heartbeat is recorded soon after a failed one', () => {
     evacuation.onBeat(UNAVAILABLE);
     advance(INTERVAL_MS / 5);

@@ -168,8 +168,8 @@ export class SocketEvacuation {
     };
     later(CLOSE_DELAY, () => {
       for (const socket of this.sockets()) later(Math.random() * CLOSE_SPREAD, () => socket.open && socket.end(REASON));
+      later(CLOSE_SPREAD, () => this.stop()); // after the last socket, also if this timer fired late
     });
-    later(CLOSE_DELAY + CLOSE_SPREAD, () => this.stop());
   }
 
   private stop(): void {
