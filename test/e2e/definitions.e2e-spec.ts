@@ -106,9 +106,9 @@ describe('/v1/definitions', () => {
     expect(actions).toEqual(expect.arrayContaining(['definition.registered', 'definition.unregistered']));
   });
 
-  it('S4.7 explains which model, tools, skills, limits and budgets a definition uses', async () => {
+  it('S4.7 M-3 explains which model, tools, skills, limits and budgets a definition uses', async () => {
     const content = {
-      tools: ['clock', 'recall', 'activate_skill'],
+      tools: ['clock', 'recall'],
       disallowedTools: ['recall'],
       skills: [{ name: 'release-notes' }],
       budget: { tokens: 1_000 },

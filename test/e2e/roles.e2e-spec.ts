@@ -41,8 +41,8 @@ async function allowedTo(...roles: Role[]): Promise<Action[]> {
 }
 
 describe('the roles', () => {
-  it('A10 an agent registers, but neither queries agents nor reports outcomes nor spends without an agent or run of its own', async () => {
-    expect(await allowedTo('agent')).toEqual(['read', 'register']);
+  it('A10 S3.13 M-11 an agent registers and queries its peers, but neither reports outcomes nor spends without an agent or run of its own', async () => {
+    expect(await allowedTo('agent')).toEqual(['explain', 'query', 'read', 'register']);
   });
 
   it('a caller queries, reports outcomes, probes and reserves, but does not register agents', async () => {

@@ -1,3 +1,6 @@
+import { AgentProviderRegistry, VendorRegistry } from '#rollcall/providers';
+import { callTool, say, ScriptedModel } from '#rollcall/providers/testing';
+import { FakeAgentProvider } from '#rollcall/agent-runtime/testing';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer, CallOptions } from '../support/call.js';
 
@@ -44,6 +47,40 @@ describe('/v1/runtime', () => {
     expect((await api.call('GET', `${PATH}/greeter`)).status).toBe(404);
     expect(await auditOf('agent.spawned')).toMatchObject([{ target: 'greeter' }]);
     expect(await auditOf('agent.shutdown')).toMatchObject([{ target: 'greeter' }]);
+  });
+
+  it('S1.5 M-10 a shutdown that fails removes the agent, and returns 502 with the report, also when it is repeated', async () => {
+    api.app.nest.get(AgentProviderRegistry).register(new FakeAgentProvider());
+    const content = { description: 'Cannot close.', provider: 'fake', settings: { closes: 'fails' } };
+    expect(await spawn({ name: 'stuck', content })).toMatchObject({ status: 201 });
+    const failed = {
+      status: 502,
+      body: { code: 'AGENT_SHUTDOWN_FAILED', phase: 'abort', forced: false, error: 'stuck cannot be closed' },
+    };
+    const headers = { 'idempotency-key': 'close-stuck' };
+    expect(await shutdown('stuck', { headers })).toMatchObject(failed);
+    expect(await shutdown('stuck', { headers })).toMatchObject(failed);
+    expect((await api.call('GET', `${PATH}/stuck`)).status).toBe(404);
+    expect(await auditOf('agent.shutdown')).toContainEqual(
+      expect.objectContaining({ target: 'stuck', details: { phase: 'abort', error: 'stuck cannot be closed' } }),
+    );
+  });
+
+  it('S4.6 M-10 a tree of runs is as deep as maxDelegationDepth allows, up to 32 levels', async () => {
+    const models = { name: 'test', needsKey: false, open: ({ model }: { model: string }) => chained(Number(model)) };
+    api.app.nest.get(VendorRegistry).register(models);
+    for (let level = 0; level <= 33; level += 1) {
+      const content = { description: 'One of a chain.', model: { vendor: 'test', model: String(level) } };
+      const body = { name: `level-${level}`, content: { ...content, maxDelegationDepth: 32 } };
+      expect((await api.call('POST', '/v1/definitions', { body })).status).toBe(201);
+    }
+    const body = { definition: 'level-0', input: 'Begin.', budget: { tokens: 1_000_000 } };
+    const run = await api.call('POST', '/v1/runs?waitMs=30000', { body });
+    expect(run.body).toMatchObject({ state: 'completed' });
+    const { body: tree } = await api.call('GET', `/v1/runs/${String(run.body['id'])}/tree`);
+    let deepest = tree as { run: { depth: number; agentId: string }; children: (typeof deepest)[] };
+    while (deepest.children[0]) deepest = deepest.children[0];
+    expect(deepest.run).toMatchObject({ depth: 32, agentId: 'level-32' });
   });
 
   it('S1.4 lists agents in pages, by state and by provider', async () => {
@@ -122,3 +159,12 @@ describe('/v1/runtime', () => {
     });
   });
 });
+
+/** Delegates to the next level, if it has the tool. */
+function chained(level: number): ScriptedModel {
+  return new ScriptedModel(({ tools = [] }, call) =>
+    call === 1 && tools.some(({ name }) => name === 'spawn_subagent')
+      ? callTool('spawn_subagent', { subagent: `level-${level + 1}`, prompt: 'Go on.' })
+      : say(`I am level ${level}.`),
+  );
+}

@@ -195,7 +195,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /v1/agents/:id/tasks/:callId/result': { ...ownTaskOfAgent, body: ofGeneration },
   'POST /v1/agents/:id/tasks/take': { ...ownTaskOfAgent, body: ofGeneration },
   'POST /v1/agents/batch': { roles: REGISTERS, ok: 200, body: () => ({ agents: [registration()] }) },
-  'POST /v1/agents/query': { roles: 'admin operator caller viewer', ok: 200, body: empty },
+  'POST /v1/agents/query': { roles: 'admin operator agent caller viewer', ok: 200, body: empty },
   'POST /v1/budgets': {
     roles: OPERATORS,
     ok: 201,

@@ -22,6 +22,7 @@ export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
 export { AgentLifecycle } from './lifecycle/agent.lifecycle.js';
 export { type AgentShutdown, SHUTDOWN_PHASES, type ShutdownReport } from './lifecycle/shutdown/shutdown.report.js';
+export { AgentShutdownFailedError } from './lifecycle/lifecycle.errors.js';
 export { AGENT_STATES, type AgentInfo } from './lifecycle/spawned.agent.js';
 export { RUNTIME_SCHEMA } from './schema.js';
 export { RuntimeError, type RuntimeErrorCode } from './errors.js';

@@ -88,7 +88,7 @@ const NAMESPACE_CONTENTS: FactoryProvider = {
 type SweeperServices = [Database, LeaseStore, ProtectionStore, ClockStore, AgentEvents, AgentBudgets];
 type SyncServices = [Directory, AgentStore, LeaseStore, BudgetStore, CircuitStore, RegistryClock];
 
-const DEFAULT_RUN_DEPTH = 32;
+const DEFAULT_RUN_DEPTH = 34;
 const NO_USAGE_SOURCES: UsageOptions = { sources: [], refreshEveryMs: 60_000 };
 
 /** All providers of the registry. */

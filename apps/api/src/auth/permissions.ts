@@ -50,8 +50,8 @@ const VIEWER: Permission[] = [
   'events:read',
   'metrics:read',
 ];
-/** For agents. `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
-const AGENT: Permission[] = [...READ, 'agents:register', 'agents:self', 'budgets:spend'];
+/** For agents, which may look for their peers (S3.13). `agents:self` and `budgets:spend` apply to the agents that the principal owns. */
+const AGENT: Permission[] = [...READ, 'agents:query', 'agents:register', 'agents:self', 'budgets:spend'];
 /**
  * For services that use agents. With `runs:read`, a principal sees the runs that it started, and the runs that they delegated; with
  * `runs:read-all`, all runs of the namespace. With `runs:start` and `contracts:announce`, a principal may start runs and announce contracts,

@@ -78,7 +78,7 @@ export const CONSTANTS = {
     low: DEFAULT_LOW_BUDGET,
     limits: DEFAULT_SPENDING_LIMITS,
     /** Levels of a tree of runs. Each reservation locks the budgets of all runs above it. */
-    runDepth: 32,
+    runDepth: 34, // a root, 32 levels of delegation, and the run of the winner of an auction
     /** How long a repeated reservation or settlement gets the same response. */
     keepReservations: 7 * DAY,
     /** A quarter: how long a report of past runs can explain what they cost. */

@@ -43,7 +43,7 @@ describe('the policies of the registry', () => {
       budgets: {
         low: DEFAULT_LOW_BUDGET,
         limits: DEFAULT_SPENDING_LIMITS,
-        runDepth: 32,
+        runDepth: 34,
         heldQuota: { limit: 10_000, setting: 'quotas.reservations (ROLLCALL_QUOTAS)' },
         share: { limit: 25, setting: 'quotas.budgetShare (ROLLCALL_QUOTAS)' },
       },

@@ -23,6 +23,8 @@ export interface MutationOptions {
   unlessBy?: Principal['kind'];
   /** The fields of the body that the audit log contains. Other fields are not recorded. */
   record?: string[];
+  /** Returns the error to send instead of this result. Unlike an error that the handler throws, it is audited and stored like a result. */
+  failureOf?: (result: unknown, request: FastifyRequest) => Error | undefined;
   /** Fields of the response that the audit log contains, with their names in the audit log. */
   recordResult?: Record<string, string>;
 }
@@ -51,7 +53,7 @@ export class MutationInterceptor implements NestInterceptor {
     const reply = http.getResponse<FastifyReply>();
     const handle = async (): Promise<unknown> => await lastValueFrom(next.handle(), { defaultValue: undefined });
     const known = options.checksKeyFirst && (await this.stored(request, reply));
-    if (known) return known.response;
+    if (known) return succeeded(options, request, known.response);
     const effect = options.prepares ? await prepare(handle, request) : new Effect(handle);
     let hasRun = false;
     const run = async (): Promise<unknown> => {
@@ -61,7 +63,7 @@ export class MutationInterceptor implements NestInterceptor {
     try {
       const result = await this.commit(options, request, reply, run);
       if (!hasRun) await effect.discard();
-      return result;
+      return succeeded(options, request, result);
     } catch (error) {
       await effect.discard();
       throw error;
@@ -113,6 +115,12 @@ export class MutationInterceptor implements NestInterceptor {
     if (replayed) void reply.header('idempotency-replayed', 'true');
     return response;
   }
+}
+
+function succeeded({ failureOf }: MutationOptions, request: FastifyRequest, result: unknown): unknown {
+  const failure = failureOf?.(result, request);
+  if (failure) throw failure;
+  return result;
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
-import { AgentLifecycle } from '#rollcall/agent-runtime';
+import { AgentLifecycle, type AgentShutdown, AgentShutdownFailedError } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -98,6 +98,7 @@ export class RuntimeController {
   @Mutation({
     audit: 'agent.shutdown',
     recordResult: { phase: 'phase', error: 'error' },
+    failureOf: (result, { params }) => shutdownFailure(result as AgentShutdown, params),
     prepares: true,
     checksKeyFirst: true,
   })
@@ -105,11 +106,12 @@ export class RuntimeController {
     operationId: 'runtime.shutdownAgent',
     summary: 'Shut down an agent',
     description:
-      'Aborts the calls of the agent and removes it, whichever replica hosts it. The agent is removed even if it fails to close.',
+      'Aborts the calls of the agent and removes it, whichever replica hosts it. The agent is removed even if it fails to close; the ' +
+      'response is then 502 `AGENT_SHUTDOWN_FAILED` with the same fields.',
   })
   @ApiParam(AGENT_NAME)
   @ApiOkResponse({ type: AgentShutdownView, description: 'How the shutdown ended.' })
-  @Problems('AGENT_NOT_FOUND')
+  @Problems('AGENT_NOT_FOUND', 'AGENT_SHUTDOWN_FAILED')
   async shutdown(
     @Param('name') name: string,
     @Query() { timeoutMs }: ShutdownQuery,
@@ -142,4 +144,9 @@ export class RuntimeController {
     const report = await this.lifecycle.shutdownAll(namespace, timeoutMs);
     return new Effect(async () => await Promise.resolve(report));
   }
+}
+
+/** The agent is gone in any case, but what failed to close may still hold resources (S1.5). */
+function shutdownFailure(report: AgentShutdown, params: unknown): Error | undefined {
+  return report.error === null ? undefined : new AgentShutdownFailedError((params as { name: string }).name, report);
 }

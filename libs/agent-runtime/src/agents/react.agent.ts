@@ -87,7 +87,7 @@ export class ReactAgent extends TrackedAgent implements InheritingAgent {
   /** Adds what the parent gives to a delegated agent (S2.6). This agent's own tools, registry and services come first. */
   inherit(inherited: Inheritance): void {
     const mode = stricterMode(inherited.mode, this.options.inheritTools);
-    this.own = withInherited(this.own, { ...inherited, mode });
+    this.own = withInherited(this.own, { ...inherited, mode }, this.options.inheritTools === 'union');
     this.services ??= inherited.services;
     this.setRegistry(this.registry ?? inherited.registry);
   }

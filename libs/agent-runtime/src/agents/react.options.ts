@@ -41,7 +41,10 @@ export interface ReactOptions {
   readonly maxDelegatedRuns?: number;
   readonly skills?: readonly AgentSkill[];
   readonly toolFilter?: ToolFilter;
-  /** How the tools of a parent are combined with the tools of this agent (S2.6). If the mode of the parent is stricter, it applies. */
+  /**
+   * How the tools of a parent are combined with the tools of this agent (S2.6). If the mode of the parent is stricter, it applies. `union` adds the
+   * tools of the parent to those that `toolFilter` allows. Absent: `union`, but a `toolFilter` with `allow` also decides which tools are inherited.
+   */
   readonly inheritTools?: InheritanceMode;
   /** The only agents that the agent may delegate to. Absent: all. */
   readonly subagents?: readonly string[];

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { type Agent, AgentProviderRegistry, type ModelProvider } from '#rollcall/providers';
-import { ASK_TOOL } from '../loop/caller.question.js';
 import type { ToolFilter } from '../tools/tool.filter.js';
 import { type DefinitionContent, NATIVE } from './definition.js';
 
@@ -46,8 +45,7 @@ function settingsOf(content: DefinitionContent, namespace: string): Record<strin
   };
 }
 
-/** The tools that an agent with this content may use. Only `mayAsk` decides whether it may ask its caller. */
-export function toolFilterOf({ tools, disallowedTools, approve, mayAsk }: DefinitionContent): ToolFilter {
-  const allow = tools && mayAsk ? [...tools, ASK_TOOL] : tools;
-  return { ...(allow && { allow }), ...(disallowedTools && { deny: disallowedTools }), ...(approve && { approve }) };
+/** Which of the toolboxes of the deployment an agent with this content may use. */
+export function toolFilterOf({ tools, disallowedTools, approve }: DefinitionContent): ToolFilter {
+  return { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }), ...(approve && { approve }) };
 }

@@ -109,6 +109,16 @@ describe('S2.6 a ReactAgent that another one delegates to', () => {
     expect(names.slice(4)).toEqual(['list_agents', 'delegate_to_agent', 'spawn_agents', 'spawn_subagent']);
   });
 
+  it('M-2 with inheritTools union, the filter of an agent decides on its own tools, and the tools of its parent come after them', async () => {
+    const bobs = { subagents: [], toolFilter: { allow: ['own'], deny: ['off'] } };
+    expect(await toolsOfBob({}, {}, { ...bobs, inheritTools: 'union' })).toEqual(['own', 'read', 'write']);
+    expect(await toolsOfBob({ inheritance: 'off' }, {}, { ...bobs, inheritTools: 'union' })).toEqual(['own']);
+  });
+
+  it('M-2 without inheritTools, an agent that lists its tools gets no others from its parent', async () => {
+    expect(await toolsOfBob({}, {}, { subagents: [], toolFilter: { allow: ['own', 'write'] } })).toEqual(['own', 'write']);
+  });
+
   it('has only its own tools if its option inheritTools is off', async () => {
     expect(await toolsOfBob({}, {}, { inheritTools: 'off', subagents: [] })).toEqual(['read', 'own']);
   });

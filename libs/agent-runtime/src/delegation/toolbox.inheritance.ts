@@ -35,10 +35,17 @@ export function stricterMode(one: InheritanceMode, other: InheritanceMode = 'uni
   return BY_STRICTNESS.indexOf(one) > BY_STRICTNESS.indexOf(other) ? one : other;
 }
 
-/** The own and the inherited toolboxes of an agent. Its own toolboxes come first, so they win if names clash. */
-export function withInherited(own: readonly ToolBox[], { mode, toolboxes, filter }: Inheritance): readonly ToolBox[] {
+/**
+ * The own and the inherited toolboxes of an agent. Its own toolboxes come first, so they win if names clash. With `isGranted`, the agent has
+ * the inherited tools in addition to those that its own filter allows.
+ */
+export function withInherited(
+  own: readonly ToolBox[],
+  { mode, toolboxes, filter }: Inheritance,
+  isGranted = false,
+): readonly ToolBox[] {
   if (mode === 'off') return own;
-  const granted = toolboxes.map((box) => granting(box, filter));
+  const granted = toolboxes.map((box) => ({ ...granting(box, filter), isGranted }));
   return mode === 'union' ? [...own, ...granted] : own.map((box) => intersecting(box, granted));
 }
 

@@ -72,8 +72,8 @@ export class AgentLifecycle extends HostedAgents {
 
   /** Removes the agent even if it fails to close. In that case, the failure is thrown after the removal (S1.5). */
   async shutdown(key: DefinitionKey, limitMs?: number): Promise<void> {
-    const { error } = await this.stop(key, limitMs);
-    if (error !== null) throw new AgentShutdownFailedError(key.name, error);
+    const report = await this.stop(key, limitMs);
+    if (report.error !== null) throw new AgentShutdownFailedError(key.name, report);
   }
 
   /** Like `shutdown`, but returns how the shutdown ended. */

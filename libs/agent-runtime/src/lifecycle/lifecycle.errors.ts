@@ -1,6 +1,7 @@
 import { AgentNotFoundError } from '#rollcall/registry';
 import { quoted } from '../definitions/definition.js';
 import { RuntimeError } from '../errors.js';
+import type { AgentShutdown } from './shutdown/shutdown.report.js';
 
 /** The agent has as many calls in progress as its definition allows. */
 export class AgentBusyError extends RuntimeError {
@@ -62,8 +63,9 @@ export class AgentNotHostedError extends AgentNotFoundError {
 export class AgentShutdownFailedError extends RuntimeError {
   readonly code = 'AGENT_SHUTDOWN_FAILED';
 
-  constructor(name: string, message: string, cause?: Error) {
-    super(`The agent ${quoted(name)} was removed, but its shutdown failed: ${message}`, { cause });
+  constructor(name: string, report: AgentShutdown) {
+    super(`The agent ${quoted(name)} was removed, but its shutdown failed: ${report.error}`);
+    this.details = { ...report };
   }
 }
 

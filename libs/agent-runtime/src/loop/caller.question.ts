@@ -23,7 +23,7 @@ const ASK_CALLER: Tool = {
 };
 
 /** This toolbox comes before all others, so that no other tool with this name can end a run. */
-export const ASK_TOOLBOX: ToolBox = { name: 'caller', tools: () => [ASK_CALLER] };
+export const ASK_TOOLBOX: ToolBox = { name: 'caller', isGranted: true, tools: () => [ASK_CALLER] };
 
 /** The question of the last turn that the caller has not answered yet. */
 export function openQuestion(messages: readonly ModelMessage[]): string | undefined {

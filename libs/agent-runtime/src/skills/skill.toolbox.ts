@@ -12,7 +12,7 @@ export function skillToolBox(skills: readonly AgentSkill[]): ToolBox | undefined
   const catalog = skills.filter(({ mode }) => mode === 'catalog').map(({ skill }) => skill);
   if (catalog.length === 0) return undefined;
   const tools = [activateSkill(new Map(catalog.map((skill) => [skill.name, skill])))];
-  return { name: 'skills', tools: () => tools };
+  return { name: 'skills', isGranted: true, tools: () => tools };
 }
 
 function activateSkill(skills: ReadonlyMap<string, Skill>): Tool {

@@ -6,3 +6,4 @@ export { runFaults } from './run.ledger.js';
 export { TestCalls } from './tool-calls.js';
 export { type TestRuntime, testRuntime, type TestRuntimeOptions } from './test-runtime.js';
 export { RUNTIME_ENTITIES } from './entities.js';
+export { FakeAgentProvider } from './fake.agent-provider.js';

@@ -29,7 +29,10 @@ export class ToolSet {
   private readonly found = new Map<string, FoundTool>();
 
   private constructor(boxes: readonly ToolBox[], lists: readonly (readonly Tool[])[], filter: ToolFilter) {
-    boxes.forEach(({ name }, index) => this.add(name, lists[index] ?? [], filter));
+    const { allow: _, ...granted } = filter;
+    boxes.forEach(({ name, isGranted }, index) =>
+      this.add(name, lists[index] ?? [], isGranted ? granted : filter),
+    );
     this.declarations = Object.freeze([...this.found.values()].map(({ tool }) => declarationOf(tool)));
   }
 

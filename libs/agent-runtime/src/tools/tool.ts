@@ -106,6 +106,11 @@ export function Tool(options: ToolOptions): MethodDecorator {
 export interface ToolBox {
   readonly name: string;
   tools(context: RunContext): readonly Tool[];
+  /**
+   * Whether the agent has the tools even if the list of its own tools does not name them, because something else gave them to it: its parent,
+   * its skills, or the permission to ask. What the agent must not use, it does not have in any case.
+   */
+  readonly isGranted?: boolean;
   /** Whether agents of this namespace can use the toolbox. Absent: all agents can. */
   isFor?(namespace: string): boolean;
 }

@@ -11,6 +11,8 @@ export interface McpToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Whether the server says that a call may be repeated. */
+  readonly isIdempotent?: boolean;
 }
 
 interface McpCallOptions {
@@ -53,10 +55,11 @@ export class McpClient {
   /** Returns the tools of all pages. */
   async listTools({ signal }: McpCallOptions = {}): Promise<McpToolDefinition[]> {
     const tools = await this.call(signal, async (client, limits) => await this.pagesOf(client, limits));
-    return (redactDeep(tools, this.source.redact) as Tool[]).map(({ name, description = '', inputSchema }) => ({
+    return (redactDeep(tools, this.source.redact) as Tool[]).map(({ name, description = '', inputSchema, annotations }) => ({
       name,
       description,
       inputSchema,
+      isIdempotent: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
     }));
   }
 

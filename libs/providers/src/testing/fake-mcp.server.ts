@@ -20,6 +20,7 @@ export interface FakeMcpTool {
   name: string;
   description?: string;
   inputSchema?: Record<string, unknown>;
+  annotations?: Tool['annotations'];
   answer?: (input: Record<string, unknown>, signal: AbortSignal) => Answer | Promise<Answer>;
 }
 
@@ -124,7 +125,7 @@ export class FakeMcpServer {
     const end = start + PAGE_SIZE;
     const tools = this.tools
       .slice(start, end)
-      .map(({ name, description, inputSchema = ANY_OBJECT }) => ({ name, description, inputSchema }) as Tool);
+      .map(({ name, description, inputSchema = ANY_OBJECT, annotations }) => ({ name, description, inputSchema, annotations }) as Tool);
     return { tools, ...(end < this.tools.length && { nextCursor: String(end) }) };
   }
 }

@@ -156,6 +156,19 @@ describe('the toolbox of an MCP server', () => {
     expect(server.calls).toEqual([]);
   });
 
+  it('S2.2 M-10 a call may be repeated after a crash if the annotations of the tool say so, also when they change', async () => {
+    const read = { name: 'read', annotations: { readOnlyHint: true } };
+    const put = { name: 'put', annotations: { idempotentHint: true, destructiveHint: true } };
+    const add = { name: 'add', annotations: { idempotentHint: false } };
+    server.tools = [read, put, add, { name: 'plain' }];
+    const box = await refreshedBox();
+    const idempotent = (): string[] => box.tools(HERE).flatMap((tool) => (tool.idempotent ? [tool.name] : []));
+    expect(idempotent()).toEqual(['mcp__docs__read', 'mcp__docs__put']);
+    server.tools = [read, { name: 'put' }, add];
+    await box.refresh();
+    expect(idempotent()).toEqual(['mcp__docs__read']);
+  });
+
   it('S2.2 needs the approval of an operator for each call if the configuration says so', async () => {
     expect((await refreshedBox({ needsApproval: true })).tools(HERE)[0]?.needsApproval).toBe(true);
   });

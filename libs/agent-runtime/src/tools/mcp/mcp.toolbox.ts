@@ -18,7 +18,12 @@ interface DisabledTool {
   readonly reason: string;
 }
 
-interface UsableTool extends SeenTool {
+/** Whether a call may be repeated is not a part of the accepted definition: it concerns only the server that says it. */
+interface McpTool extends SeenTool {
+  readonly isIdempotent: boolean;
+}
+
+interface UsableTool extends McpTool {
   readonly offered: Tool;
 }
 
@@ -80,11 +85,11 @@ export class McpToolBox implements ToolBox {
     }
   }
 
-  private async apply(all: readonly { name: string; seen: SeenTool | string }[]): Promise<void> {
+  private async apply(all: readonly { name: string; seen: McpTool | string }[]): Promise<void> {
     const disabled: DisabledTool[] = [];
     const disable = (tool: string, reason: string): void => void disabled.push({ tool: tool.slice(0, 200), reason });
     const named = Map.groupBy(all, ({ name }) => mcpToolName(this.server, name));
-    const seen: SeenTool[] = [];
+    const seen: McpTool[] = [];
     for (const [name, same] of named) {
       for (const { name: tool, seen: one } of same) {
         if (typeof one === 'string') disable(tool, one);
@@ -119,9 +124,9 @@ export class McpToolBox implements ToolBox {
   }
 
   /** Returns the tool, or why it cannot be used. A definition that did not change is not compiled again. */
-  private async offer(seen: SeenTool): Promise<Tool | string> {
+  private async offer(seen: McpTool): Promise<Tool | string> {
     const before = this.usable.get(seen.tool);
-    if (before?.hash === seen.hash) return before.offered;
+    if (before?.hash === seen.hash && before.isIdempotent === seen.isIdempotent) return before.offered;
     const { inputSchema } = seen.definition;
     try {
       if (inputSchema['type'] !== 'object') throw new UntrustedSchemaError('it does not describe an object');
@@ -135,7 +140,7 @@ export class McpToolBox implements ToolBox {
     }
   }
 
-  private toTool(seen: SeenTool, parse: Tool['parse']): Tool {
+  private toTool(seen: McpTool, parse: Tool['parse']): Tool {
     const { $schema: _, ...inputSchema } = seen.definition.inputSchema;
     const { approve, timeoutMs } = this.client.config;
     const needsApproval = this.client.config.needsApproval || approve !== undefined;
@@ -144,7 +149,7 @@ export class McpToolBox implements ToolBox {
       description: describe(this.server, seen),
       inputSchema,
       parse,
-      idempotent: false,
+      idempotent: seen.isIdempotent,
       needsApproval,
       ...(approve !== undefined && { approve }),
       timeoutMs,
@@ -208,7 +213,7 @@ const MAX_NAME_CHARS = 128;
 const UNPRINTABLE = /[\p{C}]/u;
 
 /** Returns the tool with its hash, or why it cannot be used. */
-function toSeenTool({ name, description, inputSchema }: McpToolDefinition): SeenTool | string {
+function toSeenTool({ name, description, inputSchema, isIdempotent = false }: McpToolDefinition): McpTool | string {
   if (name === '' || name.length > MAX_NAME_CHARS || UNPRINTABLE.test(name))
     return `Its name is empty, longer than ${MAX_NAME_CHARS} characters, or has control characters.`;
   const definition = { description: storable(description), inputSchema };
@@ -216,5 +221,5 @@ function toSeenTool({ name, description, inputSchema }: McpToolDefinition): Seen
   if (problem !== undefined) return `Its definition ${problem}.`;
   if (JSON.stringify(inputSchema).includes('\\u0000'))
     return 'Its definition contains a character that cannot be stored.';
-  return { tool: name, hash: inputHashOf({ name, ...definition }), definition };
+  return { tool: name, hash: inputHashOf({ name, ...definition }), definition, isIdempotent };
 }
