@@ -77,7 +77,7 @@ const byRun = ({ id }: Target): Record<string, unknown> => ({ runId: id });
 export const MCP_TOOLS: OperationTable = {
   request: (name, input) => ({ path: '/mcp', ...rawRequest('tools/call', { name, arguments: input }) }),
   rows: {
-    find_agents: { roles: READS, ok: 'ok', params: none },
+    find_agents: { roles: ALL, ok: 'ok', params: none },
     describe_agent: { ...addressed, roles: ALL, ok: 'ok', params: ({ id }) => ({ agent: id }) },
     run_agent: {
       ...addressed,

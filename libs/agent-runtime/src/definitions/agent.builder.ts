@@ -47,5 +47,9 @@ function settingsOf(content: DefinitionContent, namespace: string): Record<strin
 
 /** Which of the toolboxes of the deployment an agent with this content may use. */
 export function toolFilterOf({ tools, disallowedTools, approve }: DefinitionContent): ToolFilter {
-  return { ...(tools && { allow: tools }), ...(disallowedTools && { deny: disallowedTools }), ...(approve && { approve }) };
+  return {
+    ...(tools && { allow: tools }),
+    ...(disallowedTools && { deny: disallowedTools }),
+    ...(approve && { approve }),
+  };
 }

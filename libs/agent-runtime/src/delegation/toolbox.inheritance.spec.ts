@@ -116,7 +116,10 @@ describe('S2.6 a ReactAgent that another one delegates to', () => {
   });
 
   it('M-2 without inheritTools, an agent that lists its tools gets no others from its parent', async () => {
-    expect(await toolsOfBob({}, {}, { subagents: [], toolFilter: { allow: ['own', 'write'] } })).toEqual(['own', 'write']);
+    expect(await toolsOfBob({}, {}, { subagents: [], toolFilter: { allow: ['own', 'write'] } })).toEqual([
+      'own',
+      'write',
+    ]);
   });
 
   it('has only its own tools if its option inheritTools is off', async () => {

@@ -62,6 +62,7 @@ export class AgentNotHostedError extends AgentNotFoundError {
 /** The agent was removed, but failed to release its resources (S1.5). */
 export class AgentShutdownFailedError extends RuntimeError {
   readonly code = 'AGENT_SHUTDOWN_FAILED';
+  override readonly details: Record<string, unknown>;
 
   constructor(name: string, report: AgentShutdown) {
     super(`The agent ${quoted(name)} was removed, but its shutdown failed: ${report.error}`);

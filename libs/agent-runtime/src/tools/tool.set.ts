@@ -30,9 +30,7 @@ export class ToolSet {
 
   private constructor(boxes: readonly ToolBox[], lists: readonly (readonly Tool[])[], filter: ToolFilter) {
     const { allow: _, ...granted } = filter;
-    boxes.forEach(({ name, isGranted }, index) =>
-      this.add(name, lists[index] ?? [], isGranted ? granted : filter),
-    );
+    boxes.forEach(({ name, isGranted }, index) => this.add(name, lists[index] ?? [], isGranted ? granted : filter));
     this.declarations = Object.freeze([...this.found.values()].map(({ tool }) => declarationOf(tool)));
   }
 

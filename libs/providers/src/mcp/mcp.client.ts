@@ -55,12 +55,14 @@ export class McpClient {
   /** Returns the tools of all pages. */
   async listTools({ signal }: McpCallOptions = {}): Promise<McpToolDefinition[]> {
     const tools = await this.call(signal, async (client, limits) => await this.pagesOf(client, limits));
-    return (redactDeep(tools, this.source.redact) as Tool[]).map(({ name, description = '', inputSchema, annotations }) => ({
-      name,
-      description,
-      inputSchema,
-      isIdempotent: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
-    }));
+    return (redactDeep(tools, this.source.redact) as Tool[]).map(
+      ({ name, description = '', inputSchema, annotations }) => ({
+        name,
+        description,
+        inputSchema,
+        isIdempotent: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
+      }),
+    );
   }
 
   async callTool(

@@ -125,7 +125,10 @@ export class FakeMcpServer {
     const end = start + PAGE_SIZE;
     const tools = this.tools
       .slice(start, end)
-      .map(({ name, description, inputSchema = ANY_OBJECT, annotations }) => ({ name, description, inputSchema, annotations }) as Tool);
+      .map(
+        ({ name, description, inputSchema = ANY_OBJECT, annotations }) =>
+          ({ name, description, inputSchema, annotations }) as Tool,
+      );
     return { tools, ...(end < this.tools.length && { nextCursor: String(end) }) };
   }
 }
