@@ -43,6 +43,10 @@ const STEPS: Step[] = [
     'health.ready',
     'metrics.scrape',
     'me.get',
+    'registry.summary',
+    'usage.get',
+    'sessions.open',
+    'sessions.createTicket',
     'models.list',
     'models.resolve',
     'providers.list',
@@ -51,6 +55,8 @@ const STEPS: Step[] = [
     'tools.list',
     'tools.listPins',
   ),
+  { operationId: 'sessions.exchangeTicket', before: storeTicket },
+  { operationId: 'sessions.end', key: () => valueOf('sessions.open', 'token') },
   { operationId: 'tools.acceptPin', before: pinTool },
   ...plain('tools.importServer'),
   ...plain('agents.register', 'agents.registerBatch', 'agents.list', 'agents.get', 'agents.update', 'agents.getBudget'),
@@ -126,6 +132,16 @@ async function offerTask(): Promise<void> {
 
 async function reserveUnused(): Promise<void> {
   await api.call('POST', '/v1/budgets/reservations', { body: { key: 'unused', tokens: 1 } });
+}
+
+/** Stores the ticket of the example. */
+async function storeTicket(): Promise<void> {
+  const { ticket } = exampleOf('sessions.exchangeTicket');
+  await api.database.db.query(
+    `INSERT INTO session_ticket (hash, key_id, roles, expires_at)
+     SELECT sha256($1::text::bytea), id, roles, clock_timestamp() + interval '1 minute' FROM api_key LIMIT 1`,
+    [ticket],
+  );
 }
 
 /** Stores the tool that the example accepts. */

@@ -107,6 +107,12 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/skills/:name', access: 'tools:read' },
   { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
+  { route: 'GET /v1/registry/summary', access: 'agents:read' },
+  { route: 'GET /v1/usage', access: 'budgets:read' },
+  { route: 'DELETE /v1/sessions/current', access: 'self:read', mutation: 'session.ended' },
+  { route: 'POST /v1/sessions', access: 'self:read', mutation: 'session.opened' },
+  { route: 'POST /v1/sessions/tickets', access: 'self:read', mutation: 'session.ticket_issued' },
+  { route: 'POST /v1/sessions/tickets/exchange', access: 'public', mutation: 'not audited' },
   { route: 'PATCH /v1/agents/:id', access: 'agents:self', mutation: 'agent.updated' },
   { route: 'GET /v1/sinks', access: 'events:read' },
   { route: 'GET /v1/tools', access: 'tools:read' },
@@ -178,7 +184,8 @@ const CENSUS: RouteFacts[] = [
 const WITHOUT_CONTROLLER = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
 
 /** Public routes that name an entry of a catalog, or require a body. */
-const NEEDS_INPUT = /^GET \/ard\/agents\/:|^GET \/v0\.1\/servers\/:|^POST \/ard\//;
+const NEEDS_INPUT =
+  /^GET \/ard\/agents\/:|^GET \/v0\.1\/servers\/:|^POST \/ard\/|^POST \/v1\/sessions\/tickets\/exchange/;
 
 /** Every WebSocket, and the permission it requires. */
 const SOCKETS = [

@@ -65,6 +65,7 @@ const PUBLIC: Record<string, PublicRoute> = {
   'GET /v1/agents/ws': { answer: 'fixed', cost: 1 },
   'GET /v1/events/ws': { answer: 'fixed', cost: 1 },
   'POST /ard/explore': { answer: 'bounded', cost: 10, document: 'ard-explore', body: FACETS },
+  'POST /v1/sessions/tickets/exchange': { answer: 'bounded', cost: 10, body: { ticket: 'unknown' } },
   'POST /ard/search': { answer: 'bounded', cost: 10, document: 'ard-search', body: SEARCH },
 };
 

@@ -48,6 +48,7 @@ export interface AccessRow {
 /** No server listens at this address. */
 export const HOOK = 'http://127.0.0.1:8089/hook';
 const ALL = 'admin operator agent caller viewer';
+const NOBODY = '';
 const OPERATORS = 'admin operator';
 const REGISTERS = 'admin operator agent';
 const CALLS = 'admin operator caller';
@@ -161,6 +162,11 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/namespaces': { roles: ALL, ok: 200, installation: true },
   'GET /v1/namespaces/:name': { roles: ALL, ok: 200, target: 'namespace' },
   'GET /v1/providers': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/registry/summary': { roles: ALL, ok: 200 },
+  'GET /v1/usage': { roles: ALL, ok: 200, query: '?by=agent' },
+  'DELETE /v1/sessions/current': { roles: NOBODY, ok: 204 }, // an API key is no session
+  'POST /v1/sessions': { roles: ALL, ok: 201, body: empty },
+  'POST /v1/sessions/tickets': { roles: ALL, ok: 201, body: empty },
   'GET /v1/registry/protection': { roles: ALL, ok: 200, installation: true },
   'GET /v1/runs': { roles: READS_MODELS, ok: 200 },
   'GET /v1/runs/:id': run,

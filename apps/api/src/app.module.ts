@@ -27,8 +27,10 @@ import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RuntimeModule } from './runtime/runtime.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { SinksModule } from './sinks/sinks.module.js';
 import { SkillsModule } from './skills/skills.module.js';
+import { SummaryModule } from './summary/summary.module.js';
 import { StreamsModule } from './streams/streams.module.js';
 import type { HttpMetrics } from './telemetry/http.metrics.js';
 import type { TerminalSummary } from './telemetry/terminal.js';
@@ -80,11 +82,13 @@ export class AppModule {
         LimitsModule,
         AuthModule,
         KeysModule,
+        SessionsModule,
         NamespacesModule,
         StreamsModule,
         EventsModule,
         AgentsModule,
         BudgetsModule,
+        SummaryModule,
         DefinitionsModule,
         RuntimeModule,
         ModelsModule,

@@ -73,6 +73,7 @@ import { RunCommitStore } from './runs/store/run-commit.store.js';
 import { RunStore } from './runs/store/run.store.js';
 import { SkillLibrary, type SkillLibraryOptions } from './skills/skill.library.js';
 import { LedgerSpending } from './spending/ledger.spending.js';
+import { UsageStore } from './spending/usage.store.js';
 import { ReservationRecovery } from './spending/reservation.recovery.js';
 import { TaskCalls } from './tasks/task.calls.js';
 import { TaskInbox } from './tasks/task.inbox.js';
@@ -113,6 +114,7 @@ export class AgentRuntimeModule {
         GuardedAgents,
         ReservationRecovery,
         LedgerSpending,
+        UsageStore,
         library,
         ...toolProviders(tools),
         ...delegationProviders(delegation),
@@ -137,6 +139,7 @@ export class AgentRuntimeModule {
         GuardedAgents,
         HostedAgents,
         LedgerSpending,
+        UsageStore,
         NamedAgents,
         RunFeed,
         RunMeter,

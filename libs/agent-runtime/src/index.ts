@@ -47,7 +47,7 @@ export type { ContentPreview, ResultPreview } from './runs/run.preview.js';
 export { RunNotFoundError, RunTargetUnknownError } from './runs/run.errors.js';
 export { type MeteredAgent, RunMeter, type MeterObserver, type RunUse } from './runs/observe/run.meter.js';
 export { RunReader } from './runs/observe/run.reader.js';
-export type { OpenRuns, RunMessages } from './runs/store/run.store.js';
+export type { OpenRuns, RunCounts, RunMessages } from './runs/store/run.store.js';
 export {
   isFinal,
   isFinalOrWaiting,
@@ -61,6 +61,16 @@ export type { StoredStep } from './runs/run.step.js';
 export { type NewMessage, RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
 export { ModelCircuit } from './middleware/model-circuit.middleware.js';
+export {
+  MAX_USAGE_POINTS,
+  USAGE_GROUPS,
+  USAGE_STEPS,
+  type UsageGroup,
+  type UsagePoint,
+  type UsageQuery,
+  type UsageStep,
+  UsageStore,
+} from './spending/usage.store.js';
 export type { Skill } from './skills/skill.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';

@@ -99,4 +99,6 @@ export type { NamespaceRow } from './namespaces/namespace.store.js';
 export { type DescribedNamespace, NamespacesService } from './namespaces/namespaces.service.js';
 export { AdminKeyError, AdminKeys, KeyChanges } from './keys/admin.keys.js';
 export { type KeyRow, KeyStore } from './keys/key.store.js';
+export { type SessionRow, SessionStore } from './keys/session.store.js';
+export { type NewSession, SESSION_PREFIX, SessionsService } from './keys/sessions.service.js';
 export { type IssuedKey, KeysService, type WantedKey } from './keys/keys.service.js';

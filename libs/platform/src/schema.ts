@@ -7,9 +7,10 @@ import { Namespaces1763300000000 } from './migrations/1763300000000-namespaces.j
 import { EventNamespaces1763300030000 } from './migrations/1763300030000-event-namespaces.js';
 import { KeyOrigin1763300200000 } from './migrations/1763300200000-key-origin.js';
 import { EventsKept1763400000000 } from './migrations/1763400000000-events-kept.js';
+import { Sessions1764207000000 } from './migrations/1764207000000-sessions.js';
 import type { Schema } from './postgres/database.options.js';
 
-/** The tables of the platform: namespaces, API keys, the event log, sinks and webhooks. */
+/** The tables of the platform: namespaces, API keys, sessions, the event log, sinks and webhooks. */
 export const PLATFORM_SCHEMA: Schema = {
   migrations: [
     Access1763251200000,
@@ -21,5 +22,6 @@ export const PLATFORM_SCHEMA: Schema = {
     Namespaces1763300000000,
     EventNamespaces1763300030000,
     EventsKept1763400000000,
+    Sessions1764207000000,
   ],
 };

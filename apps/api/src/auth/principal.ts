@@ -27,9 +27,10 @@ export type PrincipalFacts = Omit<Principal, 'window' | 'slots'>;
 
 /** Names each fact, so that what a replica adds to its principals is never stored. */
 export function factsOf(principal: PrincipalFacts): PrincipalFacts {
-  const { id, kind, owner, name, fingerprint, expiresAt, leaseHash } = principal;
+  const { id, kind, owner, name, fingerprint, expiresAt, leaseHash, sessionHash } = principal;
   const { namespace, namespaces, hasAllNamespaces, roles, permissions } = principal;
-  const who = { id, kind, owner, name, fingerprint, expiresAt, ...(leaseHash !== undefined && { leaseHash }) };
+  const secrets = { ...(leaseHash !== undefined && { leaseHash }), ...(sessionHash !== undefined && { sessionHash }) };
+  const who = { id, kind, owner, name, fingerprint, expiresAt, ...secrets };
   return { ...who, namespace, namespaces, hasAllNamespaces, roles, permissions };
 }
 

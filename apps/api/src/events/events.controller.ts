@@ -50,7 +50,7 @@ export class EventsController {
   @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'events.page',
-    summary: 'Read a page of events in order',
+    summary: 'Read a page of events',
     description:
       'Send `next` as `after` to get the next page, even when `items` is empty: with a filter, a request searches a limited ' +
       'number of events. With `waitMs`, a request at the end of the log waits for the next event.',
@@ -63,7 +63,16 @@ export class EventsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EventsPage> {
     if (query.waitMs > 0) this.inFlight.exempt(reply);
+    if (query.before !== undefined) return await this.listBack(query, caller);
     const { items, next, head, epoch } = await this.events.page(query, visibleTo(caller), closeSignal(reply));
+    const cursorAt = (seq: number): string => formatCursor({ seq, epoch });
+    return { items: items.map(toCloudEvent), next: cursorAt(next), head: cursorAt(head) };
+  }
+
+  private async listBack(query: EventsQuery, caller: Principal): Promise<EventsPage> {
+    if (query.waitMs > 0 || query.after !== 'oldest')
+      throw validationFailed([{ field: 'before', message: 'before cannot be combined with after or waitMs' }]);
+    const { items, next, head, epoch } = await this.events.pageBack(query, visibleTo(caller));
     const cursorAt = (seq: number): string => formatCursor({ seq, epoch });
     return { items: items.map(toCloudEvent), next: cursorAt(next), head: cursorAt(head) };
   }

@@ -25,6 +25,7 @@ const DEFAULT_PAGE_SIZE = 100;
 const MAX_NAMES = 200;
 const MAX_WINDOW = 10_000;
 const START_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^(oldest|latest)$`);
+const BEFORE_PATTERN = new RegExp(`${CURSOR_PATTERN.source}|^latest$`);
 const A_CURSOR = 'a cursor such as 1042-9f3c27d1, or a sequence such as 1042';
 
 /** A cursor, a sequence, `oldest` or `latest`. */
@@ -102,6 +103,16 @@ export class EventsQuery extends EventFilterQuery {
   @IsString()
   @IsStart()
   after: string = 'oldest';
+
+  @ApiPropertyOptional({
+    description:
+      'Reads backwards, the newest events first: `latest`, or the `next` of the previous page. It cannot be combined with `after` or `waitMs`.',
+    example: 'latest',
+  })
+  @IsOptional()
+  @IsString()
+  @Matches(BEFORE_PATTERN, { message: `before must be latest, ${A_CURSOR}` })
+  before?: string;
 
   @ApiPropertyOptional({
     type: 'integer',
@@ -208,10 +219,16 @@ export const EVENT_STREAM_MESSAGES: Variants = {
 };
 
 export class EventsPage {
-  @ApiProperty({ type: [CloudEventView], description: 'Events in the order of the log.' }) items: CloudEventView[];
+  @ApiProperty({
+    type: [CloudEventView],
+    description: 'Events in the order of the log; with `before`, the newest first.',
+  })
+  items: CloudEventView[];
   @ApiProperty({
     example: '1042-9f3c27d1',
-    description: 'The cursor after this page. Pass it as `after` in the next request, even when the page is empty.',
+    description:
+      'The cursor after this page. Pass it as `after` in the next request, even when the page is empty. With `before`, pass it as `before`: ' +
+      'the sequence 0 then means that there are no earlier events.',
   })
   next: string;
   @ApiProperty({

@@ -48,6 +48,14 @@ export class EventsService implements OnModuleDestroy {
     return await this.wait(result, query, filter, closed);
   }
 
+  /** Searches a limited part of the log backwards. `next` is 0 at the beginning of the log. */
+  async pageBack(query: EventsQuery, visible: VisibleNamespaces): Promise<SearchResult> {
+    const before = query.before === undefined || query.before === 'latest' ? undefined : parseCursor(query.before);
+    const filter = toFilter(query, visible);
+    const { events, first, downTo, head, epoch } = await this.log.searchBack(before, query.limit, filter, MAX_WAIT_MS);
+    return { items: events, next: first === undefined || downTo <= first ? 0 : downTo, head, epoch };
+  }
+
   onModuleDestroy(): void {
     for (const end of this.waits) end();
   }

@@ -127,6 +127,7 @@ import type {
   ProtectionOverrideResponse,
   ProvidersListData,
   ProvidersListResponse,
+  RegistrySummaryResponse,
   RunsCancelResponse,
   RunsDecideData,
   RunsDecideResponse,
@@ -154,6 +155,12 @@ import type {
   RuntimeShutdownAllResponse,
   RuntimeSpawnData,
   RuntimeSpawnResponse,
+  SessionsCreateTicketData,
+  SessionsCreateTicketResponse,
+  SessionsExchangeTicketData,
+  SessionsExchangeTicketResponse,
+  SessionsOpenData,
+  SessionsOpenResponse,
   SinksListResponse,
   SinksReplayData,
   SinksReplayResponse,
@@ -165,6 +172,8 @@ import type {
   ToolsImportServerResponse,
   ToolsListPinsResponse,
   ToolsListResponse,
+  UsageGetData,
+  UsageGetResponse,
   WebhooksCreateData,
   WebhooksCreateResponse,
   WebhooksGetDeliveryResponse,
@@ -210,6 +219,16 @@ export interface Operations {
     /** Replace an API key by a new one. */
     rotate(id: string, input: NonNullable<KeysRotateData['body']>, options?: CallOptions): Promise<KeysRotateResponse>;
   };
+  sessions: {
+    /** Exchange an API key for a session. */
+    open(input: NonNullable<SessionsOpenData['body']>, options?: CallOptions): Promise<SessionsOpenResponse>;
+    /** End the session that sends this request. */
+    end(options?: CallOptions): Promise<void>;
+    /** Create a ticket that opens one session. */
+    createTicket(input: NonNullable<SessionsCreateTicketData['body']>, options?: CallOptions): Promise<SessionsCreateTicketResponse>;
+    /** Exchange a ticket for a session. */
+    exchangeTicket(input: NonNullable<SessionsExchangeTicketData['body']>, options?: CallOptions): Promise<SessionsExchangeTicketResponse>;
+  };
   namespaces: {
     /** Create a namespace. */
     create(input: NonNullable<NamespacesCreateData['body']>, options?: CallOptions): Promise<NamespacesCreateResponse>;
@@ -223,7 +242,7 @@ export interface Operations {
     delete(name: string, options?: CallOptions): Promise<void>;
   };
   events: {
-    /** Read a page of events in order. */
+    /** Read a page of events. */
     page(input?: NonNullable<EventsPageData['query']>, options?: CallOptions): Promise<EventsPageResponse>;
     /** Follow events as server-sent events. */
     stream(input?: NonNullable<EventsStreamData['query']>, options?: CallOptions): AsyncGenerator<EventsStreamResponse, void>;
@@ -313,6 +332,14 @@ export interface Operations {
     listLedger(id: string, input?: NonNullable<BudgetsListLedgerData['query']>, options?: CallOptions): Pages<BudgetsListLedgerResponse>;
     /** Estimate when a budget runs out. */
     forecast(id: string, input?: NonNullable<BudgetsForecastData['query']>, options?: CallOptions): Promise<BudgetsForecastResponse>;
+  };
+  registry: {
+    /** Count agents, budgets and runs by their state. */
+    summary(options?: CallOptions): Promise<RegistrySummaryResponse>;
+  };
+  usage: {
+    /** Read usage over time by agent, definition, caller or model. */
+    get(input: NonNullable<UsageGetData['query']>, options?: CallOptions): Promise<UsageGetResponse>;
   };
   definitions: {
     /** Register a definition of an agent. */
@@ -471,6 +498,12 @@ export const OPERATIONS = {
     revoke: 'DELETE /v1/keys/{id}',
     rotate: 'POST /v1/keys/{id}/rotate body',
   },
+  sessions: {
+    open: 'POST /v1/sessions body',
+    end: 'DELETE /v1/sessions/current',
+    createTicket: 'POST /v1/sessions/tickets body',
+    exchangeTicket: 'POST /v1/sessions/tickets/exchange body',
+  },
   namespaces: {
     create: 'POST /v1/namespaces body',
     list: 'GET /v1/namespaces query pages',
@@ -528,6 +561,12 @@ export const OPERATIONS = {
     adjust: 'POST /v1/budgets/{id}/adjust body',
     listLedger: 'GET /v1/budgets/{id}/ledger query pages',
     forecast: 'GET /v1/budgets/{id}/forecast query',
+  },
+  registry: {
+    summary: 'GET /v1/registry/summary',
+  },
+  usage: {
+    get: 'GET /v1/usage query',
   },
   definitions: {
     register: 'POST /v1/definitions body',

@@ -220,6 +220,50 @@ export type RotateKeyBody = {
     overlapSeconds?: number;
 };
 
+export type OpenSessionBody = {
+    /**
+     * The roles of the session, which must not permit more than the API key. Absent: the roles of the key.
+     */
+    roles?: Array<'admin' | 'operator' | 'agent' | 'caller' | 'viewer'>;
+};
+
+export type SessionView = {
+    /**
+     * Names the session in the audit log.
+     */
+    id: string;
+    /**
+     * The credential of the session. Only this response contains it.
+     */
+    token: string;
+    /**
+     * The roles of the session.
+     */
+    roles: Array<'admin' | 'operator' | 'agent' | 'caller' | 'viewer'>;
+    /**
+     * When the session ends, unless its API key ends earlier.
+     */
+    expiresAt: string;
+};
+
+export type SessionTicketView = {
+    /**
+     * The ticket. The console accepts it at `/console/#ticket=…`.
+     */
+    ticket: string;
+    /**
+     * When the ticket expires.
+     */
+    expiresAt: string;
+};
+
+export type ExchangeTicketBody = {
+    /**
+     * The ticket.
+     */
+    ticket: string;
+};
+
 export type LimitsBody = {
     /**
      * Live agents. 0: no limit.
@@ -432,11 +476,11 @@ export type CloudEventView = ({
 
 export type EventsPage = {
     /**
-     * Events in the order of the log.
+     * Events in the order of the log; with `before`, the newest first.
      */
     items: Array<CloudEventView>;
     /**
-     * The cursor after this page. Pass it as `after` in the next request, even when the page is empty.
+     * The cursor after this page. Pass it as `after` in the next request, even when the page is empty. With `before`, pass it as `before`: the sequence 0 then means that there are no earlier events.
      */
     next: string;
     /**
@@ -2428,6 +2472,193 @@ export type AgentBudgetsView = {
      * All budgets of the agent.
      */
     budgets: Array<BudgetView>;
+};
+
+export type AgentCountsView = {
+    /**
+     * All agents that have not left.
+     */
+    total: number;
+    /**
+     * Agents with the status `active`.
+     */
+    active: number;
+    /**
+     * Agents with the status `suspect`: heartbeats are missing.
+     */
+    suspect: number;
+    /**
+     * Agents with the status `draining`.
+     */
+    draining: number;
+    /**
+     * Agents with the status `quarantined`.
+     */
+    quarantined: number;
+    /**
+     * Agents with a budget of their own that is low or exhausted.
+     */
+    lowBudget: number;
+};
+
+export type CircuitCountsView = {
+    /**
+     * Circuits that admit calls.
+     */
+    closed: number;
+    /**
+     * Circuits that reject calls.
+     */
+    open: number;
+    /**
+     * Circuits that admit one call as a probe.
+     */
+    half_open: number;
+};
+
+export type BudgetCountsView = {
+    /**
+     * Budgets of which little is left. Budgets of runs are not counted.
+     */
+    low: number;
+    /**
+     * Budgets of which nothing is left. Budgets of runs are not counted.
+     */
+    exhausted: number;
+};
+
+export type WaitingRunsView = {
+    /**
+     * Runs that wait for an answer of their caller.
+     */
+    input: number;
+    /**
+     * Runs that wait for a decision about tool calls.
+     */
+    approval: number;
+    /**
+     * Runs that wait for a decision about interrupted calls.
+     */
+    needs_review: number;
+};
+
+export type RunCountsView = {
+    /**
+     * Runs that wait for a free place.
+     */
+    queued: number;
+    /**
+     * Runs in progress.
+     */
+    running: number;
+    /**
+     * Runs that wait.
+     */
+    waiting: number;
+    /**
+     * What the waiting runs wait for.
+     */
+    waitingFor: WaitingRunsView;
+    /**
+     * Runs that were completed in the last hour.
+     */
+    completed: number;
+    /**
+     * Runs that ended in another way in the last hour.
+     */
+    notCompleted: number;
+    /**
+     * The median time from the start to the end of the runs that were completed in the last hour.
+     */
+    medianMs: number | null;
+};
+
+export type SummaryView = {
+    /**
+     * The agents of the namespace.
+     */
+    agents: AgentCountsView;
+    /**
+     * The circuits of these agents.
+     */
+    circuits: CircuitCountsView;
+    /**
+     * The budgets of the namespace.
+     */
+    budgets: BudgetCountsView;
+    /**
+     * The runs that the caller may see, without delegated runs; null without the permission `runs:read`.
+     */
+    runs: RunCountsView | null;
+    /**
+     * The replicas of Rollcall that are connected to the database.
+     */
+    replicas: number;
+    /**
+     * The newest event that this replica has read.
+     */
+    sequence: string;
+};
+
+export type UsagePointView = {
+    /**
+     * Tokens charged.
+     */
+    tokens: number;
+    /**
+     * Micro-dollars charged.
+     */
+    microUsd: number;
+    /**
+     * When the interval begins.
+     */
+    at: string;
+};
+
+export type UsageSeriesView = {
+    /**
+     * Tokens charged.
+     */
+    tokens: number;
+    /**
+     * Micro-dollars charged.
+     */
+    microUsd: number;
+    /**
+     * The agent, definition, caller or model.
+     */
+    key: string;
+    /**
+     * The intervals with usage, in order.
+     */
+    points: Array<UsagePointView>;
+};
+
+export type UsageView = {
+    /**
+     * The beginning.
+     */
+    from: string;
+    /**
+     * The end.
+     */
+    to: string;
+    /**
+     * The length of an interval.
+     */
+    step: '1m' | '1h' | '1d';
+    /**
+     * The sum of all series.
+     */
+    total: AmountView;
+    /**
+     * The largest first, by money and then by tokens. There are at most 50; `total` contains all.
+     */
+    series: Array<UsageSeriesView>;
+    /**
+     * Whether there was too much to read: use a longer step or a shorter time.
+     */
+    truncated: boolean;
 };
 
 export type DefinitionSkillView = {
@@ -7998,6 +8229,106 @@ export type KeysRotateResponses = {
 
 export type KeysRotateResponse = KeysRotateResponses[keyof KeysRotateResponses];
 
+export type SessionsOpenData = {
+    body: OpenSessionBody;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions';
+};
+
+export type SessionsOpenErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type SessionsOpenError = SessionsOpenErrors[keyof SessionsOpenErrors];
+
+export type SessionsOpenResponses = {
+    /**
+     * The session with its token.
+     */
+    201: SessionView;
+};
+
+export type SessionsOpenResponse = SessionsOpenResponses[keyof SessionsOpenResponses];
+
+export type SessionsEndData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions/current';
+};
+
+export type SessionsEndErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type SessionsEndError = SessionsEndErrors[keyof SessionsEndErrors];
+
+export type SessionsEndResponses = {
+    /**
+     * The session has ended.
+     */
+    204: void;
+};
+
+export type SessionsEndResponse = SessionsEndResponses[keyof SessionsEndResponses];
+
+export type SessionsCreateTicketData = {
+    body: OpenSessionBody;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions/tickets';
+};
+
+export type SessionsCreateTicketErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type SessionsCreateTicketError = SessionsCreateTicketErrors[keyof SessionsCreateTicketErrors];
+
+export type SessionsCreateTicketResponses = {
+    /**
+     * The ticket.
+     */
+    201: SessionTicketView;
+};
+
+export type SessionsCreateTicketResponse = SessionsCreateTicketResponses[keyof SessionsCreateTicketResponses];
+
+export type SessionsExchangeTicketData = {
+    body: ExchangeTicketBody;
+    path?: never;
+    query?: never;
+    url: '/v1/sessions/tickets/exchange';
+};
+
+export type SessionsExchangeTicketErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type SessionsExchangeTicketError = SessionsExchangeTicketErrors[keyof SessionsExchangeTicketErrors];
+
+export type SessionsExchangeTicketResponses = {
+    /**
+     * The session with its token.
+     */
+    201: SessionView;
+};
+
+export type SessionsExchangeTicketResponse = SessionsExchangeTicketResponses[keyof SessionsExchangeTicketResponses];
+
 export type NamespacesListData = {
     body?: never;
     path?: never;
@@ -8167,6 +8498,10 @@ export type EventsPageData = {
          * Where to continue: the `next` of the previous page, the `sequence` of the last event you have, `oldest` or `latest`.
          */
         after?: string;
+        /**
+         * Reads backwards, the newest events first: `latest`, or the `next` of the previous page. It cannot be combined with `after` or `waitMs`.
+         */
+        before?: string;
         /**
          * The maximum number of events to return.
          */
@@ -8409,6 +8744,18 @@ export type AgentsListData = {
          * Only agents that claim this capability.
          */
         capability?: string;
+        /**
+         * Only agents whose circuit is in this phase.
+         */
+        circuit?: 'closed' | 'open' | 'half_open';
+        /**
+         * Only agents whose agentId or name contains this text. Upper and lower case are the same.
+         */
+        q?: string;
+        /**
+         * Only these agents, by agentId.
+         */
+        ids?: Array<string>;
     };
     url: '/v1/agents';
 };
@@ -9386,6 +9733,73 @@ export type AgentsGetBudgetResponses = {
 };
 
 export type AgentsGetBudgetResponse = AgentsGetBudgetResponses[keyof AgentsGetBudgetResponses];
+
+export type RegistrySummaryData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/registry/summary';
+};
+
+export type RegistrySummaryErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type RegistrySummaryError = RegistrySummaryErrors[keyof RegistrySummaryErrors];
+
+export type RegistrySummaryResponses = {
+    /**
+     * The counts of the namespace.
+     */
+    200: SummaryView;
+};
+
+export type RegistrySummaryResponse = RegistrySummaryResponses[keyof RegistrySummaryResponses];
+
+export type UsageGetData = {
+    body?: never;
+    path?: never;
+    query: {
+        /**
+         * What the usage is grouped by.
+         */
+        by: 'agent' | 'definition' | 'caller' | 'model';
+        /**
+         * The beginning. Absent: one day before `to`.
+         */
+        from?: string;
+        /**
+         * The end, which is not included. Absent: now.
+         */
+        to?: string;
+        /**
+         * The length of an interval.
+         */
+        step?: '1m' | '1h' | '1d';
+    };
+    url: '/v1/usage';
+};
+
+export type UsageGetErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type UsageGetError = UsageGetErrors[keyof UsageGetErrors];
+
+export type UsageGetResponses = {
+    /**
+     * The usage of the namespace.
+     */
+    200: UsageView;
+};
+
+export type UsageGetResponse = UsageGetResponses[keyof UsageGetResponses];
 
 export type DefinitionsListData = {
     body?: never;

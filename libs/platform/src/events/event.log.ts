@@ -12,7 +12,7 @@ import {
   type LogPosition,
   parseCursor,
 } from './event.cursor.js';
-import { EventStore, type LogPage } from './event.store.js';
+import { type EarlierPage, EventStore, type LogPage } from './event.store.js';
 import { LogIdentity } from './log.identity.js';
 
 /**
@@ -111,6 +111,21 @@ export class EventLog {
     return await this.turns.run(async () => {
       await this.identity.confirm();
       return checked(cursor, await this.store.search(cursor.seq, limit, filter));
+    }, maxWaitMs);
+  }
+
+  /** Reads a page of the events before the cursor, the newest first. Deleted events are missing without an error. */
+  async searchBack(
+    before: Cursor | undefined,
+    limit: number,
+    filter: EventFilter,
+    maxWaitMs: number,
+  ): Promise<EarlierPage> {
+    return await this.turns.run(async () => {
+      await this.identity.confirm();
+      const page = await this.store.searchBack(before?.seq ?? Number.MAX_SAFE_INTEGER, limit, filter);
+      if (before?.epoch !== undefined && before.epoch !== page.epoch) throw new CursorForeignError(page.head);
+      return page;
     }, maxWaitMs);
   }
 

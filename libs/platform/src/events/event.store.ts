@@ -32,6 +32,14 @@ export interface LogPage {
   events: RegistryEvent[];
 }
 
+/** Events before a position, the newest first. */
+export interface EarlierPage extends Pick<LogPage, 'head' | 'epoch' | 'events'> {
+  /** The first seq of the log; undefined if the log is empty. */
+  first: number | undefined;
+  /** The earliest position that was read for this page. */
+  downTo: number;
+}
+
 interface LogRow {
   head: string;
   epoch: string;
@@ -105,6 +113,17 @@ const SEARCH = `
   ) AS event ON true
   WHERE counter.id = 1 ORDER BY event.seq`;
 
+/** Scans a bounded part of the log before a position, the newest events first. */
+const SEARCH_BACK = `
+  SELECT counter.head, counter.epoch, bounds.first, greatest(least($1::bigint, counter.head + 1) - $2::bigint, 1) AS last, event.*
+  FROM event_counter AS counter
+  CROSS JOIN LATERAL (SELECT min(seq) AS first FROM event_log) AS bounds
+  LEFT JOIN LATERAL (
+    SELECT ${COLUMNS} FROM event_log
+    WHERE seq < $1::bigint AND seq >= least($1::bigint, counter.head + 1) - $2::bigint AND ${MATCHES} ORDER BY seq DESC LIMIT $3
+  ) AS event ON true
+  WHERE counter.id = 1 ORDER BY event.seq DESC`;
+
 /** Reads a page without a filter. The feed uses this query in every pass. */
 const PAGE = {
   name: 'page_of_events',
@@ -125,8 +144,14 @@ function searchQuery(after: number, limit: number, filter: EventFilter, catalog:
   const { types, agentIds, capabilities, namespaces } = filter;
   const isAll = [types, agentIds, capabilities, namespaces].every((criterion) => criterion === undefined);
   if (isAll) return { sql: PAGE, values: [after, limit] };
-  const values = [
-    after,
+  return { sql: SEARCH, values: searchValues(after, limit, filter, catalog) };
+}
+
+/** The parameters of `SEARCH` and `SEARCH_BACK`. */
+function searchValues(from: number, limit: number, filter: EventFilter, catalog: EventCatalog): unknown[] {
+  const { types, agentIds, capabilities, namespaces } = filter;
+  return [
+    from,
     MAX_SCANNED_EVENTS,
     limit,
     types?.flatMap((pattern) => catalog.select(pattern)) ?? null,
@@ -135,7 +160,6 @@ function searchQuery(after: number, limit: number, filter: EventFilter, catalog:
     catalog.agentTypes,
     namespaces ?? null,
   ];
-  return { sql: SEARCH, values };
 }
 
 @Injectable()
@@ -200,6 +224,20 @@ export class EventStore {
     const upTo = (isFull ? events.at(-1)?.seq : undefined) ?? (last === null ? after : Number(last));
     const first = row.first === null ? undefined : Number(row.first);
     return { head: Number(row.head), epoch: row.epoch, first, expiredTo: Number(row.expired_to ?? 0), upTo, events };
+  }
+
+  /**
+   * Returns matching events before `before`, the newest first. `downTo` is the earliest position that was read: it is the `before` of the
+   * next page.
+   */
+  async searchBack(before: number, limit: number, filter: EventFilter): Promise<EarlierPage> {
+    const rows = await this.db.query<LogRow>(SEARCH_BACK, searchValues(before, limit, filter, this.catalog));
+    const [row] = rows;
+    if (!row) throw new Error('the event log has no counter: the migrations did not run');
+    const events = rows.filter(({ seq }) => seq !== null).map(toEvent);
+    const downTo = (events.length === limit ? events.at(-1)?.seq : undefined) ?? Number(row.last);
+    const first = row.first === null ? undefined : Number(row.first);
+    return { head: Number(row.head), epoch: row.epoch, first, downTo, events };
   }
 
   async end(): Promise<LogPosition> {

@@ -21,10 +21,10 @@ export interface KeyRow extends KeyEntity {
 }
 
 const KEY_WRITERS = 'rollcall.api_key';
-const VALID = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
-const COLUMNS = `seq, id, hash, name, namespace, roles, source, created_at AS "createdAt", created_by AS "createdBy",
+export const VALID_KEY = `revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())`;
+export const KEY_COLUMNS = `seq, id, hash, name, namespace, roles, source, created_at AS "createdAt", created_by AS "createdBy",
   expires_at AS "expiresAt", revoked_at AS "revokedAt", replaced_by AS "replacedBy", origin_id AS "originId",
-  last_used_at AS "lastUsedAt", ${VALID} AS "isActive"`;
+  last_used_at AS "lastUsedAt", ${VALID_KEY} AS "isActive"`;
 
 @Injectable()
 export class KeyStore {
@@ -39,7 +39,7 @@ export class KeyStore {
     const rows = await this.db.query<KeyRow>(
       `INSERT INTO api_key (id, hash, name, namespace, roles, source, created_by, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-       RETURNING ${COLUMNS}`,
+       RETURNING ${KEY_COLUMNS}`,
       [key.id, key.hash, key.name, key.namespace, key.roles, key.source, key.createdBy, key.expiresAt],
     );
     return one(rows);
@@ -55,7 +55,7 @@ export class KeyStore {
        SELECT $2, $3, name, namespace, roles, 'issued', $4, clock_timestamp() + (expires_at - created_at),
          coalesce(origin_id, id)
        FROM api_key WHERE id = $1
-       RETURNING ${COLUMNS}`,
+       RETURNING ${KEY_COLUMNS}`,
       [old.id, id, hash, createdBy],
     );
     return one(rows);
@@ -66,25 +66,27 @@ export class KeyStore {
   }
 
   async find(id: string): Promise<KeyRow | undefined> {
-    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE id = $1`, [id]);
+    const rows = await this.db.query<KeyRow>(`SELECT ${KEY_COLUMNS} FROM api_key WHERE id = $1`, [id]);
     return rows[0];
   }
 
   async findValidByHash(hash: Buffer, pool?: PoolName): Promise<KeyRow | undefined> {
-    const sql = `SELECT ${COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID}`;
+    const sql = `SELECT ${KEY_COLUMNS} FROM api_key WHERE hash = $1 AND ${VALID_KEY}`;
     const rows = await this.db.query<KeyRow>(sql, [hash], pool);
     return rows[0];
   }
 
   async findValidIds(ids: readonly string[]): Promise<string[]> {
-    const rows = await this.db.query<{ id: string }>(`SELECT id FROM api_key WHERE id = ANY ($1) AND ${VALID}`, [ids]);
+    const rows = await this.db.query<{ id: string }>(`SELECT id FROM api_key WHERE id = ANY ($1) AND ${VALID_KEY}`, [
+      ids,
+    ]);
     return rows.map(({ id }) => id);
   }
 
   /** Returns one page of keys, newest first. `before` is the seq of the last key of the previous page. */
   async page(limit: number, before: string | undefined, visible: VisibleNamespaces): Promise<KeyRow[]> {
     return await this.db.query<KeyRow>(
-      `SELECT ${COLUMNS} FROM api_key WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text[] IS NULL OR namespace = ANY ($3))
+      `SELECT ${KEY_COLUMNS} FROM api_key WHERE ($2::bigint IS NULL OR seq < $2) AND ($3::text[] IS NULL OR namespace = ANY ($3))
        ORDER BY seq DESC LIMIT $1`,
       [limit, before ?? null, visible],
     );
@@ -92,12 +94,12 @@ export class KeyStore {
 
   /** Counts the valid keys, including rotated keys during their overlap. */
   async countActive(namespace: string): Promise<number> {
-    return await this.count(namespace, VALID);
+    return await this.count(namespace, VALID_KEY);
   }
 
   /** Counts the valid keys. A rotated key and its successor count as one. */
   async countUnreplaced(namespace: string): Promise<number> {
-    return await this.count(namespace, `${VALID} AND replaced_by IS NULL`);
+    return await this.count(namespace, `${VALID_KEY} AND replaced_by IS NULL`);
   }
 
   private async count(namespace: string, condition: string): Promise<number> {
@@ -117,7 +119,7 @@ export class KeyStore {
   }
 
   async findByHash(hash: Buffer): Promise<KeyRow | undefined> {
-    const rows = await this.db.query<KeyRow>(`SELECT ${COLUMNS} FROM api_key WHERE hash = $1`, [hash]);
+    const rows = await this.db.query<KeyRow>(`SELECT ${KEY_COLUMNS} FROM api_key WHERE hash = $1`, [hash]);
     return rows[0];
   }
 
@@ -129,7 +131,7 @@ export class KeyStore {
   /** Returns the revoked key, or undefined if it was already revoked. */
   async revoke(id: string): Promise<KeyRow | undefined> {
     const rows = await this.db.query<KeyRow>(
-      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+      `UPDATE api_key SET revoked_at = clock_timestamp() WHERE id = $1 AND revoked_at IS NULL RETURNING ${KEY_COLUMNS}`,
       [id],
     );
     return rows[0];

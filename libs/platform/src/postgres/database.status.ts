@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from './database.js';
+import { LISTENER_NAME } from './pg.listener.js';
 
 interface DeadRows {
   table: string;
@@ -25,6 +26,15 @@ export class DatabaseStatus {
       'reserved',
     );
     return Math.max(0, row?.ms ?? 0);
+  }
+
+  /** How many replicas are connected to this database. Each has one connection of its own for notifications. */
+  async countReplicas(): Promise<number> {
+    const [row] = await this.db.query<{ replicas: number }>(
+      `SELECT count(*)::integer AS replicas FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = '${LISTENER_NAME}'`,
+    );
+    return row?.replicas ?? 0;
   }
 
   /** The number of rows in each table that are dead and that VACUUM has not removed yet. Postgres estimates these numbers. */

@@ -9,6 +9,9 @@ import { Database } from './database.js';
 
 type Handler = (payload: string) => void;
 
+/** The name of the connection in `pg_stat_activity`. A replica has one listener. */
+export const LISTENER_NAME = 'rollcall-listener';
+
 /** How often the listener checks that its connection still works. */
 const CHECK_EVERY_MS = 2_000;
 const CLOSE_TIMEOUT_MS = 500;
@@ -80,7 +83,7 @@ export class PgListener implements OnApplicationBootstrap {
   }
 
   private async connect(): Promise<void> {
-    const client = this.db.dedicatedClient('rollcall-listener');
+    const client = this.db.dedicatedClient(LISTENER_NAME);
     client.on('error', () => this.disconnect(client));
     client.on('end', () => this.disconnect(client));
     client.on('notification', ({ channel, payload }) => this.handlers.get(channel)?.(payload ?? ''));

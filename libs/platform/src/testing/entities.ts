@@ -5,6 +5,7 @@ import {
   StagedEventEntity,
 } from '../events/event.entities.js';
 import { KeyEntity } from '../keys/key.entity.js';
+import { SessionEntity, SessionTicketEntity } from '../keys/session.entities.js';
 import { NamespaceEntity } from '../namespaces/namespace.entity.js';
 import { DeliveryEntity, SinkEntity } from '../sinks/sink.entities.js';
 import { WebhookEntity } from '../webhooks/webhook.entity.js';
@@ -18,6 +19,8 @@ export const PLATFORM_ENTITIES = [
   DeliveryEntity,
   WebhookEntity,
   KeyEntity,
+  SessionEntity,
+  SessionTicketEntity,
   NamespaceEntity,
   EventNamespaceEntity,
 ];

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, localIdOf, namespaceOf, withinPage } from '#rollcall/platform';
 import { bindingBudgetOf, type Budget, rolled, toAgentBudget, withReported } from '../budgets/budget.js';
 import { BUDGET_COLUMNS, budgetFromRow, type BudgetRow } from '../budgets/store/budget.store.js';
-import { circuitPhase, type CircuitState } from '../circuit/circuit.breaker.js';
+import { type CircuitPhase, circuitPhase, type CircuitState } from '../circuit/circuit.breaker.js';
 import type { DirectoryEntry } from '../discovery/directory/directory.entry.js';
 import { type FlapPolicy, suppressedUntil } from '../leases/flap.damping.js';
 import type { AgentCredential } from './agent.credential.js';
@@ -65,6 +65,12 @@ const PAGE = withinPage(
      AND CASE WHEN $3 = 'left' THEN a.left_at IS NOT NULL ELSE a.left_at IS NULL END
      AND ($3::text IS NULL OR $3 = 'left' OR $3 = CASE WHEN i.desired_state <> 'active' THEN i.desired_state
        WHEN l.suspect THEN 'suspect' ELSE 'active' END)
+     AND ($6::text IS NULL OR strpos(lower(a.name), lower($6)) > 0 OR strpos(lower(substr(a.agent_id,
+       CASE WHEN starts_with(a.agent_id, a.namespace || '/') THEN length(a.namespace) + 2 ELSE 1 END)), lower($6)) > 0)
+     AND ($7::text[] IS NULL OR a.agent_id = ANY ($7))
+     AND ($8::text IS NULL OR $8 = CASE WHEN c.state->>'phase' = 'open'
+       AND coalesce((c.state->>'openUntil')::float8, 0) <= extract(epoch FROM clock_timestamp()) * 1000
+       THEN 'half_open' ELSE c.state->>'phase' END)
    ORDER BY a.agent_id LIMIT $1`,
   { size: CARD_BYTES, order: '"agentId"' },
 );
@@ -90,6 +96,12 @@ export interface AgentListFilter {
   status?: AgentStatus;
   /** Selects agents that have at least one of these keys. */
   capabilityKeys?: readonly string[];
+  /** Selects agents whose name or agentId contains this text, in upper or lower case. */
+  text?: string;
+  /** Selects these agents, by qualified id. */
+  agentIds?: readonly string[];
+  /** Selects agents whose circuit is in this phase. */
+  circuit?: CircuitPhase;
 }
 
 @Injectable()
@@ -143,7 +155,7 @@ export class AgentStore {
   async page(
     limit: number,
     after: string | undefined,
-    { namespace, status, capabilityKeys }: AgentListFilter,
+    { namespace, status, capabilityKeys, text, agentIds, circuit }: AgentListFilter,
   ): Promise<AgentRow[]> {
     return await this.db.query<AgentRow>(PAGE, [
       limit,
@@ -151,6 +163,9 @@ export class AgentStore {
       status ?? null,
       capabilityKeys ?? null,
       namespace,
+      text ?? null,
+      agentIds ?? null,
+      circuit ?? null,
     ]);
   }
 

@@ -10,7 +10,8 @@ import {
   ApiPropertyOptional,
   ApiTags,
 } from '@nestjs/swagger';
-import { IsIn, IsOptional, IsString, Length } from 'class-validator';
+import { Transform } from 'class-transformer';
+import { ArrayMaxSize, IsArray, IsIn, IsOptional, IsString, Length } from 'class-validator';
 import { qualifiedId } from '#rollcall/platform';
 import { EndpointCheck } from '#rollcall/providers';
 import {
@@ -18,6 +19,7 @@ import {
   AgentsService,
   type AgentStatus,
   CapabilityAliases,
+  type CircuitPhase,
   type VersionedAgent,
 } from '#rollcall/registry';
 import { Permit } from '../../auth/route.access.js';
@@ -27,7 +29,7 @@ import { Problems } from '../../http/problems/problem.docs.js';
 import { Effect } from '../../mutation/effect.js';
 import { Mutation } from '../../mutation/mutation.js';
 import { agentCredential } from '../agent.credential.js';
-import { AGENT_STATUSES, AgentPage, AgentView, RegistrationView } from '../agent.view.js';
+import { AGENT_STATUSES, AgentPage, AgentView, CIRCUIT_PHASES, RegistrationView } from '../agent.view.js';
 import { AGENT_ID, REGISTER_AGENT_EXAMPLES } from '../agents.examples.js';
 import { AgentRegistrations } from './agent.registrations.js';
 import { LeaveQuery, RegisterBody } from './registration.dto.js';
@@ -59,6 +61,8 @@ const AS_AGENT = [
   'NOT_THE_OWNER',
 ] as const;
 
+/** As many as a page has at most. */
+const MAX_IDS = 200;
 const AGENTS = new PagedList('agents', /^\P{Cc}{1,128}$/u);
 
 class AgentsQuery extends PageQuery {
@@ -72,6 +76,28 @@ class AgentsQuery extends PageQuery {
   @IsString()
   @Length(1, 100)
   capability?: string;
+
+  @ApiPropertyOptional({ enum: CIRCUIT_PHASES, description: 'Only agents whose circuit is in this phase.' })
+  @IsOptional()
+  @IsIn(CIRCUIT_PHASES)
+  circuit?: CircuitPhase;
+
+  @ApiPropertyOptional({
+    example: 'build',
+    description: 'Only agents whose agentId or name contains this text. Upper and lower case are the same.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, 100)
+  q?: string;
+
+  @ApiPropertyOptional({ type: [String], example: ['builder-01'], description: 'Only these agents, by agentId.' })
+  @IsOptional()
+  @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.split(',') : value))
+  @Length(1, 128, { each: true })
+  @IsArray()
+  @ArrayMaxSize(MAX_IDS)
+  ids?: string[];
 }
 
 @ApiTags('agents')
@@ -107,12 +133,14 @@ export class AgentsController {
   @ApiOkResponse({ type: AgentPage, description: 'A page of agents.' })
   @Problems('CURSOR_INVALID')
   async list(
-    @Query() { limit, cursor, status, capability }: AgentsQuery,
+    @Query() { limit, cursor, status, capability, circuit, q: text, ids }: AgentsQuery,
     @Caller() { namespace }: Principal,
   ): Promise<AgentPage> {
     const capabilityKeys = capability === undefined ? undefined : this.aliases.searchKeysFor(capability);
     const after = AGENTS.readCursor(cursor);
-    const rows = await this.agents.list(limit + 1, after, { namespace, status, capabilityKeys });
+    const agentIds = ids?.map((id) => qualifiedId(namespace, id));
+    const filter = { namespace, status, capabilityKeys, circuit, text, agentIds };
+    const rows = await this.agents.list(limit + 1, after, filter);
     return AGENTS.toPage(
       rows,
       limit,

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { KeysService } from '#rollcall/platform';
+import { KeysService, SESSION_PREFIX, SessionsService } from '#rollcall/platform';
 import { hashOfToken, isLeaseToken } from '#rollcall/registry';
 import { ApiError } from '../../http/problems/api.error.js';
 import { CallerLimits } from '../../limits/caller.limits.js';
 import type { Principal } from '../principal.js';
-import { type Identity, keyIdentity, keyIdOf, keyPrincipalId, leaseIdentity } from './identity.js';
+import { type Identity, keyIdentity, keyIdOf, keyPrincipalId, leaseIdentity, sessionIdentity } from './identity.js';
 import { LeaseTokenVerifier } from './lease-token.verifier.js';
 import { NAMESPACE_HEADER, NamespaceResolver } from './namespace.resolver.js';
 import { OidcVerifier } from './oidc.verifier.js';
@@ -43,17 +43,19 @@ export class Authenticator {
   /** Verified lease tokens. They do not expire here: each statement checks that the token belongs to its agent. */
   private readonly leases = new LRUCache<string, Identity>({ max: MAX_CACHED_LEASES });
   private readonly pending = new Map<string, Promise<Identity>>();
-  /** Incremented when a key changes. Cache entries of earlier epochs are not used. */
+  /** Incremented when a key changes or a session ends. Cache entries of earlier epochs are not used. */
   private epoch = 0;
 
   constructor(
     private readonly keys: KeysService,
+    private readonly sessions: SessionsService,
     private readonly oidc: OidcVerifier,
     private readonly leaseTokens: LeaseTokenVerifier,
     private readonly limits: CallerLimits,
     private readonly namespaces: NamespaceResolver,
   ) {
     keys.onChange(() => (this.epoch += 1));
+    sessions.onEnd(() => (this.epoch += 1));
   }
 
   /** Returns the principal without a promise when the credential is cached and this replica knows the namespace. */
@@ -71,12 +73,17 @@ export class Authenticator {
 
   /** Returns the principals whose credential is valid now. Reads the database, not the cache. Leases always count as valid. */
   async filterValid(principals: readonly Principal[]): Promise<Set<Principal>> {
-    const keys = principals.filter(({ kind }) => kind === 'key');
-    const validIds = keys.length > 0 ? await this.keys.findValidIds(keys.map(({ id }) => keyIdOf(id))) : [];
-    const valid = new Set(validIds.map(keyPrincipalId));
+    const keys = principals.filter(({ kind, sessionHash }) => kind === 'key' && sessionHash === undefined);
+    const hashes = principals.flatMap(({ sessionHash }) => sessionHash ?? []);
+    const [keyIds, sessions] = await Promise.all([
+      keys.length > 0 ? this.keys.findValidIds(keys.map(({ id }) => keyIdOf(id))) : [],
+      hashes.length > 0 ? this.sessions.findValidHashes(hashes) : [],
+    ]);
+    const valid = new Set([...keyIds.map(keyPrincipalId), ...sessions]);
     const now = Date.now();
-    const isValid = ({ kind, id, expiresAt }: Principal): boolean =>
-      kind === 'lease' || (kind === 'key' ? valid.has(id) : expiresAt !== null && expiresAt.getTime() > now);
+    const isValid = ({ kind, id, sessionHash, expiresAt }: Principal): boolean =>
+      kind === 'lease' ||
+      (kind === 'key' ? valid.has(sessionHash ?? id) : expiresAt !== null && expiresAt.getTime() > now);
     return new Set(principals.filter(isValid));
   }
 
@@ -106,13 +113,21 @@ export class Authenticator {
     if (isLeaseToken(token)) return await this.verifyLease(authorization, token);
     const { epoch } = this;
     const hash = createHash('sha256').update(token).digest();
-    const identity = JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash, wasValid);
+    const identity = await this.identityOf(token, hash, wasValid);
     if (!identity) {
       this.cache.delete(authorization);
       throw unauthenticated(UNKNOWN);
     }
     this.cache.set(authorization, { identity, freshUntil: performance.now() + CACHE_MS, epoch });
     return checkExpiry(identity);
+  }
+
+  private async identityOf(token: string, hash: Buffer, wasValid: boolean): Promise<Identity | undefined> {
+    if (token.startsWith(SESSION_PREFIX)) {
+      const session = await this.sessions.findValid(hash);
+      return session && sessionIdentity(hash.toString('hex'), session);
+    }
+    return JWT.test(token) ? await this.oidc.verify(token, hash) : await this.ownerOf(hash, wasValid);
   }
 
   /**

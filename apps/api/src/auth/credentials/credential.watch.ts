@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { BackgroundFaults, KeysService, Loop, StopsIn } from '#rollcall/platform';
+import { BackgroundFaults, KeysService, Loop, SessionsService, StopsIn } from '#rollcall/platform';
 import type { Principal } from '../principal.js';
 import { Authenticator } from './authenticator.js';
 
@@ -27,8 +27,10 @@ export class CredentialWatch implements OnApplicationBootstrap {
     private readonly authenticator: Authenticator,
     private readonly faults: BackgroundFaults,
     keys: KeysService,
+    sessions: SessionsService,
   ) {
     keys.onChange(() => this.loop.wake());
+    sessions.onEnd(() => this.loop.wake());
   }
 
   /** Returns a function that stops watching. */

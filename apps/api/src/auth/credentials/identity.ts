@@ -1,4 +1,4 @@
-import { ALL_NAMESPACES, type KeyRow } from '#rollcall/platform';
+import { ALL_NAMESPACES, type KeyRow, type SessionRow } from '#rollcall/platform';
 import { isRole, LEASE_PERMISSIONS, type Permission, permissionsOf, type Role } from '../permissions.js';
 
 /** What a credential permits in one namespace, or in all namespaces if `namespace` is `*`. */
@@ -17,6 +17,8 @@ export interface Identity {
   owner: string;
   /** The hash of a lease token. Each statement compares it with the hash of the agent it changes. */
   leaseHash?: string;
+  /** The hash of a session. The principal is the one of its API key. */
+  sessionHash?: string;
   name: string;
   grants: readonly Grant[];
   /** Distinguishes credentials in the audit log without revealing them. */
@@ -56,6 +58,18 @@ export function keyIdentity({ id, originId, hash, name, namespace, roles, expire
     name,
     grants: [grantOf(namespace, roles.filter(isRole))],
     fingerprint: hash.toString('hex').slice(0, 16),
+    expiresAt,
+  };
+}
+
+/** The identity of an API key in a session: the same principal, with the roles of the session. The roles of a key never change. */
+export function sessionIdentity(sessionHash: string, { key, roles, expiresAt }: SessionRow): Identity {
+  const fingerprint = sessionHash.slice(0, 16);
+  return {
+    ...keyIdentity(key),
+    grants: [grantOf(key.namespace, roles.filter(isRole))],
+    sessionHash,
+    fingerprint,
     expiresAt,
   };
 }

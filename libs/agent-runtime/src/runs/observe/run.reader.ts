@@ -17,7 +17,7 @@ import type {
 import { isFinalOrWaiting } from '../run.status.js';
 import type { StoredStep } from '../run.step.js';
 import { RunChangesStore } from '../store/run-changes.store.js';
-import { type OpenRuns, type RunMessages, RunStore, type TreeRun } from '../store/run.store.js';
+import { type OpenRuns, type RunCounts, type RunMessages, RunStore, type TreeRun } from '../store/run.store.js';
 import { RunWatches } from './run.watches.js';
 
 const STEPS_PER_READ = 500;
@@ -39,6 +39,11 @@ export class RunReader {
     private readonly watches: RunWatches,
     private readonly changes: RunChangesStore,
   ) {}
+
+  /** Counts the visible open runs, and those that finished in the last `finishedMs`. */
+  async count(visible: VisibleRuns, finishedMs: number): Promise<RunCounts> {
+    return await this.store.count(visible, finishedMs);
+  }
 
   /** Rejects with RUN_NOT_FOUND. */
   async get(key: RunKey): Promise<Run> {

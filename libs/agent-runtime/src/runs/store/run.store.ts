@@ -8,7 +8,7 @@ import type { StepUsage } from '../journal/run.usage.js';
 import type { DecidedStep } from '../run.decision.js';
 import type { ListedRun, Run, RunDecision, RunFilter, RunKey, RunSummary, StartRun, VisibleRuns } from '../run.js';
 import { type ContentPreview, previewOf, resultPreviewOf } from '../run.preview.js';
-import { type RunEnd, type RunResult, statusesBefore } from '../run.status.js';
+import { type RunEnd, type RunResult, type RunStatus, statusesBefore, type WaitingFor } from '../run.status.js';
 import type { RunStep, StoredStep } from '../run.step.js';
 import type { RunLease } from './run-claim.store.js';
 import {
@@ -73,6 +73,15 @@ interface QueuedRuns {
   readonly namespace: number;
   /** The runs of one credential in this namespace. */
   readonly credential: number;
+}
+
+/** How many open and recently finished runs there are. */
+export interface RunCounts {
+  readonly states: Partial<Record<RunStatus, number>>;
+  /** The open runs that wait. */
+  readonly waitingFor: Partial<Record<WaitingFor, number>>;
+  /** The median time from the start to the end of the completed runs; null if there is none. */
+  medianMs: number | null;
 }
 
 /** How many runs are not finished, and how long the oldest queued run has waited. */
@@ -403,6 +412,31 @@ export class RunStore {
     const runs = { queued: 0, running: 0, waiting: 0 };
     for (const row of rows) runs[row.state] = row.runs;
     return { runs, oldestQueuedMs: (rows.find(({ state }) => state === 'queued')?.oldest ?? 0) * 1_000 };
+  }
+
+  /** Counts the open runs, and those that finished in the last `finishedMs`. Delegated runs are not counted. */
+  async count({ namespace, startedBy: owner }: VisibleRuns, finishedMs: number): Promise<RunCounts> {
+    const visible = `namespace = $1 AND ($2::text IS NULL OR created_by = $2) AND parent_id IS NULL`;
+    const rows = await this.db.query<{
+      state: RunStatus;
+      waitingFor: WaitingFor | null;
+      runs: number;
+      medianMs: number;
+    }>(
+      `SELECT state, waiting_for AS "waitingFor", count(*)::integer AS runs, NULL::float8 AS "medianMs" FROM run
+       WHERE ${visible} AND state IN ('queued', 'running', 'waiting') GROUP BY 1, 2
+       UNION ALL SELECT state, NULL, count(*)::integer, (percentile_cont(0.5) WITHIN GROUP
+         (ORDER BY extract(epoch FROM finished_at - created_at)) * 1000)::float8 FROM run
+       WHERE ${visible} AND finished_at > clock_timestamp() - $3 * interval '1 millisecond' GROUP BY 1`,
+      [namespace, owner ?? null, finishedMs],
+    );
+    const counts: RunCounts = { states: {}, waitingFor: {}, medianMs: null };
+    for (const { state, waitingFor, runs, medianMs } of rows) {
+      counts.states[state] = (counts.states[state] ?? 0) + runs;
+      if (waitingFor) counts.waitingFor[waitingFor] = (counts.waitingFor[waitingFor] ?? 0) + runs;
+      if (state === 'completed') counts.medianMs = medianMs;
+    }
+    return counts;
   }
 
   async countUnfinished(namespace: string): Promise<number> {

@@ -1,4 +1,4 @@
-import { type AgentRecord, DESIRED_STATES, type HealthState } from '../../agents/agent.record.js';
+import { DESIRED_STATES, type HealthState } from '../../agents/agent.record.js';
 import { type Budget, DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from '../../budgets/budget.js';
 import type { CircuitPhase, CircuitState } from '../../circuit/circuit.breaker.js';
 import { CapabilityAliases } from '../capabilities/capability.aliases.js';
@@ -71,6 +71,8 @@ const PHASES: readonly CircuitPhase[] = ['closed', 'open', 'half_open'];
 /** The number of live agents by status and health, and of their circuits by phase. Every combination has a number. */
 class Census {
   readonly circuits = new Map<string, number>(PHASES.map((phase) => [phase, 0]));
+  /** Agents with a budget that is low or exhausted. */
+  lowBudget = 0;
   private readonly byState = new Map<string, number>();
 
   constructor() {
@@ -79,7 +81,8 @@ class Census {
         this.byState.set(stateOf(desired === 'active' ? health : desired, health), 0);
   }
 
-  add({ status, health }: AgentRecord): void {
+  add({ record: { status, health }, lowBudget }: Assessment): void {
+    if (lowBudget) this.lowBudget += 1;
     const state = stateOf(status, health.state ?? 'active');
     this.byState.set(state, (this.byState.get(state) ?? 0) + 1);
     const { circuitBreakerState } = health;
@@ -161,11 +164,12 @@ export class Directory {
     return found.toSorted((one, other) => (one.agentId < other.agentId ? -1 : 1));
   }
 
-  /** Counts the listed agents by status, health and phase of their circuit. */
-  census(now: number): Census {
+  /** Counts the listed agents of a namespace, or of all, by status, health and phase of their circuit. */
+  census(now: number, namespace?: string): Census {
     this.advance(now);
     const census = new Census();
-    for (const { assessment } of this.listings.values()) census.add(assessment.record);
+    for (const { assessment } of this.listings.values())
+      if (namespace === undefined || assessment.record.namespace === namespace) census.add(assessment);
     return census;
   }
 
