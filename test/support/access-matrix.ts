@@ -164,7 +164,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/providers': { roles: READS_MODELS, ok: 200 },
   'GET /v1/registry/summary': { roles: ALL, ok: 200 },
   'GET /v1/usage': { roles: ALL, ok: 200, query: '?by=agent' },
-  'DELETE /v1/sessions/current': { roles: NOBODY, ok: 204 }, // an API key is no session
+  'DELETE /v1/sessions/current': { roles: NOBODY, ok: 403 }, // an API key is no session
   'POST /v1/sessions': { roles: ALL, ok: 201, body: empty },
   'POST /v1/sessions/tickets': { roles: ALL, ok: 201, body: empty },
   'GET /v1/registry/protection': { roles: ALL, ok: 200, installation: true },

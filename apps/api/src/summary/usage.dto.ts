@@ -28,7 +28,11 @@ export class UsageQueryDto {
   @IsDateTime()
   from?: string;
 
-  @ApiPropertyOptional({ ...MOMENT, description: 'The end, which is not included. Absent: now.' })
+  @ApiPropertyOptional({
+    ...MOMENT,
+    example: '2026-02-25T00:00:00.000Z',
+    description: 'The end, which is not included. Absent: now.',
+  })
   @IsOptional()
   @IsDateTime()
   to?: string;
