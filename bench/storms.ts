@@ -54,6 +54,14 @@ await runSuite(
       smallArgs: ['20', '2', '2', '4'],
     },
     {
+      name: 'restart',
+      program: 'restart-storm',
+      about:
+        'replicas are restarted and killed while agents of all kinds work; nothing is done twice, and no run is lost',
+      args: ['20', '5'],
+      smallArgs: ['3', '2'],
+    },
+    {
       name: 'waits',
       program: 'wait-storm',
       about: 'callers wait for short runs on two replicas; no answer is late',

@@ -43,7 +43,7 @@ const replicas = await StormReplicas.start({
   ROLLCALL_RUNS_MAX: String(runs),
   ROLLCALL_DATABASE_TIMEOUT: '10s',
 });
-const agents = new StormAgents(KEY, join(folder, 'log'));
+const agents = new StormAgents(KEY, join(folder, 'log'), [0, 2_000]);
 const progress = { started: 0 };
 const over = new AbortController();
 

@@ -12,7 +12,8 @@ export interface Server {
   pid: number;
   url: string;
   headers: Record<string, string>;
-  stop(): Promise<void>;
+  /** Ends the process: without a signal as a deployment does, with `SIGKILL` at once. */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 /** The V8 flags of `npm start` and the Dockerfile, for Rollcall and for its peers. */
@@ -72,8 +73,8 @@ export async function startRollcall(
   });
   const { url, adminKeyFile = '' } = await startedLine(child);
   const key = environment['ROLLCALL_ADMIN_KEY'] ?? readFileSync(adminKeyFile, 'utf8').trim();
-  const stop = async (): Promise<void> => {
-    await end(child);
+  const stop = async (signal?: NodeJS.Signals): Promise<void> => {
+    await end(child, signal);
     rmSync(folder, { recursive: true, force: true });
   };
   return { pid: child.pid ?? 0, url, headers: { authorization: `Bearer ${key}` }, stop };
@@ -102,8 +103,8 @@ async function startedLine(child: ChildProcess): Promise<StartedLine> {
   throw new Error('the server ended before it was ready');
 }
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   const exit = once(child, 'exit');
-  child.kill('SIGTERM');
+  child.kill(signal);
   await exit;
 }

@@ -2,7 +2,7 @@ import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWK, jwtVerify, ty
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { ExampleRunner } from '../support/doc-example.js';
-import { A2aWorker, HttpWorker } from '../support/remote-workers.js';
+import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 
 const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 's'.repeat(64) };
 const MAX_LIFETIME_S = 300;

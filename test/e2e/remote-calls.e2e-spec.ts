@@ -1,6 +1,6 @@
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
-import { A2aWorker, HttpWorker } from '../support/remote-workers.js';
+import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 
 const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' };
 /** What a call without a reported usage is charged. */
@@ -88,6 +88,12 @@ async function interrupted(
   return id;
 }
 
+/** Replicas have crashed while they executed the run. An agent outside Rollcall did not cause it. */
+async function crashedOften(id: string): Promise<boolean> {
+  await here.database.db.query('UPDATE run SET crashes = 5, crashes_in_step = 5 WHERE id = $1', [id]);
+  return true;
+}
+
 describe('a call of an A2A agent when its replica stops', () => {
   const isAccepted = async (id: string): Promise<boolean> => (await stepTypes(id)).includes('agent-accepted');
 
@@ -95,11 +101,11 @@ describe('a call of an A2A agent when its replica stops', () => {
     ['streams', { streaming: true }, 'SubscribeToTask'],
     ['does not stream', { streaming: false }, 'GetTask'],
   ])(
-    'R-2 continues on another replica, which asks for the task and sends nothing: the agent %s',
+    'R-2 continues on another replica, also after many crashes, and the task is asked for, not sent: the agent %s',
     async (_name, options, asks) => {
       const agentId = `a2a-${asks}`;
       const worker = await a2aWorker(agentId, {}, options);
-      const id = await interrupted(agentId, isAccepted);
+      const id = await interrupted(agentId, async (run) => (await isAccepted(run)) && (await crashedOften(run)));
       await until('the other replica asks for the task', () => worker.methods.includes(asks));
       expect(worker.methods).not.toContain('CancelTask');
       worker.release();
@@ -157,9 +163,9 @@ describe('a call of an A2A agent when its replica stops', () => {
 });
 
 describe('a call of an HTTP agent when its replica stops', () => {
-  it('R-2 an idempotent agent gets the same request again, with the same Idempotency-Key, and answers it once', async () => {
+  it('R-2 an idempotent agent gets the same request again, also after many crashes, with the same Idempotency-Key, and answers it once', async () => {
     const worker = await httpWorker('http-idempotent', { idempotent: true });
-    const id = await interrupted('http-idempotent', () => worker.busy === 1);
+    const id = await interrupted('http-idempotent', async (run) => worker.busy === 1 && (await crashedOften(run)));
     await until('the request is sent again', () => worker.requests.length > 1);
     worker.release();
     expect(await settled(id)).toMatchObject({

@@ -1,7 +1,7 @@
 import { until } from '#rollcall/test-support';
 import { A2aWire, type Json } from '../support/a2a-wire.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { A2aWorker, HttpWorker } from '../support/remote-workers.js';
+import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 import { TestAgents } from '../support/test-agents.js';
 
 const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' };

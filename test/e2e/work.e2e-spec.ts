@@ -240,6 +240,8 @@ describe('a task that an agent takes over its socket', () => {
     expect(await socket.received('error', 2)).toMatchObject({ code: 'TASK_NOT_FOUND', callId: 'nothing' });
     socket.send('result', { callId: 'nothing', colour: 'red' });
     expect(await socket.received('error', 3)).toMatchObject({ code: 'VALIDATION_FAILED', callId: 'nothing' });
+    socket.send('result', { callId: 'nothing', text: 'a\0b' });
+    expect(await socket.received('error', 4)).toMatchObject({ code: 'MALFORMED_JSON', callId: 'nothing' });
     socket.send('beat');
     await socket.received('beaten');
   });
@@ -407,12 +409,13 @@ describe('the lease of an agent is the lease of its tasks', () => {
 });
 
 describe('a replica that stops while its runs wait for tasks', () => {
-  it('B12 another replica continues to wait: the task is sent once, and charged once', async () => {
+  it('B12 another replica continues to wait, also after many crashes: the task is sent once, and charged once', async () => {
     const worker = await register();
     const budget = await agentBudget();
     const first = await api.replica();
     const run = await start({}, first);
     const { callId } = await worker.next();
+    await api.database.db.query('UPDATE run SET crashes = 5, crashes_in_step = 5 WHERE id = $1', [run.id]);
     await first.stop();
     await until('the other replica executes it', async () => (await settledNow(run)).attempts === 2);
     expect((await worker.take({ waitMs: 0, max: 10 })).body.tasks).toEqual([]);

@@ -2,9 +2,12 @@ import { rmSync } from 'node:fs';
 import { Client } from 'pg';
 import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
+import type { Registration } from '../support/agent-client.js';
+import type { TestApi } from '../support/api.js';
 import { call } from '../support/call.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
-import { A2aWorker, HttpWorker } from '../support/remote-workers.js';
+import { PullLoop, PullWorker } from '../support/pull-worker.js';
+import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 
 const KEY = 'k'.repeat(40);
 const RUNS_OF_EACH = 4;
@@ -12,13 +15,13 @@ const LEASE_MS = 5_000;
 const OPEN = `state IN ('queued', 'running')`;
 
 /** Agents of each kind, whose calls take until the test releases them. */
-const KINDS = ['a2a', 'http-idempotent', 'http-once'] as const;
+const KINDS = ['a2a', 'http-idempotent', 'http-once', 'pull'] as const;
 
 let folder: string;
 let url: string;
 let client: Client;
 let replicas: RollcallProcess[];
-let workers: Record<(typeof KINDS)[number], HttpWorker | A2aWorker>;
+let workers: Record<(typeof KINDS)[number], HttpWorker | A2aWorker | PullLoop>;
 
 beforeEach(async () => {
   folder = newFolder();
@@ -27,16 +30,16 @@ beforeEach(async () => {
   replicas.push(await start().ready());
   client = new Client({ connectionString: url });
   await client.connect();
-  workers = {
-    a2a: await A2aWorker.start(),
-    'http-idempotent': await HttpWorker.start({ isIdempotent: true }),
-    'http-once': await HttpWorker.start({ isIdempotent: false }),
-  };
-  for (const agentId of KINDS) {
-    const about = { agentId, name: agentId, capabilities: ['work'], idempotent: agentId === 'http-idempotent' };
-    const body = { ...about, endpoint: workers[agentId].url, ...(agentId === 'a2a' && { agentCard: { name: 'a2a' } }) };
-    expect((await call(replicas[0].url, 'POST', '/v1/agents', { key: KEY, body })).status).toBe(201);
-  }
+  const [a2a, idempotent, once] = await Promise.all([
+    A2aWorker.start(),
+    HttpWorker.start({ isIdempotent: true }),
+    HttpWorker.start({ isIdempotent: false }),
+  ]);
+  await register('a2a', { endpoint: a2a.url, agentCard: { name: 'a2a' } });
+  await register('http-idempotent', { endpoint: idempotent.url, idempotent: true });
+  await register('http-once', { endpoint: once.url });
+  const pull = new PullLoop(new PullWorker({ call: anyReplica }, await register('pull', { work: 'pull' })));
+  workers = { a2a, 'http-idempotent': idempotent, 'http-once': once, pull };
 });
 afterEach(async () => {
   await client.end();
@@ -57,6 +60,17 @@ function start(): RollcallProcess {
   };
   return new RollcallProcess(environment, { constants: { runtime: { runs: { leaseMs: LEASE_MS } } } });
 }
+
+async function register(agentId: (typeof KINDS)[number], declared: object): Promise<Registration> {
+  const body = { agentId, name: agentId, capabilities: ['work'], ...declared };
+  const answer = await call<Registration>(replicas[0].url, 'POST', '/v1/agents', { key: KEY, body });
+  expect(answer.status).toBe(201);
+  return answer.body;
+}
+
+let turn = 0;
+const anyReplica: TestApi['call'] = async (method, path, options = {}) =>
+  await call(replicas[(turn += 1) % 2].url, method, path, options);
 
 async function count(where: string): Promise<number> {
   const { rows } = await client.query<{ count: string }>(`SELECT count(*) AS count FROM run WHERE ${where}`);
@@ -134,6 +148,7 @@ describe('replicas that end while agents outside Rollcall work', () => {
       { agent: 'http-idempotent', state: 'completed', runs: String(RUNS_OF_EACH) },
       { agent: 'http-once', state: 'completed', runs: half },
       { agent: 'http-once', state: 'needs_review', runs: half },
+      { agent: 'pull', state: 'completed', runs: String(RUNS_OF_EACH) },
     ]);
     expect(executedTwice()).toEqual([]);
     await expectLedgerInBalance();

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import { RunWorkers } from '#rollcall/agent-runtime/testing';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
@@ -91,12 +92,12 @@ async function serve(
     given: new Given(callAsAdmin, issueKey),
     call: callAsAdmin,
     issueKeyIn,
-    replica: async (changes = {}, other = {}) =>
-      await serve(
-        database,
-        { ...environment, ...changes },
-        { ...other, constants: { ...constants, ...other.constants } },
-      ),
+    replica: async (changes = {}, other = {}) => {
+      const options = { ...other, constants: { ...constants, ...other.constants } };
+      const added = await serve(database, { ...environment, ...changes }, options);
+      await added.app.nest.get(RunWorkers, { strict: false }).pass(); // before it has claimed, it queues the runs that it receives
+      return added;
+    },
     stop: async () => await app.nest.close(),
   };
 }

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { until } from '#rollcall/test-support';
 import type { AgentClient, Registration } from './agent-client.js';
 import type { TestApi } from './api.js';
 import type { Answer } from './call.js';
@@ -13,6 +15,8 @@ interface Delivery extends Record<string, unknown> {
   readonly tasks: TakenTask[];
   readonly cancelled: string[];
 }
+
+const RETRY_MS = 50;
 
 type RestApi = Pick<TestApi, 'call'>;
 
@@ -61,6 +65,54 @@ export class PullWorker {
   private async send<Body = Record<string, unknown>>(path: string, body: object, at: RestApi): Promise<Answer<Body>> {
     const { agentId, generation, leaseToken: key } = this.registration;
     return await at.call<Body>('POST', `/v1/agents/${agentId}/tasks/${path}`, { key, body: { generation, ...body } });
+  }
+}
+
+/** Takes tasks until it is closed, at any replica, and reports their results when the test releases them. */
+export class PullLoop {
+  /** How often each task was executed, by the id of its call. */
+  readonly executions = new Map<string, number>();
+  private readonly held = new Set<string>();
+  private readonly gate = Promise.withResolvers<void>();
+  private isOpen = true;
+
+  /** A request of the worker rejects if the replica has ended. */
+  constructor(private readonly worker: PullWorker) {
+    void this.run();
+  }
+
+  /** The number of tasks that wait for `release`. */
+  get busy(): number {
+    return this.held.size;
+  }
+
+  release(): void {
+    this.gate.resolve();
+  }
+
+  close(): void {
+    this.isOpen = false;
+    this.release();
+  }
+
+  private async run(): Promise<void> {
+    while (this.isOpen) {
+      const request = { max: 10, waitMs: 1_000, holding: [...this.held] };
+      const taken = await this.worker.take(request).catch(() => undefined);
+      for (const { callId } of taken?.body.tasks ?? []) void this.execute(callId);
+      if (!taken) await delay(RETRY_MS);
+    }
+  }
+
+  private async execute(callId: string): Promise<void> {
+    this.held.add(callId);
+    this.executions.set(callId, (this.executions.get(callId) ?? 0) + 1);
+    await this.gate.promise;
+    await until('the result is accepted', async () => {
+      const reported = await this.worker.result(callId).catch(() => undefined);
+      return !this.isOpen || reported?.status === 200;
+    });
+    this.held.delete(callId);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * One agent that takes its tasks, in a process of its own that may be killed at any time: `node agent.process.js <agentId> <rest|socket>
- * <idempotent> <log file>`. It writes a line to the log before it executes a task and after its result was accepted. The parent sends the URLs of
+ * <idempotent> <log file> <shortest work in ms> <longest>`. It writes a line to the log before it executes a task and after its result was accepted. The parent sends the URLs of
  * the replicas.
  */
 import { appendFileSync } from 'node:fs';
@@ -8,12 +8,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { tokensOf } from './storm.task.js';
 
-const [agentId = '', transport = 'rest', idempotent = 'false', log = ''] = process.argv.slice(2);
+const [agentId = '', transport = 'rest', idempotent = 'false', log = '', ...workMs] = process.argv.slice(2);
+const [shortestMs = 0, longestMs = 0] = workMs.map(Number);
 const KEY = process.env['ROLLCALL_ADMIN_KEY'] ?? '';
 const SLOTS = 2;
 const RETRY_MS = 100;
 const BEAT_EVERY_MS = 3_000;
-const MAX_WORK_MS = 2_000;
 
 type Body = Record<string, unknown>;
 interface Task {
@@ -70,7 +70,7 @@ async function ask(path: string, body: Body = {}): Promise<Body | undefined> {
 async function execute({ callId }: Task): Promise<void> {
   note('executed', callId);
   held.set(callId, undefined);
-  await delay(Math.random() * MAX_WORK_MS);
+  await delay(shortestMs + Math.random() * (longestMs - shortestMs));
 }
 
 async function overRest(): Promise<never> {

@@ -13,6 +13,8 @@ export class StormAgents {
   constructor(
     private readonly key: string,
     private readonly log: string,
+    /** How long a task takes: the shortest and the longest time. */
+    private readonly workMs: readonly [number, number],
   ) {
     writeFileSync(log, '');
   }
@@ -55,7 +57,8 @@ export class StormAgents {
 
   private async startOne(index: number): Promise<ChildProcess> {
     const transport = index % 2 === 0 ? 'rest' : 'socket';
-    const flags = [`agent-${index}`, transport, String(StormAgents.isIdempotent(index)), this.log];
+    const work = this.workMs.map(String);
+    const flags = [`agent-${index}`, transport, String(StormAgents.isIdempotent(index)), this.log, ...work];
     const agent = fork(PROGRAM, flags, { env: { ...process.env, ROLLCALL_ADMIN_KEY: this.key } });
     agent.send([...this.urls]);
     await once(agent, 'message');

@@ -85,7 +85,10 @@ export class PullAgent implements Agent {
 /** The events of a call that the agent has reported. */
 function* eventsOf(name: string, report: TaskReport): Generator<AgentEvent> {
   const { outcome, artifacts = [], usage, reason = 'unknown', detail = '', conversationId } = report;
-  if (outcome === 'failed') throw new ProviderError('AGENT_FAILED', `The agent ${name} failed: ${detail}`, { usage });
+  if (outcome === 'failed') {
+    const why = detail === '' ? '.' : `: ${detail}`;
+    throw new ProviderError('AGENT_FAILED', `The agent ${name} failed${why}`, { usage });
+  }
   for (const { id, name: title, parts } of artifacts)
     yield {
       type: 'artifact',

@@ -7,3 +7,4 @@ export { TestCalls } from './tool-calls.js';
 export { type TestRuntime, testRuntime, type TestRuntimeOptions } from './test-runtime.js';
 export { RUNTIME_ENTITIES } from './entities.js';
 export { FakeAgentProvider } from './fake.agent-provider.js';
+export { RunWorkers } from '../runs/execution/run.workers.js';

@@ -8,6 +8,7 @@ export { legacyJsonRpcWire } from './a2a-wires/json-rpc.wire.js';
 export { FakeA2aServer } from './fake-a2a.server.js';
 export { startFakeHttpAgent } from './fake-http.agent.js';
 export { FakeProgram } from './fake-program.js';
+export { A2aWorker, HttpWorker } from './remote-workers.js';
 export { openAiChatWire } from './wires/openai-chat.wire.js';
 export { VendorServer } from './wires/vendor.server.js';
 export { LangfuseServer } from './langfuse.server.js';

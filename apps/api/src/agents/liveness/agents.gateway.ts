@@ -28,6 +28,7 @@ import { heartbeatPlan, LEASE_POLICY } from './heartbeat.js';
 const AGENT_SOCKET = '/v1/agents/ws';
 
 const MAX_BEAT_BYTES = 4_096;
+const MAX_CALL_ID = 256;
 
 /** Declares who may open the socket of an agent: the holder of its lease token, its owner, and operators. */
 @Injectable()
@@ -96,7 +97,7 @@ export class AgentsGateway implements OnGatewayConnection<WebSocket> {
         this.sockets.onBeat(result);
       });
     } catch (error) {
-      agent.sendError(error);
+      agent.sendError(error, taskIn(data));
     }
   }
 }
@@ -137,12 +138,13 @@ type AgentFrame =
 
 const WORK_EVENTS: ReadonlySet<unknown> = new Set<WorkEvent>(['work', 'progress', 'result']);
 
-/** The data of a heartbeat is optional: `{"event":"beat"}` is a complete frame. */
+/** The data of a heartbeat is optional: `{"event":"beat"}` is a complete frame. A frame about work is checked like a body. */
 function readFrame(data: RawData | undefined): AgentFrame {
-  const frame = parse(data);
-  if (WORK_EVENTS.has(frame?.event)) return { event: frame?.event as WorkEvent, data: frame?.data };
+  const frame = jsonIn(data);
+  if (WORK_EVENTS.has(frame?.event)) return parseJsonBody(data as Buffer) as AgentFrame;
   const beat = frame?.data ?? {};
-  if (frame?.event !== 'beat' || typeof beat !== 'object' || Array.isArray(beat))
+  const isBeat = frame?.event === 'beat' && typeof beat === 'object' && !Array.isArray(beat);
+  if (!isBeat || (data as Buffer).length > MAX_BEAT_BYTES)
     throw new ApiError(
       'MALFORMED_REQUEST',
       'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional. An agent that takes tasks also sends work, progress and result.',
@@ -150,17 +152,22 @@ function readFrame(data: RawData | undefined): AgentFrame {
   return { event: 'beat', data: beat };
 }
 
-/** `ws` passes a text frame as one Buffer. A heartbeat is short; only a frame about work may be long, and is checked like a body. */
-function parse(data: RawData | undefined): { event?: unknown; data?: unknown } | undefined {
-  const bytes = data as Buffer | undefined;
-  if (!bytes) return undefined;
+interface Frame {
+  readonly event?: unknown;
+  readonly data?: unknown;
+}
+
+/** `ws` passes a text frame as one Buffer. Returns undefined if it is not JSON. */
+function jsonIn(data: RawData | undefined): Frame | null | undefined {
   try {
-    const frame = bytes.length > MAX_BEAT_BYTES ? undefined : (JSON.parse(bytes.toString()) as { event?: unknown });
-    if (frame && !WORK_EVENTS.has(frame.event)) return frame;
-    const body = parseJsonBody(bytes) as { event?: unknown };
-    return WORK_EVENTS.has(body.event) ? body : undefined;
-  } catch (error) {
-    if (bytes.length > MAX_BEAT_BYTES) throw error;
+    return data && (JSON.parse((data as Buffer).toString()) as Frame | null);
+  } catch {
     return undefined; // the caller rejects the frame and states the format
   }
+}
+
+/** The task that a rejected frame names. */
+function taskIn(data: RawData | undefined): string | undefined {
+  const about = jsonIn(data)?.data as { readonly callId?: unknown } | null | undefined;
+  return typeof about?.callId === 'string' ? about.callId.slice(0, MAX_CALL_ID) : undefined;
 }

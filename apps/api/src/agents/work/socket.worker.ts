@@ -1,10 +1,8 @@
 import type { Taker, TaskDelivery, TaskInbox } from '#rollcall/agent-runtime';
 import type { AgentSocket } from '../liveness/agent.sockets.js';
-import { readCallId, readProgress, readResult, readWork } from './work.reader.js';
+import { MAX_SLOTS, readCallId, readProgress, readResult, readWork } from './work.reader.js';
 import { toTaskView } from './work.view.js';
 
-/** More tasks at once than any agent executes. */
-const MAX_SLOTS = 1_000;
 const MAX_AT_ONCE = 50;
 
 /**
@@ -14,7 +12,7 @@ const MAX_AT_ONCE = 50;
 export class SocketWorker implements Taker {
   readonly agentId: string;
   private slots = 0;
-  /** The tasks that this socket has sent and whose result it has not received: a message on its way is not lost. */
+  /** The last tasks that this socket has sent, without those whose result it has received: a message on its way is not lost. */
   private readonly sent = new Set<string>();
   /** The last report about each task: its reports are processed one after the other. */
   private readonly last = new Map<string, Promise<void>>();
@@ -94,6 +92,13 @@ export class SocketWorker implements Taker {
     }
   }
 
+  /** The results of some tasks arrive over HTTP, so the oldest are forgotten. */
+  private noteSent(callId: string): void {
+    this.sent.add(callId);
+    const [oldest] = this.sent;
+    if (this.sent.size > MAX_SLOTS && oldest !== undefined) this.sent.delete(oldest);
+  }
+
   /** Tasks that were not sent are offered again. A task whose frame is lost is delivered again when the agent states what it holds. */
   private async send({ tasks }: TaskDelivery): Promise<void> {
     for (const [index, task] of tasks.entries()) {
@@ -102,7 +107,7 @@ export class SocketWorker implements Taker {
         return;
       }
       this.slots = Math.max(0, this.slots - 1);
-      this.sent.add(task.callId);
+      this.noteSent(task.callId);
       await this.socket.task(toTaskView(task));
     }
   }

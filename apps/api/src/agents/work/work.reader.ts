@@ -4,8 +4,8 @@ import { type ContentPart, PartSchema, readUsage, textPart } from '#rollcall/pro
 import { schemaFailed } from '../../http/validation/validation.errors.js';
 
 const MAX_TASKS = 100;
-const MAX_HOLDING = 200;
-const MAX_SLOTS = 1_000;
+/** More tasks at once than any agent executes. An agent must be able to state all of them in one frame. */
+export const MAX_SLOTS = 200;
 const MAX_NAME = 256;
 const MAX_DETAIL = 4_000;
 const MAX_PARTS = 1_000;
@@ -13,7 +13,7 @@ const MAX_PROGRESS = 16_000;
 export const RESULT_OUTCOMES = ['completed', 'input-required', 'refused', 'stopped', 'failed'] as const;
 
 const Generation = z.int().min(1);
-const Holding = z.array(z.string().min(1).max(MAX_NAME)).max(MAX_HOLDING).optional();
+const Holding = z.array(z.string().min(1).max(MAX_NAME)).max(MAX_SLOTS).optional();
 const Parts = z.array(PartSchema).max(MAX_PARTS);
 const Name = z.string().min(1).max(MAX_NAME);
 /** Many languages write null for a missing value. */

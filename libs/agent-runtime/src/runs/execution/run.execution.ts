@@ -1,6 +1,13 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { DomainError, isOutage } from '#rollcall/platform';
-import { type AgentEvent, type AgentResult, type CallContext, ProviderError, textPart } from '#rollcall/providers';
+import {
+  type Agent,
+  type AgentEvent,
+  type AgentResult,
+  type CallContext,
+  ProviderError,
+  textPart,
+} from '#rollcall/providers';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import type { BudgetUsage } from '../../spending/spending.js';
 import { approvalHashOf } from '../../loop/approval.hash.js';
@@ -81,14 +88,12 @@ export class RunExecution {
 
   private async attempt(journal: RunJournal, progress: CallProgress): Promise<RunEnd> {
     const { run, steps } = journal;
-    const { crashes, crashesInStep } = run;
     try {
-      if (crashes >= MAX_CRASHES) throw new RunCrashedError(crashes);
-      const isCrashLoop = crashesInStep >= this.options.maxCrashesInStep;
-      const known = isCrashLoop ? crashReviewOf(run, steps) : decidedEnd(run, steps);
-      if (known) {
+      if (run.crashes >= MAX_CRASHES) throw new RunCrashedError(run.crashes);
+      const decided = decidedEnd(run, steps);
+      if (decided) {
         await journal.endReservations();
-        return known;
+        return decided;
       }
       return endOf(await this.open(journal, progress), progress.pending);
     } catch (error) {
@@ -108,6 +113,10 @@ export class RunExecution {
     const opened = await this.agents.open(run);
     const { target } = opened;
     try {
+      if (run.crashesInStep >= this.options.maxCrashesInStep && !worksElsewhere(target.agent)) {
+        await journal.endReservations();
+        return crashReviewOf(run, journal.steps, progress);
+      }
       await this.recordRevision(journal, opened.revision);
       const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
@@ -154,22 +163,27 @@ function isInterruption(error: unknown, scope: RunScope): boolean {
   return scope.isDraining && STOPPING.has(code);
 }
 
+/** Whether the agent runs in a process of its own, outside of the replica. Its work does not crash a replica, which only waits. */
+function worksElsewhere({ agentType }: Agent): boolean {
+  return agentType === 'remote' || agentType === 'api';
+}
+
 type CrashedRun = Pick<Run, 'id' | 'agentId' | 'crashesInStep'>;
 
 /**
  * The end of an execution that is not attempted again without a decision, because replicas crashed in the same step. The decision is
  * about the call of the agent, as after an interrupted call of an external agent: its id is that of the run.
  */
-function crashReviewOf({ id: callId, agentId: tool, crashesInStep }: CrashedRun, steps: readonly RunStep[]): RunEnd {
+function crashReviewOf(
+  { id: callId, agentId: tool, crashesInStep }: CrashedRun,
+  steps: readonly RunStep[],
+  progress: CallProgress,
+): AgentResult {
   const { parts: input } = lastMessage(steps);
-  const detail = `${crashesInStep} replicas crashed or lost their lease in the same step of this run. Look for the cause in their logs, then approve or reject that the run continues from this step.`;
   const inputHash = approvalHashOf({ input, turn: 0, asked: decisionsOf(callId, steps) });
-  const approvals = [{ callId, tool, input, inputHash, approve: 'operator' as const }];
-  return {
-    state: 'waiting',
-    waitingFor: 'needs_review',
-    result: { parts: [], reason: NEEDS_REVIEW, detail, approvals },
-  };
+  progress.pending = [{ callId, tool, input, inputHash, approve: 'operator' }];
+  const detail = `${crashesInStep} replicas crashed or lost their lease in the same step of this run. Look for the cause in their logs, then approve or reject that the run continues from this step.`;
+  return { outcome: 'stopped', reason: NEEDS_REVIEW, detail, parts: [], usage: progress.usage };
 }
 
 /**

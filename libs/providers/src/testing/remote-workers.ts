@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
-import { LocalServer } from '#rollcall/providers/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LocalServer } from './local-server.js';
 
 type RecordedRequest = LocalServer['requests'][number];
 type Json = Record<string, unknown>;
 
 const TOKEN_HEADER = 'rollcall-token';
 
-/** An agent outside Rollcall, whose calls end when the test releases them. */
+/** An agent outside Rollcall. Its calls end after `workMs`, or when the test releases them. */
 interface RemoteWorker {
   readonly url: string;
   /** How often each message was executed, by the id of its call. */
@@ -15,6 +16,13 @@ interface RemoteWorker {
   readonly busy: number;
   release(): void;
   close(): Promise<void>;
+}
+
+interface HttpWorkerOptions {
+  readonly isIdempotent: boolean;
+  /** Replaces fields of the answers. */
+  readonly result?: object;
+  readonly workMs?: number;
 }
 
 interface HttpCall {
@@ -28,13 +36,14 @@ export class HttpWorker implements RemoteWorker {
   private readonly calls = new Map<string, HttpCall>();
   private gate = Promise.withResolvers<void>();
 
-  private constructor(private readonly server: LocalServer) {}
+  private constructor(
+    private readonly server: LocalServer,
+    private readonly options: HttpWorkerOptions,
+  ) {}
 
-  static async start(options: { isIdempotent: boolean; result?: object }): Promise<HttpWorker> {
-    const server = await LocalServer.start(
-      async (request, response) => await worker.answer(request, response, options),
-    );
-    const worker = new HttpWorker(server);
+  static async start(options: HttpWorkerOptions): Promise<HttpWorker> {
+    const server = await LocalServer.start(async (request, response) => await worker.answer(request, response));
+    const worker = new HttpWorker(server, options);
     return worker;
   }
 
@@ -64,11 +73,8 @@ export class HttpWorker implements RemoteWorker {
   }
 
   /** A call continues when its connection is lost. */
-  private async answer(
-    { headers, body }: RecordedRequest,
-    response: ServerResponse,
-    { isIdempotent, result = {} }: { isIdempotent: boolean; result?: object },
-  ): Promise<void> {
+  private async answer({ headers, body }: RecordedRequest, response: ServerResponse): Promise<void> {
+    const { isIdempotent, result = {} } = this.options;
     const key = String(headers['idempotency-key']);
     const known = isIdempotent ? this.calls.get(key) : undefined;
     if (known && known.answer === undefined) return void response.writeHead(409).end();
@@ -80,7 +86,9 @@ export class HttpWorker implements RemoteWorker {
 
   private execute(key: string, answer: string): HttpCall {
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
-    const call: HttpCall = { ended: this.gate.promise.then(() => void (call.answer = answer)) };
+    const { workMs } = this.options;
+    const ends = [this.gate.promise, ...(workMs === undefined ? [] : [delay(workMs, undefined, { ref: false })])];
+    const call: HttpCall = { ended: Promise.race(ends).then(() => void (call.answer = answer)) };
     this.calls.set(key, call);
     return call;
   }
@@ -144,11 +152,12 @@ export class A2aWorker implements RemoteWorker {
   private constructor(
     private readonly server: LocalServer,
     private readonly streaming: boolean,
+    private readonly workMs?: number,
   ) {}
 
-  static async start({ streaming = true } = {}): Promise<A2aWorker> {
+  static async start({ streaming = true, workMs }: { streaming?: boolean; workMs?: number } = {}): Promise<A2aWorker> {
     const server = await LocalServer.start((request, response) => worker.answer(request, response));
-    const worker = new A2aWorker(server, streaming);
+    const worker = new A2aWorker(server, streaming, workMs);
     return worker;
   }
 
@@ -210,6 +219,7 @@ export class A2aWorker implements RemoteWorker {
     this.executions.set(message.messageId, (this.executions.get(message.messageId) ?? 0) + 1);
     const task = new WorkerTask(`task-${this.messages.length}`, message);
     this.tasks.set(task.id, task);
+    if (this.workMs !== undefined) setTimeout(() => !task.isOver && task.enter('COMPLETED'), this.workMs).unref();
     return task;
   }
 
