@@ -40,6 +40,19 @@ export default {
       to: { path: '^libs/client/' },
     },
     {
+      name: 'command-line-uses-the-client',
+      comment: 'apps/cli is a user of the API: it depends on libs/client and on no other library or app.',
+      severity: 'error',
+      from: { path: '^apps/cli/', pathNot: '\\.spec\\.ts$' },
+      to: to('^(libs/(?!client/)|apps/(?!cli/))'),
+    },
+    {
+      name: 'server-does-not-know-the-command-line',
+      severity: 'error',
+      from: { path: '^(apps/api|libs)/' },
+      to: { path: '^apps/cli/' },
+    },
+    {
       name: 'test-helpers-are-a-leaf',
       comment:
         'libs/test-support holds test helpers that know no other library, so that the tests of every library can use them.',

@@ -28,7 +28,10 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist/apps ./dist/apps
 COPY --from=build /app/dist/libs ./dist/libs
+COPY bin/rollcall.js ./bin/rollcall.js
 COPY package.json LICENSE ./
+# the command line: docker run --rm <image> rollcall --help
+RUN ln -s /app/bin/rollcall.js /usr/local/bin/rollcall
 USER node
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \

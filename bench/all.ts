@@ -14,6 +14,7 @@ await runSuite(
     { name: 'work', program: 'work.bench', about: 'agents that take their tasks', smallArgs: ['2'] },
     { name: 'protocols', program: 'protocols.bench', about: 'A2A and MCP compared with REST', smallArgs: ['2'] },
     { name: 'start', program: 'start.bench', about: 'the second start', smallArgs: ['1a688103', '3'] },
+    { name: 'cli', program: 'cli.bench', about: 'the start of the command line' },
     { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },
     { name: 'loop', program: 'loop.bench', about: 'runs of an agent' },
   ],

@@ -41,7 +41,7 @@ interface Start {
 async function measure({ root, data }: Side): Promise<Start> {
   const port = await freePort();
   const started = performance.now();
-  const server = spawn(process.execPath, [...V8_FLAGS, 'bin/rollcall.js'], {
+  const server = spawn(process.execPath, [...V8_FLAGS, ...programOf(root)], {
     cwd: root,
     env: { ...process.env, PORT: String(port), ROLLCALL_DATA_DIR: data, LOG_FORMAT: 'json' },
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -56,6 +56,12 @@ async function measure({ root, data }: Side): Promise<Start> {
     const exit = once(server, 'exit');
     if (server.kill('SIGTERM')) await exit;
   }
+}
+
+/** The program of `npm start` and its arguments, which the commits can have changed. */
+function programOf(root: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
+  return scripts.start.slice(scripts.start.indexOf('bin/')).split(' ');
 }
 
 async function freePort(): Promise<number> {

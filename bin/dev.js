@@ -28,7 +28,7 @@ for (const folder of ['apps', 'libs']) {
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void stop().then(() => process.exit()));
 
 function start() {
-  const flags = ['--max-semi-space-size=64', join(ROOT, 'bin/rollcall.js'), ...process.argv.slice(2)];
+  const flags = ['--max-semi-space-size=64', join(ROOT, 'bin/rollcall.js'), 'start', ...process.argv.slice(2)];
   return spawn(process.execPath, flags, { stdio: 'inherit' });
 }
 

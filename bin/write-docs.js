@@ -5,11 +5,15 @@ import { configurationTable, envExample } from '../dist/apps/api/src/config/conf
 import { eventTable } from '../dist/apps/api/src/events/events.docs.js';
 import { openApiDocument } from '../dist/apps/api/src/openapi.js';
 import { problemTable } from '../dist/apps/api/src/http/problems/problem.docs.js';
+import { commandReference, exitCodeTable, globalOptionTable } from '../dist/apps/cli/src/cli.docs.js';
 
 function fill(page, mark, table) {
   const file = new URL(`../docs/${page}`, import.meta.url);
-  const between = new RegExp(`(<!-- ${mark}:begin -->\\n)[\\s\\S]*?(\\n<!-- ${mark}:end -->)`);
-  writeFileSync(file, readFileSync(file, 'utf8').replace(between, `$1\n${table}\n$2`));
+  const between = new RegExp(`(<!-- ${mark}:begin -->\\n)[\\s\\S]*?(<!-- ${mark}:end -->)`);
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace(between, (_, begin, end) => `${begin}\n${table}\n\n${end}`),
+  );
 }
 
 const LANGUAGES = { js: 'js', ts: 'ts', md: 'markdown', json: 'json' };
@@ -37,6 +41,9 @@ for (const name of readdirSync(new URL('../examples/agents', import.meta.url), {
 fill('configuration.md', 'settings', configurationTable());
 fill('errors.md', 'errors', problemTable());
 fill('events.md', 'events', eventTable());
+fill('cli.md', 'cli-exit-codes', exitCodeTable());
+fill('cli.md', 'cli-options', globalOptionTable());
+fill('cli.md', 'cli-commands', commandReference());
 writeFileSync(new URL('../.env.example', import.meta.url), envExample());
 const sources = await clientSources(await openApiDocument());
 for (const [name, text] of Object.entries(sources))

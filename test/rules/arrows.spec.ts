@@ -60,6 +60,9 @@ const VIOLATIONS = [
   ['client-is-a-leaf', 'libs/client/src/c.ts', `import 'zod';`],
   ['server-does-not-know-its-client', 'apps/api/src/e.ts', `import '#rollcall/client';`],
   ['server-does-not-know-its-client', 'libs/registry/src/d.ts', `import '#rollcall/client';`],
+  ['command-line-uses-the-client', 'apps/cli/src/a.ts', `import '../../api/src/main.js';`],
+  ['command-line-uses-the-client', 'apps/cli/src/b.ts', `import '#rollcall/registry';`],
+  ['server-does-not-know-the-command-line', 'apps/api/src/f.ts', `import '../../cli/src/a.js';`],
   ['test-helpers-are-a-leaf', 'libs/test-support/src/a.ts', `import '#rollcall/platform';`],
   ['runtime-does-not-know-the-edge', 'libs/agent-runtime/src/a.ts', `import '../../../apps/api/src/main.js';`],
   [

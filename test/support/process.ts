@@ -29,7 +29,7 @@ export class RollcallProcess {
 
   constructor(environment: Record<string, string>, { command, files = {}, constants }: ProcessOptions = {}) {
     const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
-    const start = constants ? ['test/support/replica.js', JSON.stringify(constants)] : ['bin/rollcall.js'];
+    const start = constants ? ['test/support/replica.js', JSON.stringify(constants)] : ['bin/rollcall.js', 'start'];
     const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, start[0] ?? ''), ...start.slice(1)];
     const empty = newFolder();
     for (const [path, text] of Object.entries(files)) {

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { VERSION } from '../version.js';
 
 /** The options of the command line, and the environment variable that each one sets. */
-const OPTIONS = {
+export const OPTIONS = {
   port: { variable: 'PORT', about: 'Port to listen on; 0 chooses any free port (default 8080).' },
   host: { variable: 'HOST', about: 'Address to listen on (default 127.0.0.1).' },
   'database-url': { variable: 'DATABASE_URL', about: 'URL of an external Postgres (default: an embedded Postgres).' },
@@ -14,7 +14,7 @@ const OPTIONS = {
 const HELP = `Rollcall ${VERSION}: registry, discovery and runtime for AI agents.
 
 Usage: npm start -- [options]
-       rollcall [options]
+       rollcall start [options]
 
 Options:
 ${Object.entries(OPTIONS)

@@ -3,7 +3,13 @@ import { ConfigSchema } from './config.schema.js';
 import { listSettings } from './setting.js';
 
 /** Variables that clients read. They may be set in the shell that starts the server. */
-const CLIENT_VARIABLES = ['ROLLCALL_URL', 'ROLLCALL_KEY'];
+const CLIENT_VARIABLES = [
+  'ROLLCALL_URL',
+  'ROLLCALL_KEY',
+  'ROLLCALL_KEY_FILE',
+  'ROLLCALL_CONTEXT',
+  'ROLLCALL_NAMESPACE',
+];
 
 const PREFIX = 'ROLLCALL_';
 
