@@ -33,6 +33,7 @@ function quote(page, name) {
 
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
+quote('plugins.md', 'weather.js');
 quote('tutorial.md', 'first-agent.js');
 quote('webhooks.md', 'receiver.js');
 quote('contract-net.md', 'contract-net/builders.ts');

@@ -14,8 +14,8 @@ beforeEach(() => processes.beforeTest());
 afterEach(async () => await processes.afterTest());
 
 describe('an error at the start is reported in one sentence', () => {
-  async function messageOf(environment: Record<string, string>): Promise<string> {
-    const failed = processes.start(environment);
+  async function messageOf(environment: Record<string, string>, files: Record<string, string> = {}): Promise<string> {
+    const failed = processes.start(environment, { files });
     expect(await failed.exit()).toBe(1);
     expect(failed.output).not.toMatch(/\n\s+at /);
     return failed.output;
@@ -81,6 +81,50 @@ describe('an error at the start is reported in one sentence', () => {
     expect({ status, stderr }).toEqual({
       status: 1,
       stderr: 'Rollcall needs Node 24 or newer; this is Node 20.1.0.\n',
+    });
+  });
+
+  it('S2.11 reports a plugin that cannot be loaded, with the remedy', async () => {
+    const files = { 'weather.js': `import 'not-installed'; export default { name: 'weather' };` };
+    const message = await messageOf({ ROLLCALL_PLUGINS: './weather.js' }, files);
+    expect(message).toContain(
+      `The plugin ./weather.js cannot be used: its module cannot be loaded: Cannot find package 'not-installed'`,
+    );
+    expect(message).toContain('install the package there with npm install');
+  });
+
+  it('S2.11 loads ES modules, CommonJS and TypeScript, and reports modules that fail, mix both or never load', () => {
+    const modules = {
+      'esm.js': `import { definePlugin, defineTool } from 'rollcall/plugin';
+        export default definePlugin({ name: 'esm', tools: [defineTool({ name: 'a', description: 'A.', execute: () => 1 })] });`,
+      'common.cjs': `module.exports = { name: 'common' };`,
+      'compiled.cjs': `exports.default = { name: 'compiled' };`,
+      'typed.ts': `import type { Plugin } from 'rollcall/plugin'; export default { name: 'typed' } satisfies Plugin;`,
+      'mix.mjs': `const fs = require('node:fs'); export default { name: 'mix' };`,
+      'throws.js': `throw new Error('no licence');`,
+      'hangs.mjs': 'await new Promise((resolve) => setTimeout(resolve, 60_000)); export default {};',
+    };
+    for (const [name, text] of Object.entries(modules)) writeFileSync(join(processes.folder, name), text);
+    const loader = join(import.meta.dirname, '../../dist/apps/api/src/plugins/plugin.loader.js');
+    const program = `
+      const { loadPlugins } = await import('${loader}');
+      const load = async (use) => await loadPlugins([{ use }], process.cwd(), { loadMs: 1_000, guardrailMs: 1, callMs: 1 })
+        .then(({ all }) => all[0].name, ({ message }) => message);
+      const results = {};
+      for (const name of ${JSON.stringify([...Object.keys(modules), 'missing.js'])}) results[name] = await load('./' + name);
+      console.log(JSON.stringify(results));
+      process.exit(0);`;
+    const flags = ['--input-type=module', '-e', program];
+    const { stdout } = spawnSync(process.execPath, flags, { cwd: processes.folder, encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toEqual({
+      'esm.js': 'esm',
+      'common.cjs': 'common',
+      'compiled.cjs': 'compiled',
+      'typed.ts': 'typed',
+      'mix.mjs': expect.stringContaining('It mixes CommonJS with ES modules: use import and export') as unknown,
+      'throws.js': expect.stringContaining('no licence. Correct the code at the top of the module.') as unknown,
+      'hangs.mjs': expect.stringContaining('its module did not load within 1000 ms') as unknown,
+      'missing.js': expect.stringContaining('Check the path, which begins with ./') as unknown,
     });
   });
 

@@ -105,6 +105,7 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/runtime/agents/:name', access: 'agents:read' },
   { route: 'GET /v1/skills', access: 'tools:read' },
   { route: 'GET /v1/skills/:name', access: 'tools:read' },
+  { route: 'GET /v1/plugins', access: 'tools:read' },
   { route: 'GET /v1/providers', access: 'models:read' },
   { route: 'GET /v1/registry/protection', access: 'agents:read' },
   { route: 'GET /v1/registry/summary', access: 'agents:read' },

@@ -26,6 +26,7 @@ describe('the documented programs', () => {
   it.each([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
+    ['plugins.md', 'weather.js'],
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
     ['contract-net.md', 'contract-net/builders.ts'],

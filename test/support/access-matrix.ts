@@ -179,6 +179,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/runtime/agents/:name': { roles: ALL, ok: 200, target: 'hosted' },
   'GET /v1/skills': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/skills/:name': { roles: READS_EVENTS, ok: 404 },
+  'GET /v1/plugins': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/tools': { roles: READS_EVENTS, ok: 200 },
   'GET /v1/tools/pins': { roles: READS_EVENTS, ok: 200, installation: true },
   'GET /v1/webhooks': { roles: OPERATORS, ok: 200 },

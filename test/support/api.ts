@@ -4,6 +4,8 @@ import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type App, createApp } from '../../apps/api/src/app.js';
 import type { Role } from '../../apps/api/src/auth/permissions.js';
 import type { ConstantChanges } from '../../apps/api/src/config/config.constants.js';
+import { type PluginUse, readPlugin } from '../../apps/api/src/plugins/plugin.reader.js';
+import { Plugins } from '../../apps/api/src/plugins/plugins.js';
 import { environmentSecrets, loadConfig } from '../../apps/api/src/config/config.loader.js';
 import { ALL_NAMESPACES, DEFAULT_NAMESPACE, KeysService } from '#rollcall/platform';
 import { type Answer, call, type CallOptions } from './call.js';
@@ -28,6 +30,8 @@ export interface TestApi {
 export interface ReplicaOptions {
   /** Constants of the application that the suite needs smaller or larger. */
   constants?: ConstantChanges;
+  /** Plugins, each as in the setting `plugins`, with its default export. */
+  plugins?: readonly (PluginUse & { plugin: unknown })[];
   /** Another URL of the database, such as one through a proxy. */
   databaseUrl?: string;
 }
@@ -65,15 +69,19 @@ export async function startApi(
 async function serve(
   database: TestDatabase,
   environment: Record<string, string>,
-  { constants = {}, databaseUrl = database.url }: ReplicaOptions,
+  { constants = {}, databaseUrl = database.url, plugins: uses = [] }: ReplicaOptions,
 ): Promise<TestApi> {
   const config = loadConfig({ ...TEST_SETTINGS, ...environment }, '/nowhere', {
     ...constants,
     http: { ...TEST_CONSTANTS.http, ...constants.http },
   });
+  const loaded = await Promise.all(
+    uses.map(async ({ plugin, ...use }) => await readPlugin(plugin, use, config.pluginLimits)),
+  );
+  const plugins = Plugins.of(loaded, config.pluginLimits);
   const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: config.database.operationTimeout });
   const secrets = environmentSecrets(environment, '/nowhere');
-  const app = await createApp({ config, database: db, pino: pino({ level: 'silent' }), secrets });
+  const app = await createApp({ plugins, config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');
   const url = await app.nest.getUrl();
   const keys = app.nest.get(KeysService, { strict: false });

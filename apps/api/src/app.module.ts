@@ -25,6 +25,8 @@ import { McpModule } from './mcp/mcp.module.js';
 import { LimitsModule } from './limits/storage.rate.js';
 import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
+import { type Plugins, withPlugins } from './plugins/plugins.js';
+import { PluginsModule } from './plugins/plugins.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RuntimeModule } from './runtime/runtime.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
@@ -47,6 +49,7 @@ export interface Foundations {
   summary?: TerminalSummary;
   inFlight: InFlight;
   secrets: SecretSource;
+  plugins: Plugins;
 }
 
 @Global()
@@ -100,16 +103,17 @@ export class AppModule {
         SkillsModule,
         SinksModule,
         ToolsModule,
+        PluginsModule.forRoot(foundations.plugins),
       ],
     };
   }
 }
 
-function libraries({ config, database, secrets }: Foundations): DynamicModule[] {
+function libraries({ config, database, secrets, plugins }: Foundations): DynamicModule[] {
   return [
     PlatformModule.forRoot(platformOptions(config, database)),
-    RegistryModule.forRoot(registryOptions(config)),
-    ProvidersModule.forRoot(providersOptions(config, secrets)),
-    AgentRuntimeModule.forRoot(runtimeOptions(config)),
+    RegistryModule.forRoot(registryOptions(config, plugins)),
+    ProvidersModule.forRoot(providersOptions(config, secrets, plugins)),
+    AgentRuntimeModule.forRoot(withPlugins(runtimeOptions(config), plugins)),
   ];
 }

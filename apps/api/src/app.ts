@@ -18,6 +18,7 @@ import { SocketAdapter } from './auth/sockets/socket.adapter.js';
 import { SocketAccess } from './auth/sockets/socket.access.js';
 import { ProtectedResource } from './mcp/metadata.controller.js';
 import { validationPipe } from './http/validation/validation.pipe.js';
+import { Plugins } from './plugins/plugins.js';
 import { HttpMetrics } from './telemetry/http.metrics.js';
 import { isPretty, NestLogger } from './telemetry/logger.js';
 import { TerminalSummary } from './telemetry/terminal.js';
@@ -28,6 +29,7 @@ export interface AppParts {
   database: PlatformOptions['database'];
   pino: Pino;
   fastifyPlugins?: unknown[];
+  plugins?: Plugins;
   /** Reads secrets by name, such as the API keys of model vendors. The default source has no secrets. */
   secrets?: SecretSource;
 }
@@ -50,6 +52,7 @@ const UNVERSIONED = [
   'ard',
   'ard/{*path}',
   'v0.1/{*path}',
+  'x/{*path}',
 ];
 
 /** Actions whose path looks like the path of an object. The name of an action cannot be the id of an object. */
@@ -59,14 +62,20 @@ const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservat
 export async function createApp(parts: AppParts): Promise<App> {
   const app = await composeApp(parts);
   serveDocs(app.nest, VERSION);
-  await app.nest.init();
-  await app.nest.getHttpAdapter().getInstance().ready();
-  return app;
+  try {
+    await app.nest.init();
+    await app.nest.getHttpAdapter().getInstance().ready();
+    return app;
+  } catch (error) {
+    await app.nest.close();
+    throw error;
+  }
 }
 
 /** Creates the application without initialising it. Nothing is started, and no connection is opened. */
 export async function composeApp(parts: AppParts): Promise<App> {
   const { config, database, pino, fastifyPlugins = [], secrets = () => undefined } = parts;
+  const { plugins = Plugins.of([], config.pluginLimits) } = parts;
   const lifecycle = new Lifecycle();
   const inFlight = new InFlight(config.http.handlerTimeout);
   const metrics = new HttpMetrics(() => inFlight.count);
@@ -76,7 +85,7 @@ export async function composeApp(parts: AppParts): Promise<App> {
     : undefined;
   const log = new RequestLog(pino, config.log.requests, summary);
   const adapter = createServer({ config, log, metrics, lifecycle, inFlight, routes, fastifyPlugins });
-  const module = AppModule.with({ config, database, lifecycle, metrics, summary, inFlight, secrets });
+  const module = AppModule.with({ config, database, lifecycle, metrics, summary, inFlight, secrets, plugins });
   const nest = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     logger: new NestLogger(pino),
     bodyParser: false,

@@ -1,7 +1,7 @@
 import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { NamespaceContents } from '#rollcall/platform';
-import { Keyring } from '#rollcall/providers';
+import { Keyring, PresetCatalog } from '#rollcall/providers';
 import { NativeAgentProvider, NativeRegistration } from './agents/native.agent-provider.js';
 import { GuardedAgents } from './calls/guarded.agent.js';
 import { ContractRuns } from './contracts/contract.runs.js';
@@ -25,6 +25,7 @@ import { DeploymentStore } from './definitions/deployment/deployment.store.js';
 import { StrictDefinitions } from './definitions/deployment/strict.definitions.js';
 import { NamedAgents } from './definitions/named.agents.js';
 import { EffectiveDefinitions } from './definitions/effective.definitions.js';
+import { PluginNames, type PluginOwnership } from './definitions/plugin.names.js';
 import { SpecValidator } from './definitions/spec-files/spec.validator.js';
 import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delegation/delegation.js';
 import { RunRecorder } from './delegation/delegation.services.js';
@@ -95,6 +96,8 @@ export interface AgentRuntimeOptions extends DeploymentOptions {
   readonly execution?: ExecutionOptions;
   readonly lifecycle?: Partial<LifecycleOptions>;
   readonly runs?: RunsOptions;
+  /** The plugins of this replica. */
+  readonly plugins?: readonly PluginOwnership[];
 }
 
 export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOOLS_OPTIONS, skills: { folders: [] } };
@@ -103,7 +106,16 @@ export const DEFAULT_RUNTIME_OPTIONS: AgentRuntimeOptions = { tools: DEFAULT_TOO
 @Module({})
 export class AgentRuntimeModule {
   static forRoot(options: AgentRuntimeOptions = DEFAULT_RUNTIME_OPTIONS): DynamicModule {
-    const { tools, skills, delegation = {}, execution = {}, lifecycle = {}, runs, ...deployment } = options;
+    const {
+      tools,
+      skills,
+      delegation = {},
+      execution = {},
+      lifecycle = {},
+      runs,
+      plugins = [],
+      ...deployment
+    } = options;
     const library = { provide: SkillLibrary, useFactory: () => new SkillLibrary(skills) };
     return {
       module: AgentRuntimeModule,
@@ -121,6 +133,11 @@ export class AgentRuntimeModule {
         { provide: EXECUTION_OPTIONS, useValue: execution },
         ...NATIVE_AGENTS,
         ...DEFINITIONS,
+        {
+          provide: PluginNames,
+          inject: [ToolCatalog, PresetCatalog],
+          useFactory: (catalog: ToolCatalog, presets: PresetCatalog) => new PluginNames(plugins, catalog, presets),
+        },
         { provide: DEPLOYMENT_OPTIONS, useValue: deployment },
         ...DEPLOYMENT,
         ...lifecycleProviders(lifecycle),

@@ -15,8 +15,9 @@ export { AgentDefinition } from './definitions/deployment/definition.explorer.js
 export type { CodeDefinition } from './definitions/deployment/deployment.options.js';
 export { DeploymentInvalidError } from './definitions/deployment/strict.definitions.js';
 export { type EffectiveDefinition, EffectiveDefinitions } from './definitions/effective.definitions.js';
-export { loadFromDirectory } from './definitions/spec-files/spec.loader.js';
+export { loadFromDirectory, loadFromFile } from './definitions/spec-files/spec.loader.js';
 export { Delegation } from './delegation/delegation.js';
+export { AgentFactoryRegistry, type NamedFactory } from './delegation/targets/agent.factories.js';
 export { DEFAULT_TREE_LIMITS } from './delegation/delegation.limits.js';
 export { INHERITANCE_MODES } from './delegation/delegation.services.js';
 export { RUNTIME_EVENTS } from './event.types.js';
@@ -60,6 +61,16 @@ export {
 export type { StoredStep } from './runs/run.step.js';
 export { type NewMessage, RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
+export {
+  type InputCheck,
+  inputGuardrail,
+  type OutputCheck,
+  outputGuardrail,
+} from './middleware/guardrail.middleware.js';
+export { logger } from './middleware/logger.middleware.js';
+export { recovery } from './middleware/recovery.middleware.js';
+export { timeout } from './middleware/timeout.middleware.js';
+export type { RunMiddleware } from './middleware/middleware.js';
 export { ModelCircuit } from './middleware/model-circuit.middleware.js';
 export {
   MAX_USAGE_POINTS,
@@ -78,10 +89,11 @@ export { type Taker, TaskInbox } from './tasks/task.inbox.js';
 export type { TakenTask, TaskDelivery, TaskProgress, TaskReport } from './tasks/task.js';
 export { closestName, suggestion } from './tools/closest.name.js';
 export { toolBoxOf } from './tools/tool.explorer.js';
+export { isStandardSchema, type StandardSchema } from './tools/input/standard-schema.input.js';
 export { Describe } from './tools/input/dto.input.js';
 export { TOOL_ALIASES } from './tools/tool.aliases.js';
 export { type ListedTool, ToolCatalog } from './tools/tool.catalog.js';
-export { defineTool, Tool, toolBox, type ToolContext } from './tools/tool.js';
+export { defineTool, Tool, type ToolBox, toolBox, type ToolContext } from './tools/tool.js';
 export { DEFAULT_BASH_OPTIONS, DEFAULT_TOOLS_OPTIONS, HTTP_FETCH_MODES } from './tools/tools.options.js';
 export { DEFAULT_LIFECYCLE_OPTIONS } from './lifecycle/lifecycle.options.js';
 export { DEFAULT_RUNS_OPTIONS } from './runs/runs.options.js';

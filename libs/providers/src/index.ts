@@ -28,6 +28,8 @@ export {
   type ModelUsage,
   type ToolDeclaration,
 } from './models/model.provider.js';
+export { defineModel } from './models/defined.model.js';
+export type { ModelConnection, ModelVendor } from './models/model.vendor.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';
 export { BUILT_IN_ALIASES, priceUsage, type ResolvedModel, resolveModel } from './presets/model.resolver.js';

@@ -11,6 +11,7 @@ import { EndpointCheck } from './egress/endpoint.check.js';
 import { McpClients } from './mcp/mcp.clients.js';
 import { VendorRegistry } from './models/vendor.registry.js';
 import { ModelCatalog } from './presets/model.catalog.js';
+import type { NamedRegistry } from './named.registry.js';
 import { PresetCatalog } from './presets/preset.catalog.js';
 import type { AgentProviderOptions, ProvidersOptions } from './providers.options.js';
 import { Keyring } from './secrets/keyring.js';
@@ -72,7 +73,7 @@ function modelProviders(options: ProvidersOptions): Provider[] {
   return [
     { provide: Keyring, useFactory: () => new Keyring(options) },
     { provide: PresetCatalog, useFactory: () => new PresetCatalog(options.models) },
-    { provide: VendorRegistry, useFactory: () => VendorRegistry.withAll() },
+    { provide: VendorRegistry, useFactory: () => withMore(VendorRegistry.withAll(), options.vendors) },
     {
       provide: ModelCatalog,
       inject: [VendorRegistry, Keyring, EgressClient],
@@ -87,8 +88,19 @@ function registryOfAgentProviders(options: ProvidersOptions): Provider {
     provide: AgentProviderRegistry,
     inject: [Keyring, EgressPolicy, EgressClient, CallSigners],
     useFactory: (keys: Keyring, policy: EgressPolicy, { fetch }: EgressClient, signer: CallSigners) =>
-      agentProviders(options.agents, keys, { fetch, policy, secrets: keys.forAgents, signer }),
+      withMore(
+        agentProviders(options.agents, keys, { fetch, policy, secrets: keys.forAgents, signer }),
+        options.agentProviders,
+      ),
   };
+}
+
+function withMore<Item extends { readonly name: string }, Registry extends NamedRegistry<Item>>(
+  registry: Registry,
+  more: readonly Item[] = [],
+): Registry {
+  for (const item of more) registry.register(item);
+  return registry;
 }
 
 /** Creates all agent providers of this library. Register a new provider here. */

@@ -1,7 +1,9 @@
+import type { AgentProvider } from './agents/agent.provider.js';
 import type { ProgramUser } from './agents/subprocess/program.user.js';
 import type { AllowedProgram } from './agents/subprocess/subprocess.agent-provider.js';
 import type { EgressRules } from './egress/egress.policy.js';
 import type { McpServerConfig } from './mcp/mcp.config.js';
+import type { ModelVendor } from './models/model.vendor.js';
 import type { NamespaceRestriction } from './namespace.restriction.js';
 import type { ModelsConfig } from './presets/preset.catalog.js';
 import type { SecretSource } from './secrets/secret.js';
@@ -14,6 +16,10 @@ export interface ProvidersOptions {
   agents: AgentProviderOptions;
   /** MCP servers by name. A server that is a program names one of `agents.programs`. */
   mcpServers?: Record<string, McpServerConfig>;
+  /** More vendors, by the name that presets use. */
+  vendors?: readonly ModelVendor[];
+  /** More agent providers, by the name that definitions use. */
+  agentProviders?: readonly AgentProvider[];
   /** Finds any key of the environment; the keyring decides what each key may be used for. */
   secrets: SecretSource;
 }

@@ -96,7 +96,13 @@ export { KEPT_OUTCOMES, type ReportedOutcome, type Reporter } from './circuit/ou
 export { CONTRACT_STATES, type ContractState, EXPIRY_REASONS, type ExpiryReason } from './contracts/auction/auction.js';
 export { MAX_ETA_MS } from './contracts/auction/bid.js';
 export { type BidRequest, ContractBidding } from './contracts/auction/contract.bidding.js';
-export { DEFAULT_WEIGHTS } from './contracts/auction/scoring.js';
+export {
+  type BidScore,
+  type Contender,
+  DEFAULT_WEIGHTS,
+  type ScoringRule,
+  WEIGHTED_RULE,
+} from './contracts/auction/scoring.js';
 export { ContractCounts } from './contracts/contract.events.js';
 export type { Announcement, Contract, Participant } from './contracts/contract.js';
 export { ContractOutcomes } from './contracts/contract.outcomes.js';
@@ -133,10 +139,11 @@ export { Directory, type LabelledAgent } from './discovery/directory/directory.j
 export { RegistryClock } from './discovery/directory/registry.clock.js';
 export { StrongReader } from './discovery/directory/strong.reader.js';
 export { type AgentQuery, CONTRACT_NET, MAX_CAPABILITIES, MAX_LIMIT } from './discovery/ranking/agent.query.js';
-export type { CandidateMark } from './discovery/ranking/assessment.js';
+export type { Assessment, CandidateMark } from './discovery/ranking/assessment.js';
 export type { QueryPlan } from './discovery/ranking/query.plan.js';
 export { Ranker } from './discovery/ranking/ranker.js';
 export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking/ranking.js';
+export { defaultStrategies, GuardedStrategy, type ScoredStrategy } from './discovery/ranking/strategies.js';
 export { type Exclusion, type ExclusionCode, operatorIntent, routability } from './discovery/ranking/routability.js';
 export { DEFAULT_FLAP_POLICY, NEVER_FLAPPED } from './leases/flap.damping.js';
 export { type BeatResult, HeartbeatBatcher } from './leases/heartbeat.batcher.js';

@@ -7,6 +7,7 @@ import { type CircuitPolicy, circuitPolicyFaults } from './circuit/circuit.break
 import type { ScoringRule } from './contracts/auction/scoring.js';
 import type { FollowerOptions } from './discovery/directory/directory.follower.js';
 import type { DirectoryOptions } from './discovery/directory/directory.js';
+import type { SelectionStrategy } from './discovery/ranking/strategies.js';
 import { SWEEP_EVERY_MS } from './leases/eviction.sweeper.js';
 import { type FlapPolicy, flapPolicyFaults } from './leases/flap.damping.js';
 import { type LeasePolicy, leasePolicyFaults } from './leases/lease.policy.js';
@@ -27,6 +28,8 @@ export interface RegistryOptions {
   agentQuota?: Quota;
   usage?: UsageOptions;
   contracts?: ContractOptions;
+  /** More strategies, which queries can name. */
+  strategies?: readonly SelectionStrategy[];
 }
 
 interface Retention extends BudgetRetention {

@@ -59,7 +59,7 @@ import { DirectorySync } from './discovery/directory/directory.sync.js';
 import { RegistryClock } from './discovery/directory/registry.clock.js';
 import { StrongReader } from './discovery/directory/strong.reader.js';
 import { Ranker } from './discovery/ranking/ranker.js';
-import { Strategies } from './discovery/ranking/strategies.js';
+import { defaultStrategies, Strategies } from './discovery/ranking/strategies.js';
 import { HistoryPruner } from './history.pruner.js';
 import { ClockStore } from './leases/clock.store.js';
 import { EvictionSweeper } from './leases/eviction.sweeper.js';
@@ -144,13 +144,13 @@ function fleetProviders(options: RegistryOptions): Provider[] {
 }
 
 /** The directory of this replica, its updates, and queries. */
-function discoveryProviders({ directory, budgets, flap, follower }: RegistryOptions): Provider[] {
+function discoveryProviders({ directory, budgets, flap, follower, strategies = [] }: RegistryOptions): Provider[] {
   const followerOptions = { ...DEFAULT_FOLLOWER_OPTIONS, ...follower };
   return [
     CandidateStore,
     Ranker,
     StrongReader,
-    { provide: Strategies, useFactory: () => new Strategies() },
+    { provide: Strategies, useFactory: () => new Strategies([...defaultStrategies(), ...strategies]) },
     { provide: RegistryClock, useFactory: () => new RegistryClock() },
     { provide: CapabilityAliases, useFactory: () => directory?.aliases ?? new CapabilityAliases() },
     {

@@ -8,12 +8,6 @@ import type { Permission } from './permissions.js';
 import { type Principal, principalOf } from './principal.js';
 import { ROUTE_ACCESS, type RouteAccess } from './route.access.js';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    principal?: Principal;
-  }
-}
-
 /**
  * Denies by default: a request passes only if its route declares a permission and its credential has it. `RouteAdmission`
  * authenticates requests before their body is parsed; the guard checks the permission again, as the handler declares it.

@@ -22,6 +22,12 @@ export interface Principal extends Omit<Identity, 'grants'>, RateLimited, Concur
   permissions: readonly Permission[];
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal?: Principal;
+  }
+}
+
 /** A principal without the counters of the replica that serves it. Only facts may be stored. */
 export type PrincipalFacts = Omit<Principal, 'window' | 'slots'>;
 

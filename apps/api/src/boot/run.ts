@@ -8,6 +8,7 @@ import { type Config, ConfigSchema } from '../config/config.schema.js';
 import { providersOptions } from '../config/library.options.js';
 import { listSettings } from '../config/setting.js';
 import { unknownVariables } from '../config/unknown.settings.js';
+import { PluginError } from '../plugins/plugin.reader.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
@@ -21,6 +22,7 @@ const OPERATOR_ERRORS = [
   DatabaseRefusedError,
   DeploymentInvalidError,
   ListenError,
+  PluginError,
   UnknownToolBoxError,
 ];
 

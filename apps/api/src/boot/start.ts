@@ -8,6 +8,7 @@ import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
+import type { Plugins } from '../plugins/plugins.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { launchPostgres } from './postgres.js';
@@ -37,6 +38,9 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: St
   try {
     if (tracing) closers.push(() => tracing.stop());
     await requireFreePort(config.http);
+    const plugins = await pluginsOf(config);
+    for (const { name, version, from } of plugins?.all ?? [])
+      pino.info({ event: 'plugin.loaded', plugin: name, version, from }, `loaded the plugin ${name}`);
     const postgres = await launchPostgres(config, pino);
     closers.push(() => postgres.stop());
     const { createApp } = await import('../app.js'); // takes about as long as the start of the embedded Postgres
@@ -44,7 +48,7 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: St
     const options = databaseOptions(config, postgres.url);
     await runMigrations(options, pino);
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
-    const app = await createApp({ config, database: options, pino, fastifyPlugins, secrets });
+    const app = await createApp({ config, database: options, pino, fastifyPlugins, secrets, plugins });
     let serving = false;
     closers.push(async () => await (serving ? shutDown(app, config.shutdown) : app.nest.close()));
     const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
@@ -55,6 +59,12 @@ export async function start(config: Config, pino: Pino, { tracing, secrets }: St
     await close();
     throw error;
   }
+}
+
+async function pluginsOf({ plugins, pluginLimits }: Config): Promise<Plugins | undefined> {
+  if (plugins.length === 0) return undefined;
+  const { loadPlugins } = await import('../plugins/plugin.loader.js');
+  return await loadPlugins(plugins, process.cwd(), pluginLimits);
 }
 
 async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<void> {

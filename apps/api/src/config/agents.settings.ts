@@ -7,6 +7,7 @@ import {
   ModelsConfigSchema,
   NamespacesSchema,
 } from '#rollcall/providers';
+import type { PluginUse } from '../plugins/plugin.reader.js';
 import { duration, DURATION_FORMAT, integer, json, list, networks, NETWORKS_FORMAT, setting } from './setting.js';
 
 /** This model needs neither a key nor a network, so Rollcall works without configuration. Its prices make the cost of a run visible. */
@@ -184,6 +185,44 @@ const ClaudeSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
   namespaces: NamespacesSchema,
 });
+
+const PluginUses = z.array(
+  z.union([
+    z
+      .string()
+      .min(1)
+      .transform((use): PluginUse => ({ use })),
+    z.strictObject({ use: z.string().min(1), config: z.unknown().optional() }),
+  ]),
+);
+
+/** A list in YAML or JSON, or names separated by commas. */
+export const plugins = setting(
+  z
+    .union([
+      z.string().transform((text, context): unknown => {
+        if (!text.trimStart().startsWith('['))
+          return text
+            .split(',')
+            .map((use) => use.trim())
+            .filter(Boolean);
+        const parsed = json().safeParse(text);
+        if (parsed.success) return parsed.data;
+        context.addIssue({ code: 'custom', message: 'not JSON' });
+        return z.NEVER;
+      }),
+      z.array(z.unknown()),
+    ])
+    .default([])
+    .pipe(PluginUses),
+  {
+    env: 'ROLLCALL_PLUGINS',
+    about:
+      'Plugins to load at the start (see plugins.md): files, relative to the working directory, and packages. In rollcall.yaml, an element with `use` and `config` gives a plugin its configuration. In the environment: names separated by commas, or one line of JSON. Plugins are code with the rights of the server.',
+    expects: 'files and packages such as ./weather.js,@acme/tools, or a list of {"use": "./weather.js", "config": {…}}',
+    defaultText: 'none',
+  },
+);
 
 /** What agents may use on this machine. By default they may use nothing. */
 export const providers = z.strictObject({

@@ -125,6 +125,14 @@ export const CONSTANTS = {
     /** Subscriptions of all clients of a replica. Each change is matched against all of them. */
     subscriptions: 1_000,
   },
+  pluginLimits: {
+    /** Plugins are loaded one after the other, and orchestrators wait about a minute for a start. */
+    loadMs: 10 * SECOND,
+    /** A check is part of each run, and its caller waits. */
+    guardrailMs: 10 * SECOND,
+    /** A delivery is repeated, so a longer limit gains nothing. */
+    callMs: 30 * SECOND,
+  },
   webhooks: {
     /** With the delays below, a receiver may be unavailable for about 25 minutes before its deliveries are parked. */
     tries: 12,

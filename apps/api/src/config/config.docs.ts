@@ -34,6 +34,7 @@ const SECTIONS: [title: string, ...paths: string[]][] = [
     'runtime.tools',
     'runtime.workspaces',
     'runtime.mcpServers',
+    'plugins',
     'providers',
     'egress',
   ],

@@ -5,7 +5,7 @@ import { data, database } from './database.settings.js';
 import { a2a, catalog, langfuse, mcp, nats } from './integration.settings.js';
 import { budgets, discovery, events, registry } from './registry.settings.js';
 import { http, log, shutdown } from './server.settings.js';
-import { agent, agents, egress, models, providers, runtime } from './agents.settings.js';
+import { agent, agents, egress, models, plugins, providers, runtime } from './agents.settings.js';
 
 /** All settings, in the order of the documentation. The keys are those of rollcall.yaml. */
 export const ConfigSchema = z.strictObject({
@@ -21,6 +21,7 @@ export const ConfigSchema = z.strictObject({
   agent,
   runtime: runtime.prefault({}),
   providers: providers.prefault({}),
+  plugins,
   egress: egress.prefault({}),
   registry: registry.prefault({}),
   discovery: discovery.prefault({}),

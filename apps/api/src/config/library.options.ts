@@ -12,6 +12,7 @@ import {
   type RegistryOptions,
 } from '#rollcall/registry';
 import { EVENTS } from '../events/event.catalog.js';
+import type { Plugins } from '../plugins/plugins.js';
 import { quotaSetting } from './access.settings.js';
 import { DEFAULT_AGENTS_FOLDER, DEFAULT_SKILL_FOLDERS } from './agents.settings.js';
 import type { Config } from './config.schema.js';
@@ -34,7 +35,7 @@ export function platformOptions({ events, webhooks }: Config, database: Platform
   };
 }
 
-export function registryOptions(config: Config): RegistryOptions {
+export function registryOptions(config: Config, plugins?: Plugins): RegistryOptions {
   const { budgets, quotas, protection, registry } = config;
   return {
     lease: leasePolicy(config),
@@ -49,7 +50,11 @@ export function registryOptions(config: Config): RegistryOptions {
       heldQuota: { limit: quotas.reservations, setting: quotaSetting('reservations') },
       share: { limit: quotas.budgetShare, setting: quotaSetting('budgetShare') },
     },
-    contracts: { quota: { limit: quotas.contracts, setting: quotaSetting('contracts') } },
+    ...(plugins && { strategies: plugins.registry.strategies }),
+    contracts: {
+      ...(plugins && { scoring: plugins.registry.scoring }),
+      quota: { limit: quotas.contracts, setting: quotaSetting('contracts') },
+    },
     agentQuota: { limit: quotas.agents, setting: quotaSetting('agents') },
     // two clocks, because only Date.now() continues while the machine sleeps
     follower: { staleMs: config.discovery.staleAfter, clocks: [() => performance.now(), () => Date.now()] },
@@ -60,7 +65,10 @@ export function registryOptions(config: Config): RegistryOptions {
       runsMs: budgets.keepRuns,
       contractsMs: registry.keepContracts,
     },
-    usage: { sources: usageSources(config), refreshEveryMs: config.langfuse.refreshEvery },
+    usage: {
+      sources: [...usageSources(config), ...(plugins?.registry.sources ?? [])],
+      refreshEveryMs: config.langfuse.refreshEvery,
+    },
   };
 }
 
@@ -68,11 +76,19 @@ export function leasePolicy({ registry }: Config): LeasePolicy {
   return { ...DEFAULT_LEASE_POLICY, intervalMs: registry.heartbeatEvery, missesUntilEvicted: registry.missedBeats };
 }
 
-export function providersOptions(config: Config, secrets: SecretSource): ProvidersOptions {
+export function providersOptions(config: Config, secrets: SecretSource, plugins?: Plugins): ProvidersOptions {
   const { models, providers: agents, runtime } = config;
   const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
   const { mcpServers } = runtime;
-  return { egress, checkTimeoutMs: config.egress.checkTimeout, models, agents, mcpServers, secrets };
+  return {
+    egress,
+    checkTimeoutMs: config.egress.checkTimeout,
+    models,
+    agents,
+    mcpServers,
+    secrets,
+    ...plugins?.providers,
+  };
 }
 
 /** `http_fetch` calls loopback addresses only if the operator allows it, because other services of this machine trust such calls. */

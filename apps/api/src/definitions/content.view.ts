@@ -135,6 +135,15 @@ class OptionalContent {
   outputSchema?: Record<string, unknown>;
 
   @ApiPropertyOptional({
+    type: [String],
+    example: ['weather'],
+    description:
+      'The plugins that the agent needs. Only replicas that have them execute its runs. Plugins whose tools, provider or model vendor the ' +
+      'definition names are added.',
+  })
+  plugins?: readonly string[];
+
+  @ApiPropertyOptional({
     type: 'object',
     additionalProperties: true,
     example: { color: 'blue' },

@@ -78,6 +78,19 @@ export class EffectiveView implements EffectiveDefinition {
   @ApiProperty({ type: [EffectiveSkillView], description: 'The skills.' }) skills: EffectiveSkillView[];
   @ApiProperty({ type: EffectiveLimitsView, description: 'The limits, with defaults.' }) limits: EffectiveLimitsView;
   @ApiProperty({
+    type: [String],
+    example: ['traceRuns', 'logger', 'recovery', 'timeout', 'weather.stamp', 'budget'],
+    description:
+      'The middleware around each run, from the outermost to the innermost. The name of a middleware of a plugin begins with the plugin.',
+  })
+  middleware: string[];
+  @ApiProperty({
+    type: [String],
+    example: ['weather'],
+    description: 'Only replicas with these plugins execute its runs.',
+  })
+  plugins: string[];
+  @ApiProperty({
     type: [EffectiveBudgetView],
     description: 'The budgets on which each call reserves an amount, except the budget of the fleet.',
   })

@@ -43,6 +43,7 @@ const ContentSchema = z.strictObject({
   subagents: z.array(AgentName).max(500).readonly().optional(),
   mayAsk: z.boolean().optional(),
   outputSchema: Json.optional(),
+  plugins: Names.optional(),
   metadata: Json.optional(),
 }) satisfies z.ZodType<DefinitionContent>;
 

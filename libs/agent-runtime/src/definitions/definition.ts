@@ -40,6 +40,8 @@ export interface DefinitionContent {
   /** Whether the agent may ask its caller a question. Absent: no. */
   mayAsk?: boolean;
   outputSchema?: Record<string, unknown>;
+  /** The plugins that the agent needs. Only replicas that have them execute its runs. Plugins that the other fields name are added. */
+  plugins?: readonly string[];
   metadata?: Record<string, unknown>;
 }
 

@@ -9,6 +9,7 @@ import { ToolCatalog } from '../tools/tool.catalog.js';
 import { filterNames, type KnownTools, unknownDenied, unknownEntries } from '../tools/tool.filter.js';
 import { type DefinitionFault, DefinitionInvalidError } from './definition.errors.js';
 import { type DefinitionContent, NATIVE } from './definition.js';
+import { PluginNames } from './plugin.names.js';
 import { readContent, settingsFaults, unknownKey, withoutUnknownKeys } from './definition.schema.js';
 
 /** The names that a definition can refer to. */
@@ -33,6 +34,7 @@ export class DefinitionValidator {
     private readonly presets: PresetCatalog,
     private readonly vendors: VendorRegistry,
     private readonly providers: AgentProviderRegistry,
+    private readonly plugins: PluginNames,
   ) {}
 
   /** Returns the content with its defaults, or throws DEFINITION_INVALID. */
@@ -42,7 +44,7 @@ export class DefinitionValidator {
       ...unknownReferences(content, this.known(namespace)),
       ...(await this.faultsIn(content, namespace)),
     ]);
-    return content;
+    return this.plugins.complete(content, namespace);
   }
 
   /**
@@ -63,7 +65,7 @@ export class DefinitionValidator {
       ...unknownModel(content, known),
       ...unknownParts(content, known),
     ];
-    return { content: kept, warnings };
+    return { content: this.plugins.complete(kept, namespace), warnings };
   }
 
   /** The names that a definition in this namespace can refer to. */
@@ -98,6 +100,9 @@ export class DefinitionValidator {
     if (schema) faults.push(...settingsFaults(schema, settings ?? {}));
     if (outputSchema)
       faults.push(...(await thrownBy('outputSchema', async () => await outputFormat(outputSchema, namespace).check())));
+    faults.push(
+      ...unknownFaults('plugins', 'plugin', missing(content.plugins ?? [], this.plugins.all), this.plugins.all),
+    );
     return [...faults, ...duplicatesIn(content), ...(await thrownBy('skills', () => this.promptOf(content)))];
   }
 

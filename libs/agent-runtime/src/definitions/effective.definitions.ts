@@ -8,6 +8,7 @@ import { DELEGATION_OPTIONS, type DelegationOptions } from '../delegation/delega
 import { DELEGATION_TOOLS } from '../delegation/delegation.tools.js';
 import { ASK_TOOLBOX } from '../loop/caller.question.js';
 import { estimateText } from '../loop/token.estimate.js';
+import { InstalledMiddleware } from '../middleware/default.middleware.js';
 import type { AgentSkill, SkillMode } from '../skills/skill.js';
 import { SkillLibrary } from '../skills/skill.library.js';
 import { skillToolBox } from '../skills/skill.toolbox.js';
@@ -49,6 +50,10 @@ export interface EffectiveDefinition {
     maxConcurrency: number | null;
     whenBusy: 'queue' | 'reject';
   };
+  /** The middleware around each run, from the outermost to the innermost. Names of plugins begin with the plugin. */
+  middleware: string[];
+  /** The plugins that a replica needs to execute the runs. */
+  plugins: string[];
   /** Each call makes a reservation on all these budgets. The budget of the fleet is not listed. */
   budgets: EffectiveBudget[];
 }
@@ -61,6 +66,7 @@ export class EffectiveDefinitions {
     private readonly tools: ToolCatalog,
     private readonly skills: SkillLibrary,
     private readonly budgets: BudgetsService,
+    private readonly middleware: InstalledMiddleware,
     @Inject(DELEGATION_OPTIONS) private readonly delegation: DelegationOptions,
   ) {}
 
@@ -75,6 +81,8 @@ export class EffectiveDefinitions {
       tools: isNative ? this.toolsOf(key.namespace, { ...content, maxDelegationDepth }) : [],
       skills: isNative ? this.skillsOf(content) : [],
       limits: { maxIterations, maxDelegationDepth, maxConcurrency, whenBusy },
+      middleware: isNative ? this.middleware.create(undefined).run.map(({ name }) => name) : [],
+      plugins: [...(content.plugins ?? [])],
       budgets: await this.budgetsOf(key, content),
     };
   }

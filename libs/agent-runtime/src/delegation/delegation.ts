@@ -4,7 +4,7 @@ import type { Spending } from '../spending/spending.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools/tools.options.js';
 import { ProcessTreeCounter } from './delegation.limits.js';
 import type { DelegationServices, InheritanceMode, RunRecorder } from './delegation.services.js';
-import { AgentFactoryRegistry } from './targets/agent.factories.js';
+import { AgentFactoryRegistry, type NamedFactory } from './targets/agent.factories.js';
 import { CombinedTargets, type DelegationTargets } from './targets/delegation.targets.js';
 
 export const DELEGATION_OPTIONS = Symbol('DELEGATION_OPTIONS');
@@ -15,6 +15,8 @@ export interface DelegationOptions extends DelegationLimits {
   readonly childTimeoutMs?: number;
   /** How many tokens are held for a call of an agent that has its own loop. */
   readonly externalTokens?: number;
+  /** Factories of agents that are registered at the start. */
+  readonly factories?: readonly NamedFactory[];
   /** Without it, delegated runs leave no record. */
   readonly recorder?: RunRecorder;
 }
@@ -42,8 +44,9 @@ export class Delegation {
     @Inject(TOOLS_OPTIONS) { limits }: ToolsOptions,
     @Inject(DELEGATION_OPTIONS) options: DelegationOptions,
   ) {
-    const { externalTokens, inheritance, childTimeoutMs, recorder, ...treeLimits } = options;
+    const { externalTokens, inheritance, childTimeoutMs, recorder, factories: named = [], ...treeLimits } = options;
     this.limits = treeLimits;
+    for (const { name, description, create } of named) factories.register(name, description, create);
     this.services = {
       inheritance,
       childTimeoutMs,

@@ -22,6 +22,8 @@ interface DefaultMiddlewareOptions {
   readonly retry?: RetryOptions;
   /** The models to call, in order, if the model of the agent is unavailable. */
   readonly fallbackModels?: readonly ModelProvider[];
+  /** More middleware around each run. */
+  readonly middleware?: readonly RunMiddleware[];
   readonly inputChecks?: readonly InputCheck[];
   readonly outputChecks?: readonly OutputCheck[];
 }
@@ -44,6 +46,7 @@ export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware
       logger(log), // logs the outcome and the error code that the caller gets
       recovery(log), // inside the logger, so that the logger logs one code for all unknown errors
       timeout(timeoutMs), // limits everything below, including slow guardrails
+      ...(options.middleware ?? []), // inside the time limit, because it is code of the operator
       ...(options.inputChecks ?? []).map(inputGuardrail), // before the budget: a rejected input costs nothing
       ...(options.outputChecks ?? []).map(outputGuardrail), // outside the budget: nothing is reserved during the check
       budget.run, // innermost: only the loop inside it spends
@@ -65,6 +68,10 @@ export interface ExecutionOptions {
   /** The time limit of a run. The default is ten minutes. */
   readonly timeoutMs?: number;
   readonly retry?: Pick<RetryOptions, 'maxAttempts' | 'maxDelayMs'>;
+  /** More middleware around each run, from the outermost to the innermost. */
+  readonly middleware?: readonly RunMiddleware[];
+  readonly inputChecks?: readonly InputCheck[];
+  readonly outputChecks?: readonly OutputCheck[];
 }
 
 /** Creates the middleware of agents with the settings of this installation. All agents share the circuits of the models. */

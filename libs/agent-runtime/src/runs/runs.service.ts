@@ -118,11 +118,21 @@ export class RunsService {
     this.admission.checkDeadline(deadline);
     const chosen = await this.targets.choose(namespace, target);
     await this.admission.checkCapacity(namespace, chosen); // repeated when the run is stored; an early check avoids useless work
-    const { agentId, definition, limit: own, host } = chosen;
+    const { agentId, definition, limit: own, host, plugins } = chosen;
     const id = randomUUID().replaceAll('-', '');
     const limit = lowerLimit(request.limit ?? NO_LIMIT, own);
     this.spending.checkLimit(limit);
-    const place = { id, namespace, rootId: id, parentId: null, depth: 0, retryOf, state: 'queued', host } as const;
+    const place = {
+      id,
+      namespace,
+      rootId: id,
+      parentId: null,
+      depth: 0,
+      retryOf,
+      state: 'queued',
+      host,
+      plugins,
+    } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId, ...(a2a && { a2a }) };
     const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };

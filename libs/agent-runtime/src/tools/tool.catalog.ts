@@ -33,7 +33,7 @@ export class ToolCatalog implements OnModuleInit, OnApplicationBootstrap {
   ) {}
 
   onModuleInit(): void {
-    for (const box of this.explorer.explore()) this.add(box);
+    for (const box of [...this.explorer.explore(), ...(this.options.boxes ?? [])]) this.add(box);
     this.refresh();
   }
 

@@ -198,7 +198,10 @@ class RunningCall implements ToolContext {
 
   private async race(result: PromiseLike<unknown>, limitMs: number): Promise<unknown> {
     const { signal } = this.environment;
-    const timer = setTimeout(() => this.abandon(`It did not finish within ${limitMs} ms.`), limitMs);
+    const timer = setTimeout(() => {
+      this.tool.onTimeout?.();
+      this.abandon(`It did not finish within ${limitMs} ms.`);
+    }, limitMs);
     signal.addEventListener('abort', this, { once: true });
     try {
       return await new Promise((resolve, reject) => {

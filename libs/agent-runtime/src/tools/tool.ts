@@ -38,6 +38,8 @@ export interface Tool {
   /** Who may approve a call. Absent: an operator. */
   readonly approve?: Approver;
   readonly timeoutMs?: number;
+  /** Called when a call has reached its time limit. */
+  onTimeout?(): void;
   /** Returns a text, or JSON. An error that it throws is reported to the model. */
   execute(input: unknown, context: ToolContext): unknown;
 }

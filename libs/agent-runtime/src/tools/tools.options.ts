@@ -1,4 +1,5 @@
 import type { ProvidersOptions } from '#rollcall/providers';
+import type { ToolBox } from './tool.js';
 import { TOOL_ALIASES } from './tool.aliases.js';
 import type { ToolExecutorOptions } from './tool.executor.js';
 
@@ -32,6 +33,8 @@ export interface ToolsOptions {
   readonly limits: ToolExecutorOptions;
   /** The names of toolboxes that no agent may use. */
   readonly off: readonly string[];
+  /** Toolboxes of plugins, and of the application. */
+  readonly boxes?: readonly ToolBox[];
   /** Further names of tools, by name. */
   readonly aliases: Readonly<Record<string, string>>;
   readonly httpFetch: HttpFetchOptions;

@@ -122,6 +122,7 @@ import type {
   NamespacesListResponse,
   NamespacesUpdateData,
   NamespacesUpdateResponse,
+  PluginsListResponse,
   ProtectionGetResponse,
   ProtectionOverrideData,
   ProtectionOverrideResponse,
@@ -451,6 +452,10 @@ export interface Operations {
     /** Convert a server.json to the settings of an MCP server. */
     importServer(input: NonNullable<ToolsImportServerData['body']>, options?: CallOptions): Promise<ToolsImportServerResponse>;
   };
+  plugins: {
+    /** List the plugins. */
+    list(options?: CallOptions): Promise<PluginsListResponse>;
+  };
   audit: {
     /** List audited actions, newest first. */
     list(input?: NonNullable<AuditListData['query']>, options?: CallOptions): Pages<AuditListResponse>;
@@ -631,6 +636,9 @@ export const OPERATIONS = {
     listPins: 'GET /v1/tools/pins',
     acceptPin: 'POST /v1/tools/pins/{server}/{tool}/accept body',
     importServer: 'POST /v1/toolbox-imports body repeatable',
+  },
+  plugins: {
+    list: 'GET /v1/plugins',
   },
   audit: {
     list: 'GET /v1/audit query pages',

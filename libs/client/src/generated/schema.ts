@@ -1039,6 +1039,10 @@ export type RankingView = {
      */
     retryAfterMs: number | null;
     /**
+     * The strategy that the query named, if it failed on this replica a moment ago. The strategy in `prefer` replaced it.
+     */
+    failedStrategy?: string;
+    /**
      * With `explain`: agents that are not candidates, sorted by the number of exclusions, fewest first.
      */
     excluded?: Array<ExcludedAgentView>;
@@ -2746,6 +2750,10 @@ export type ContentBody = {
         [key: string]: unknown;
     };
     /**
+     * The plugins that the agent needs. Only replicas that have them execute its runs. Plugins whose tools, provider or model vendor the definition names are added.
+     */
+    plugins?: Array<string>;
+    /**
      * Values that are stored and have no effect.
      */
     metadata?: {
@@ -2849,6 +2857,10 @@ export type ContentView = {
     outputSchema?: {
         [key: string]: unknown;
     };
+    /**
+     * The plugins that the agent needs. Only replicas that have them execute its runs. Plugins whose tools, provider or model vendor the definition names are added.
+     */
+    plugins?: Array<string>;
     /**
      * Values that are stored and have no effect.
      */
@@ -3097,6 +3109,14 @@ export type EffectiveView = {
      * The limits, with defaults.
      */
     limits: EffectiveLimitsView;
+    /**
+     * The middleware around each run, from the outermost to the innermost. The name of a middleware of a plugin begins with the plugin.
+     */
+    middleware: Array<string>;
+    /**
+     * Only replicas with these plugins execute its runs.
+     */
+    plugins: Array<string>;
     /**
      * The budgets on which each call reserves an amount, except the budget of the fleet.
      */
@@ -5505,6 +5525,53 @@ export type ToolboxImportView = {
      * The keys that you must set where Rollcall runs.
      */
     secrets: Array<ToolboxSecretView>;
+};
+
+export type PluginFaultView = {
+    /**
+     * The part that failed.
+     */
+    part: string;
+    /**
+     * `timeout`: it did not answer in time. `error`: it threw an error, or returned an invalid value.
+     */
+    kind: 'error' | 'timeout';
+    /**
+     * How often.
+     */
+    count: number;
+};
+
+export type PluginView = {
+    /**
+     * The name of the plugin.
+     */
+    name: string;
+    /**
+     * Its version; null if it states none.
+     */
+    version: string | null;
+    /**
+     * Where it was loaded from.
+     */
+    from: string;
+    /**
+     * The names of its parts, by kind. Parts without a name are shown by their place, such as `#1`.
+     */
+    parts: {
+        [key: string]: Array<string>;
+    };
+    /**
+     * Failures of its code on this replica since the start of the process.
+     */
+    faults: Array<PluginFaultView>;
+};
+
+export type PluginList = {
+    /**
+     * The plugins of this replica, in the order of the setting.
+     */
+    items: Array<PluginView>;
 };
 
 export type AuditView = {
@@ -11266,6 +11333,31 @@ export type ToolsImportServerResponses = {
 };
 
 export type ToolsImportServerResponse = ToolsImportServerResponses[keyof ToolsImportServerResponses];
+
+export type PluginsListData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/plugins';
+};
+
+export type PluginsListErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type PluginsListError = PluginsListErrors[keyof PluginsListErrors];
+
+export type PluginsListResponses = {
+    /**
+     * All plugins.
+     */
+    200: PluginList;
+};
+
+export type PluginsListResponse = PluginsListResponses[keyof PluginsListResponses];
 
 export type AuditListData = {
     body?: never;

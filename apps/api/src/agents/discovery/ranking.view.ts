@@ -127,6 +127,12 @@ export class RankingView implements Ranking {
   })
   retryAfterMs: number | null;
   @ApiPropertyOptional({
+    example: 'freshest',
+    description:
+      'The strategy that the query named, if it failed on this replica a moment ago. The strategy in `prefer` replaced it.',
+  })
+  failedStrategy?: string;
+  @ApiPropertyOptional({
     type: [ExcludedAgentView],
     description: 'With `explain`: agents that are not candidates, sorted by the number of exclusions, fewest first.',
   })

@@ -18,6 +18,8 @@ export interface RegisteredDefinition {
   readonly hash: string;
   readonly source: DefinitionSource;
   readonly capabilities: readonly string[] | null;
+  /** The plugins that it needs. */
+  readonly plugins?: readonly string[] | null;
 }
 
 /** What one source may change. */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database, NamespaceAdmission } from '#rollcall/platform';
+import { PluginNames } from '../plugin.names.js';
 import { AgentNameStore } from '../agent-name.store.js';
 import { type DefinitionChange, DefinitionChanges } from '../definition.changes.js';
 import {
@@ -31,12 +32,17 @@ export class DeploymentService {
     private readonly changes: DefinitionChanges,
     private readonly namespaces: NamespaceAdmission,
     private readonly names: AgentNameStore,
+    private readonly plugins: PluginNames,
   ) {}
 
   /** What `apply` would do now. */
   async plan(wanted: readonly DeployedDefinition[], managed: readonly ManagedSource[]): Promise<DeploymentPlan> {
     const sources = managed.map(({ source }) => source).filter((source) => source !== 'rest'); // definitions of REST are never removed
-    const registered = await this.store.registered(wanted, sources);
+    const all = await this.store.registered(wanted, sources);
+    const isWanted = (one: RegisteredDefinition): boolean =>
+      wanted.some(({ namespace, name }) => namespace === one.namespace && name === one.name);
+    // a replica without a plugin does not remove the definitions that a replica with it has registered
+    const registered = all.filter((one) => this.plugins.has(one.plugins ?? []) || isWanted(one));
     return planOf(wanted, { registered, spawned: await this.names.spawned(wanted) }, managed);
   }
 
@@ -69,6 +75,6 @@ export class DeploymentService {
   }
 }
 
-function toRemoval({ capabilities, ...one }: RegisteredDefinition, by: string): DefinitionChange {
+function toRemoval({ capabilities, plugins: _plugins, ...one }: RegisteredDefinition, by: string): DefinitionChange {
   return { ...one, type: 'definition.unregistered', content: { capabilities: capabilities ?? [] }, by };
 }

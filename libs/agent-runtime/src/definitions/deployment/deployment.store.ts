@@ -7,7 +7,8 @@ type Key = Pick<RegisteredDefinition, 'namespace' | 'name'>;
 type RegisteredRow = RegisteredDefinition & object;
 
 const ROWS_PER_STATEMENT = 500;
-const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities`;
+const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities,
+  r.content->'plugins' AS plugins`;
 
 /** Writes many definitions with few statements. The caller of a write has locked all names. */
 @Injectable()

@@ -14,6 +14,11 @@ export interface AgentFactories {
   spawn(name: string, depth: number): Promise<Agent>;
 }
 
+/** A factory with what other agents see of it. */
+export interface NamedFactory extends ListedTarget {
+  readonly create: AgentFactory;
+}
+
 interface Entry extends ListedTarget {
   readonly factory: AgentFactory;
 }

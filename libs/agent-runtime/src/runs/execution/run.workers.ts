@@ -76,7 +76,7 @@ const RENEWALS_PER_LEASE = 5;
 const MAX_FRUITLESS = 3;
 
 /** A run that is about to be stored. */
-type StartingRun = HeldRun & Pick<NewRun, 'host'>;
+type StartingRun = HeldRun & Pick<NewRun, 'host' | 'plugins'>;
 
 /** A slot of this replica for a run that is about to be stored. */
 export interface StartSlot {
@@ -153,11 +153,11 @@ export class RunWorkers implements OnApplicationBootstrap {
 
   /**
    * Takes a slot for a run that is about to be stored. Returns undefined if the run must be queued: there is no room, an older run
-   * may wait for the same room, another replica hosts the agent, or this replica is stopping.
+   * may wait for the same room, another replica hosts the agent, this replica lacks a plugin, or this replica is stopping.
    */
-  takeSlot({ id, namespace, createdBy, agentId, host }: StartingRun): StartSlot | undefined {
+  takeSlot({ id, namespace, createdBy, agentId, host, plugins }: StartingRun): StartSlot | undefined {
     const run = { id, namespace, createdBy, agentId };
-    if (!this.isRunning || this.isDraining || !this.store.mayExecute(host)) return undefined;
+    if (!this.isRunning || this.isDraining || !this.store.mayExecute(host, plugins)) return undefined;
     if (this.isAgentFull(agentOf(run))) {
       this.fullAgents.add(agentOf(run));
       return undefined;

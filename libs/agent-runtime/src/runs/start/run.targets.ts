@@ -119,6 +119,8 @@ export interface ChosenAgent {
   readonly maxRuns: number | null;
   /** The replica that hosts the agent; null if any replica can execute the run. */
   readonly host: string | null;
+  /** The plugins that a replica needs to execute the run. */
+  readonly plugins: readonly string[];
 }
 
 /** Chooses the agent that executes a run, when the run starts. */
@@ -186,7 +188,8 @@ export class RunTargets {
   private async callable(record: AgentRecord): Promise<ChosenAgent | undefined> {
     const { namespace, agentId } = record;
     const key = { namespace, name: agentId };
-    if (isExternal(record)) return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null };
+    if (isExternal(record))
+      return { agentId, definition: null, limit: NO_LIMIT, maxRuns: null, host: null, plugins: [] };
     const [definition, hosting] = await Promise.all([this.definitions.find(key), this.hosted.find(key)]);
     if (definition) return builtFrom(definition, hosting);
     return hosting && (await this.spawned(key, hosting));
@@ -196,7 +199,7 @@ export class RunTargets {
   private async spawned({ namespace, name: agentId }: DefinitionKey, hosting: AgentHosting): Promise<ChosenAgent> {
     const { replicaId: host, definition: name, revision, runLimit, maxRuns } = hosting;
     if (name === null || revision === null)
-      return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, maxRuns, host };
+      return { agentId, definition: null, limit: runLimit ?? NO_LIMIT, maxRuns, host, plugins: [] };
     const { content } = await this.definitions.get({ namespace, name });
     return { agentId, definition: { name, revision }, host, ...limitsOf(content) };
   }
@@ -225,6 +228,6 @@ function builtFrom({ name, revision, content }: Definition, hosting: AgentHostin
   return { agentId: name, definition: { name, revision }, host: hosting?.replicaId ?? null, ...limitsOf(content) };
 }
 
-function limitsOf(content: DefinitionContent): Pick<ChosenAgent, 'limit' | 'maxRuns'> {
-  return { limit: content.budget ?? NO_LIMIT, maxRuns: maxRunsOf(content) };
+function limitsOf(content: DefinitionContent): Pick<ChosenAgent, 'limit' | 'maxRuns' | 'plugins'> {
+  return { plugins: content.plugins ?? [], limit: content.budget ?? NO_LIMIT, maxRuns: maxRunsOf(content) };
 }

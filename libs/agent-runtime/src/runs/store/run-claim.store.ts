@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database, type WorkClaim } from '#rollcall/platform';
+import { PluginNames } from '../../definitions/plugin.names.js';
 import { HostedAgents } from '../../lifecycle/hosted.agents.js';
 import { LIFECYCLE_OPTIONS, type LifecycleOptions } from '../../lifecycle/lifecycle.options.js';
 import { type CapacityUse, countByAgent, fairOrder, type Turns, type WaitingRun } from '../execution/fair.order.js';
@@ -52,13 +53,14 @@ export class RunClaimStore {
     private readonly db: Database,
     private readonly events: RunEvents,
     private readonly hosted: HostedAgents,
+    private readonly plugins: PluginNames,
     @Inject(LIFECYCLE_OPTIONS) private readonly lifecycle: LifecycleOptions,
   ) {}
 
   /**
    * Claims runs without a valid lease, in fair order (S-5). The event of a run that begins is committed together with its claim. A
    * run whose agent lives on another replica is claimed only if that replica has not claimed it within the time of a lease, and if
-   * this replica can build the agent.
+   * this replica can build the agent. A run that needs a plugin is claimed only by a replica that has it.
    */
   async claim(request: ClaimRequest): Promise<ClaimResult> {
     const { owner, held, turns, reserve, leaseMs, limit, limitPerAgent } = request;
@@ -102,12 +104,13 @@ export class RunClaimStore {
       this.lifecycle.beatEveryMs * MISSED_BEATS,
       limit * CHOICE,
       Math.max(MAX_WAITING, limit * CHOICE),
+      this.plugins.all,
     ]);
   }
 
-  /** Whether this replica may execute a run at once, without waiting for the replica that hosts its agent. */
-  mayExecute(host: string | null): boolean {
-    return host === null || host === this.hosted.replicaId;
+  /** Whether this replica may execute a run at once: it has the plugins, and need not wait for the replica that hosts the agent. */
+  mayExecute(host: string | null, plugins: readonly string[] = []): boolean {
+    return (host === null || host === this.hosted.replicaId) && this.plugins.has(plugins);
   }
 
   async renew(held: readonly RunClaim[], leaseMs: number): Promise<Set<string>> {
@@ -170,7 +173,7 @@ const WAITING = `
   FROM allowed CROSS JOIN LATERAL (
     SELECT id, seq::float8 AS seq, run.namespace, run.created_by AS "createdBy", run.agent_id AS "agentId" FROM run
     WHERE ${OPEN} AND run.namespace = allowed.namespace AND run.created_by = allowed.created_by AND run.agent_id = allowed.agent_id
-      AND ${CLAIMABLE} AND id <> ALL ($4::text[]) AND (definition = run.agent_id OR NOT is_elsewhere)
+      AND ${CLAIMABLE} AND plugins <@ $9::text[] AND id <> ALL ($4::text[]) AND (definition = run.agent_id OR NOT is_elsewhere)
     ORDER BY run.seq LIMIT most) AS waiting`;
 
 /**

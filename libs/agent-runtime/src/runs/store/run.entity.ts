@@ -80,6 +80,9 @@ export class RunEntity {
   /** When the contents were removed. */
   @Column({ type: 'timestamptz', name: 'redacted_at', nullable: true }) redactedAt: Date | null;
 
+  /** The plugins that a replica needs to execute the run. */
+  @Column({ type: 'text', array: true, default: [] }) plugins: string[];
+
   @Column({ type: 'uuid', name: 'lease_owner', nullable: true }) leaseOwner: string | null;
   /** Changes with every claim and is removed when the run is cancelled. A write with an old token has no effect. */
   @Column({ type: 'uuid', name: 'lease_token', nullable: true }) leaseToken: string | null;

@@ -35,6 +35,8 @@ export type NewRun = Pick<
     state: 'queued' | 'running';
     deadline: number | null;
     host: string | null;
+    /** Absent: none. */
+    plugins?: readonly string[];
   };
 
 /** What a step of this run reports. */
@@ -96,10 +98,10 @@ const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
            revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
-           started_at, attempts, lease_owner, lease_token, lease_until, input_preview, a2a)
+           started_at, attempts, lease_owner, lease_token, lease_until, input_preview, a2a, plugins)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
            CASE WHEN $7 = 'running' THEN clock_timestamp() END, ($22::uuid IS NOT NULL)::integer, $21::uuid, $22::uuid,
-           clock_timestamp() + $23 * interval '1 millisecond', $24, $25)
+           clock_timestamp() + $23 * interval '1 millisecond', $24, $25, $26)
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
@@ -156,7 +158,8 @@ export class RunStore {
   async insert(run: NewRun, lease?: RunLease): Promise<Run | undefined> {
     const { owner = null, token = null, ms = null } = lease ?? {};
     const preview = JSON.stringify(previewOf(run.input));
-    const values = [...valuesOf(run), owner, token, ms, preview, run.a2a ? JSON.stringify(run.a2a) : null];
+    const a2a = run.a2a ? JSON.stringify(run.a2a) : null;
+    const values = [...valuesOf(run), owner, token, ms, preview, a2a, run.plugins ?? []];
     const [row] = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, values);
     return row && toRun(row);
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { AgentRecord } from '../../agents/agent.record.js';
 import { Directory } from '../directory/directory.js';
-import type { AgentQuery } from './agent.query.js';
+import { type AgentQuery, DEFAULT_STRATEGY } from './agent.query.js';
 import { explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import { type ExcludedAgent, type QueryResult, type Ranking, rankingJson, toRanking } from './ranking.js';
@@ -78,7 +78,19 @@ export class Ranker {
     return result;
   }
 
+  /** If the strategy of a plugin fails, the default strategy answers, and the result names the failed one. */
   private search(plan: QueryPlan, now: number): QueryResult {
+    const { strategy } = plan;
+    if (!strategy.hasFailed) return this.searchWith(plan, now);
+    if (!strategy.hasFailed(now)) {
+      const result = this.searchWith(plan, now);
+      if (!strategy.hasFailed(now)) return result;
+    }
+    const result = this.searchWith({ ...plan, strategy: this.strategies.get(DEFAULT_STRATEGY) }, now);
+    return { ...result, facts: { ...result.facts, failedStrategy: strategy.name } };
+  }
+
+  private searchWith(plan: QueryPlan, now: number): QueryResult {
     const at = this.directory.advance(now);
     const search = new Search(plan, this.directory.indexOf(plan.namespace));
     const matches = this.match(plan, search);

@@ -28,6 +28,8 @@ export interface Ranking {
   candidates: RankedCandidate[];
   /** If there are no candidates: the time after which there will be one, if no agent changes. Null in all other cases. */
   retryAfterMs: number | null;
+  /** The strategy that the query named, if it failed and the strategy in `prefer` replaced it. */
+  failedStrategy?: string;
   /** Only with `explain`: the excluded agents, with the fewest exclusions first. */
   excluded?: ExcludedAgent[];
   /** The number of excluded agents, among at most 10,000 that are checked. `excluded` contains the first of them. */

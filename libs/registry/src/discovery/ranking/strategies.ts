@@ -20,6 +20,8 @@ export interface SelectionStrategy {
   score(agent: Assessment): number | null;
   /** A short reason for the agent's rank. */
   reason(agent: Assessment): string;
+  /** Whether it failed a moment ago, so that queries use another strategy. Absent: it cannot fail. */
+  hasFailed?(now: number): boolean;
 }
 
 /** Two infinities, which stand for unknown values, are equal; subtraction would return NaN. */
@@ -129,6 +131,93 @@ class RoundRobinStrategy implements SelectionStrategy {
   }
 }
 
+/** A strategy of a plugin. It only scores agents, so that no mistake in it can break the order of a directory. */
+export interface ScoredStrategy {
+  /** The value of `prefer` that selects it. */
+  readonly name: string;
+  /** What the score of a candidate means, with its unit. */
+  readonly scoreMeaning: string;
+  /** Whether the lowest or the highest score is the best. */
+  readonly best: 'lowest' | 'highest';
+  /**
+   * The score of an agent; null if it is unknown, which ranks last. It is called once for each state of an agent, in the path of queries
+   * and heartbeats, so it must be fast, and it must depend on its argument only.
+   */
+  score(agent: Assessment): number | null;
+  /** A short reason for the rank of the agent. Absent: the score. */
+  reason?(agent: Assessment): string;
+}
+
+/** After a failure, queries use the default strategy for this time. */
+const FAILURE_PAUSE_MS = 60_000;
+
+/**
+ * Makes a `SelectionStrategy` of the scores of a plugin. The score of each assessment is computed once and kept with it, so the order is
+ * always consistent. A score that is not a number, or an error, ranks the agent last, and the strategy counts as failed for a minute.
+ */
+export class GuardedStrategy implements SelectionStrategy {
+  readonly name: string;
+  readonly scoreMeaning: string;
+  private readonly keys = new WeakMap<Assessment, number>();
+  private failed = false;
+  private pausedUntil = -Infinity;
+
+  constructor(
+    private readonly scored: ScoredStrategy,
+    private readonly onFailure: (error: unknown) => void,
+  ) {
+    this.name = scored.name;
+    this.scoreMeaning = scored.scoreMeaning;
+  }
+
+  compare(one: Assessment, other: Assessment): number {
+    return compareNumbers(this.keyOf(one), this.keyOf(other));
+  }
+
+  score(agent: Assessment): number | null {
+    const key = this.keyOf(agent);
+    if (key === Infinity) return null;
+    return this.scored.best === 'highest' ? -key : key;
+  }
+
+  reason(agent: Assessment): string {
+    const text = this.guarded(() => this.scored.reason?.(agent));
+    if (typeof text === 'string') return text;
+    const score = this.score(agent);
+    return score === null ? 'score unknown' : `score ${score}`;
+  }
+
+  hasFailed(now: number): boolean {
+    if (this.failed) this.pausedUntil = now + FAILURE_PAUSE_MS;
+    this.failed = false;
+    return now < this.pausedUntil;
+  }
+
+  /** The lowest key is the best one. */
+  private keyOf(agent: Assessment): number {
+    const known = this.keys.get(agent);
+    if (known !== undefined) return known;
+    const score = this.guarded(() => {
+      const value: unknown = this.scored.score(agent);
+      if (value === null || (typeof value === 'number' && Number.isFinite(value))) return value;
+      throw new TypeError(`The strategy ${this.name} returned ${String(value)} as the score of ${agent.agentId}.`);
+    });
+    const key = score === null || score === undefined ? Infinity : this.scored.best === 'highest' ? -score : score;
+    this.keys.set(agent, key);
+    return key;
+  }
+
+  private guarded<Value>(call: () => Value): Value | undefined {
+    try {
+      return call();
+    } catch (error) {
+      this.failed = true;
+      this.onFailure(error);
+      return undefined;
+    }
+  }
+}
+
 /** `prefer` names a strategy that does not exist. */
 export class UnknownStrategyError extends RegistryError {
   readonly code = 'UNKNOWN_STRATEGY';
@@ -143,7 +232,7 @@ export class UnknownStrategyError extends RegistryError {
   }
 }
 
-/** The strategies that a query may name in `prefer`. To add one, write a class and add it to `defaultStrategies`. */
+/** The strategies that a query may name in `prefer`. To add one, write a class and add it to `defaultStrategies`, or write a plugin. */
 export class Strategies {
   private readonly byName = new Map<string, SelectionStrategy>();
 
