@@ -41,7 +41,7 @@ class PluginList {
   items: PluginView[];
 }
 
-@ApiTags('operations')
+@ApiTags('operation')
 @Controller('plugins')
 export class PluginsController {
   constructor(private readonly plugins: Plugins) {}
