@@ -58,7 +58,7 @@ export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-
 export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
 export { EventSequencer } from './events/event.sequencer.js';
-export { EventLog } from './events/event.log.js';
+export { EventLog, PageTurns } from './events/event.log.js';
 export { EventFeed } from './events/event.feed.js';
 export { FeedSubscription } from './events/feed.subscription.js';
 export type { EventSink, Receipt } from './sinks/event.sink.js';

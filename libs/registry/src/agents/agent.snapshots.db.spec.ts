@@ -80,9 +80,17 @@ describe('a snapshot of the agents', () => {
   });
 
   it('rejects a snapshot while too many snapshots are open, and accepts it after they are closed', async () => {
-    const open = await Promise.all([1, 2, 3, 4].map(async () => await here.snapshots.take(null)));
-    await expect(here.snapshots.take(null)).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
+    const open = await Promise.all([null, null, ['a'], ['a']].map(async (of) => await here.snapshots.take(of)));
+    await expect(here.snapshots.take(['b'])).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
     for (const snapshot of open) await snapshot.close();
     expect((await read(here)).agents).toEqual([]);
+  });
+
+  it('S-3 one namespace opens at most two snapshots at the same time, and another one still reads', async () => {
+    const open = await Promise.all([1, 2].map(async () => await here.snapshots.take(['a'])));
+    await expect(here.snapshots.take(['a'])).rejects.toMatchObject({ code: 'SNAPSHOTS_BUSY' });
+    const other = await here.snapshots.take(['b']);
+    for (const snapshot of [...open, other]) await snapshot.close();
+    await (await here.snapshots.take(['a'])).close();
   });
 });
