@@ -10,11 +10,12 @@ export class ApiClient {
     private readonly key: string,
   ) {}
 
-  async call(method: string, path: string, body?: unknown): Promise<ApiAnswer> {
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiAnswer> {
     try {
       const answer = await fetch(this.url + path, {
         method,
         headers: {
+          ...headers,
           authorization: `Bearer ${this.key}`,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },

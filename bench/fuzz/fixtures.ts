@@ -6,7 +6,7 @@ import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
 import type { Exchange } from './sender.js';
 import type { Slot, SlotValues } from './slots.js';
-import { AGENTS, DEFINITION_PREFIX, OTHERS } from './valid-request.js';
+import { AGENTS, ASKER, DEFINITION_PREFIX, OTHERS, PULL_AGENT, TALKER } from './valid-request.js';
 
 interface AgentSlot {
   leaseToken: string;
@@ -20,17 +20,42 @@ const DEFINITIONS = '/v1/definitions';
 /** The maximum number of objects that fuzzed requests may have created and that are not deleted yet. */
 const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
+/** The number of the run that has finished. The others wait. */
+const FINISHED = 2;
+/** The number of the contract whose winner is known, and of the one whose winner has confirmed. The others are open. */
+const AWARDED = 1;
+const CONFIRMED = 2;
+const BID = { price: 100, etaMs: 1_000, confidence: 0.9 };
+const A2A = { 'a2a-version': '1.0' };
+
+interface RunSlot {
+  id: string;
+  callId: string;
+  inputHash: string;
+  push: string;
+}
+
+interface RunBody {
+  id?: string;
+  result?: { approvals?: { callId: string; inputHash: string }[] };
+}
 
 /**
- * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets, reservations, namespaces and definitions. Requests
- * delete and change them, so each call of `maintain` restores some of them.
+ * The objects on the server that fuzzed requests refer to: agents, keys, webhooks, budgets, reservations, namespaces, definitions, runs, tasks
+ * and contracts. Requests delete and change them, so each call of `maintain` restores some of them.
  */
 export class Fixtures {
   readonly values: SlotValues = (slot, which) => this.valueOf(slot, which);
   private readonly api: ApiClient;
   private readonly secrets: Record<string, string> = {};
   private readonly agents: AgentSlot[] = [];
-  private readonly ids: Record<'key' | 'webhook' | 'budget' | 'reservation' | 'namespace', string[]> = {
+  private readonly runs: RunSlot[] = [];
+  private readonly ids: Record<
+    'key' | 'webhook' | 'budget' | 'reservation' | 'namespace' | 'contract' | 'delivery',
+    string[]
+  > = {
+    contract: [],
+    delivery: [],
     key: [],
     webhook: [],
     budget: [],
@@ -44,6 +69,8 @@ export class Fixtures {
     request.resume();
     response.writeHead(204).end();
   });
+  private task = 'none';
+  private pin = { tool: 'none', hash: 'none' };
   private ticket = '';
   private head = '1';
   private round = 0;
@@ -64,7 +91,9 @@ export class Fixtures {
       this.secrets[role] = String(body['key']);
     }
     for (let n = 0; n < AGENTS; n++) await this.renewAgent(n);
+    await this.define();
     for (let n = 0; n < OTHERS; n++) await this.renewOthers(n);
+    await this.readPin();
   }
 
   async close(): Promise<void> {
@@ -78,6 +107,7 @@ export class Fixtures {
     await this.renewAgent(this.round % AGENTS);
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
     if (this.round % 5 === 0) await this.liftBudgets();
+    if (this.round % 8 === 0) await this.define();
     while (this.created.length > MAX_CREATED) await this.api.call('DELETE', this.created.shift() ?? '');
   }
 
@@ -112,6 +142,20 @@ export class Fixtures {
         return this.head;
       case 'ticket':
         return this.ticket;
+      case 'run':
+        return this.runs[at]?.id ?? 'none';
+      case 'call':
+        return this.runs[at]?.callId ?? 'none';
+      case 'inputHash':
+        return this.runs[at]?.inputHash ?? 'none';
+      case 'push':
+        return this.runs[at]?.push ?? 'none';
+      case 'task':
+        return this.task;
+      case 'pin':
+        return this.pin.tool;
+      case 'pinHash':
+        return this.pin.hash;
       case 'receiver':
         return `http://127.0.0.1:${(this.receiver.address() as AddressInfo).port}/hook`;
       case 'key':
@@ -119,6 +163,8 @@ export class Fixtures {
       case 'budget':
       case 'reservation':
       case 'namespace':
+      case 'contract':
+      case 'delivery':
         return this.ids[slot][at] ?? '1';
     }
   }
@@ -132,6 +178,7 @@ export class Fixtures {
       capabilities: ['build', 'code.review'],
       labels: { team: 'platform' },
       budget: { totalTokens: 1e9 },
+      ...(at === PULL_AGENT && { work: 'pull' }),
     };
     let { status, body } = await this.api.call('POST', '/v1/agents', {
       ...join,
@@ -142,9 +189,66 @@ export class Fixtures {
       ({ status, body } = await this.api.call('POST', '/v1/agents', join));
     }
     if (status !== 201) return;
-    this.agents[at] = { leaseToken: String(body['leaseToken']), generation: Number(body['generation']) };
+    const itself = { leaseToken: String(body['leaseToken']), generation: Number(body['generation']) };
+    this.agents[at] = itself;
     await this.api.call('POST', `/v1/agents/${agentId}/resume`);
     await this.api.call('POST', `/v1/agents/${agentId}/outcomes`, { ok: true });
+    if (at === PULL_AGENT) await this.takeTask(agentId, itself);
+  }
+
+  /** The agent has one task that it has taken, and one that it has not. */
+  private async takeTask(agent: string, { leaseToken, generation }: AgentSlot): Promise<void> {
+    for (const input of ['One.', 'Two.']) await this.api.call('POST', '/v1/runs', { agent, input });
+    const worker = new ApiClient(this.server.url, leaseToken);
+    const { body } = await worker.call('POST', `/v1/agents/${agent}/tasks/take`, { generation, max: 1 });
+    const [task] = (body['tasks'] ?? []) as { callId?: string }[];
+    if (task?.callId !== undefined) this.task = task.callId;
+  }
+
+  /** A definition that answers, one whose runs wait for an approval, and hosted agents. */
+  private async define(): Promise<void> {
+    const model = { vendor: 'scripted', model: 'steps' };
+    const content = { description: 'Talks.', instructions: 'Talk.', tools: ['clock'], model };
+    await this.api.call('POST', DEFINITIONS, { name: TALKER, content });
+    await this.api.call('POST', DEFINITIONS, { name: ASKER, content: { ...content, approve: { clock: 'operator' } } });
+  }
+
+  private async renewRun(at: number): Promise<void> {
+    const { api } = this;
+    const definition = at === FINISHED ? TALKER : ASKER;
+    const start = { definition, input: at === FINISHED ? 'Hello.' : 'Read the clock 1 times.' };
+    const { body } = (await api.call('POST', '/v1/runs?waitMs=3000', start)) as { body: RunBody };
+    const [{ callId, inputHash } = { callId: 'none', inputHash: 'none' }] = body.result?.approvals ?? [];
+    const id = body.id ?? 'none';
+    const path = `/a2a/agents/${definition}/tasks/${id}/pushNotificationConfigs`;
+    const push = await api.call('POST', path, { url: this.valueOf('receiver', '0') }, A2A);
+    this.runs[at] = { id, callId, inputHash, push: String(push.body['id'] ?? 'none') };
+  }
+
+  /** The agent with the number of a contract has bid. An auction ends after its time, so a contract that was open is awarded later. */
+  private async renewContract(at: number): Promise<void> {
+    const { api, ids } = this;
+    const agentId = `${PREFIX}${at}`;
+    if (at === CONFIRMED && ids.contract[AWARDED] !== undefined) {
+      const id = ids.contract[AWARDED];
+      const { status } = await api.call('POST', `/v1/contracts/${id}/confirm`, { agentId: `${PREFIX}${AWARDED}` });
+      if (status < 300) ids.contract[CONFIRMED] = id;
+      return;
+    }
+    const task = { task: 'Build it.', capabilities: ['build'], confirmWithinMs: 60_000 };
+    const announcement = { ...task, bidWithinMs: at === AWARDED ? 500 : 30_000 };
+    const { body } = await api.call('POST', '/v1/contracts', announcement);
+    if (typeof body['id'] !== 'string') return;
+    ids.contract[at] = body['id'];
+    if (at === AWARDED) await api.call('POST', `/v1/contracts/${body['id']}/bids`, { agentId, ...BID });
+  }
+
+  /** A tool of the MCP server is pinned when it is listed. */
+  private async readPin(): Promise<void> {
+    await this.api.call('GET', '/v1/tools');
+    const { body } = await this.api.call('GET', '/v1/tools/pins');
+    const [pin] = (body['items'] ?? []) as { tool: string; hash: string }[];
+    if (pin) this.pin = { tool: pin.tool, hash: pin.hash };
   }
 
   private async renewOthers(at: number): Promise<void> {
@@ -157,6 +261,12 @@ export class Fixtures {
     await this.renewNamespace(at);
     const content = { description: 'A definition that requests change.' };
     await api.call('POST', DEFINITIONS, { name: `${DEFINITION_PREFIX}${at}`, content });
+    await api.call('POST', '/v1/runtime/agents', { definition: `${DEFINITION_PREFIX}${at}` });
+    await this.renewRun(at);
+    await this.renewContract(at);
+    const { body: deliveries } = await api.call('GET', `/v1/webhooks/${ids.webhook[at]}/deliveries?limit=1`);
+    const [delivery] = (deliveries['items'] ?? []) as { sequence: string }[];
+    if (delivery) ids.delivery[0] = delivery.sequence;
     const key = `fuzz-reservation-${this.round}-${at}`;
     const spender = new ApiClient(this.server.url, this.secrets['admin'] ?? '');
     await spender.call('POST', '/v1/budgets/reservations', { key, agentId: `${PREFIX}${at}`, tokens: 1_000 });

@@ -43,6 +43,8 @@ export interface HttpCase {
   mutations: string[];
   /** The response is a stream without an end. */
   streams: boolean;
+  /** Errors have the format of A2A, MCP or a catalog. */
+  isProtocol?: boolean;
 }
 
 export interface FrameSpec {

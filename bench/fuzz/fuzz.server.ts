@@ -12,8 +12,22 @@ const FLAGS = ['--max-semi-space-size=64', '--expose-gc', '--import', join(DIST,
 const HEAP_TIMEOUT_MS = 10_000;
 const MAX_ERRORS = 500;
 
-/** No rate limit, so that requests reach the handlers. */
+/** An MCP server over standard input and output, whose tools are pinned. */
+const MCP_PROGRAM = join(DIST, '../libs/providers/src/testing/programs/fake-mcp.mjs');
+
+/** No rate limit and no quota, so that requests reach the handlers. */
 const SETTINGS = {
+  ROLLCALL_QUOTAS:
+    'kilobytesPerMinute=0,kilobytesPerMinuteOfNamespace=0,definitions=0,queuedRuns=0,queuedRunsOfNamespace=0',
+  ROLLCALL_SKILLS_DIR: join(DIST, '../examples/skills'),
+  ROLLCALL_SEALING_KEY: 'fa'.repeat(32),
+  ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+  ROLLCALL_CATALOG_LABEL: 'team=platform',
+  ROLLCALL_CATALOG_PUBLISHER: 'fleet.example.com',
+  ROLLCALL_PROGRAMS: JSON.stringify({
+    fake: { command: process.execPath, args: [MCP_PROGRAM, 'modern'], user: 'same' },
+  }),
+  ROLLCALL_MCP_SERVERS: JSON.stringify({ fake: { program: 'fake' } }),
   PORT: '0',
   LOG_FORMAT: 'json',
   LOG_REQUESTS: 'none',

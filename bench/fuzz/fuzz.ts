@@ -11,6 +11,7 @@ import { CaseGenerator } from './generator.js';
 import { HeapWatch } from './heap.watch.js';
 import { type OpenApiDocument, readOperations, undocumentedOperations } from './openapi.js';
 import { describeAnswer } from './oracle.js';
+import { protocolOperations } from './protocol.operations.js';
 import { describeCase, Report } from './report.js';
 import { type FuzzRun, summarise } from './summary.js';
 import { Fixtures } from './fixtures.js';
@@ -32,7 +33,7 @@ interface Run extends FuzzRun {
 
 async function prepare(server: FuzzServer, seed: number): Promise<Run> {
   const document = await documentOf(server);
-  const operations = readOperations(document);
+  const operations = [...readOperations(document), ...protocolOperations()];
   const fixtures = new Fixtures(server, operations);
   await fixtures.create();
   const cases = new CaseGenerator(seed, [...operations, ...undocumentedOperations(document)]);

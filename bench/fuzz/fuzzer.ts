@@ -4,7 +4,7 @@ import { SharedLock } from './shared.lock.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { FuzzCase, HttpCase, SocketCase } from './fuzz-case.js';
 import type { CaseGenerator } from './generator.js';
-import { codeOf, type Fault, isLate, judge, lateFault } from './oracle.js';
+import { codeOf, type Fault, hasSucceeded, isLate, judge, lateFault } from './oracle.js';
 import type { Report } from './report.js';
 import { type Exchange, send } from './sender.js';
 import { runSession } from './socket.session.js';
@@ -125,13 +125,14 @@ export class Fuzzer {
     return { exchange, faults, late: late && isLate(exchange, this.delay.ms) };
   }
 
-  private count({ operation }: FuzzCase, { head, body }: Exchange): void {
+  private count(fuzzCase: FuzzCase, exchange: Exchange): void {
+    const { head, body } = exchange;
+    const { operation } = fuzzCase;
     const status = head ? `${Math.floor(head.status / 100)}xx` : 'none';
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
     const code = head && head.status >= 400 ? (codeOf(body) ?? 'without a code') : undefined;
     if (code !== undefined) this.codes[code] = (this.codes[code] ?? 0) + 1;
-    if (status === '2xx' || head?.status === 101)
-      this.succeeded.set(operation, (this.succeeded.get(operation) ?? 0) + 1);
+    if (hasSucceeded(fuzzCase, exchange)) this.succeeded.set(operation, (this.succeeded.get(operation) ?? 0) + 1);
   }
 }
 

@@ -16,6 +16,10 @@ const MUTATIONS = [
   [1, 3],
 ] as const;
 
+const VALID_EVERY = 4;
+/** What an agent does itself, with its lease token. */
+const OF_AGENTS = /\/(heartbeat|bids|confirm|tasks\/take|progress|result)$/;
+
 /** Makes the case of an index. It depends only on the seed, the index and the operations. */
 export class CaseGenerator {
   private readonly sweep: SweepStep[];
@@ -27,13 +31,46 @@ export class CaseGenerator {
     this.sweep = sweepOf(new Random(seed), operations);
   }
 
-  /** Until the sweep is complete, every second case is a step of it. */
+  /**
+   * Every fourth case is a valid request, to each operation in turn, so that every handler is reached. Until the sweep is complete, every
+   * second case is a step of it.
+   */
   make(index: number): FuzzCase {
     const random = new Random(this.seed, index);
+    if (index % VALID_EVERY === 1) return this.validCase(random, Math.floor(index / VALID_EVERY));
     const step = index % 2 === 0 ? this.sweep[index / 2] : undefined;
     if (step) return sweepCase(random, step);
     if (random.chance(0.08)) return socketCase(random);
     return httpCase(random, random.pick(this.operations));
+  }
+
+  /** The turns of an operation have different senders and bodies. */
+  private validCase(random: Random, count: number): HttpCase {
+    const operation = this.operations[count % this.operations.length];
+    if (!operation) throw new Error('there are no operations');
+    const turn = Math.floor(count / this.operations.length);
+    const [share, example] = ([[0, turn], [0.4], [0, turn], [0]] as const)[turn % 4] ?? [];
+    const draft = validRequest(random, operation, share, example);
+    const mine = OF_AGENTS.test(operation.path) && turn % 2 === 0;
+    const sender = mine ? 'lease' : turn % 2 === 0 ? 'admin' : 'operator';
+    const body = draft.body === undefined ? undefined : JSON.stringify(draft.body);
+    return {
+      kind: 'http',
+      operation: operation.id,
+      sender,
+      method: draft.method,
+      target: targetOf(draft),
+      headers: [
+        ...credentialsFor(random, sender, draft),
+        ...draft.headers,
+        ...(body === undefined ? [] : [['Content-Type', 'application/json'] as [string, string]]),
+      ],
+      ...(body !== undefined && { body }),
+      delivery: 'whole',
+      mutations: [],
+      streams: operation.streams,
+      isProtocol: operation.isProtocol,
+    };
   }
 }
 
@@ -57,6 +94,7 @@ function httpCase(random: Random, operation: Operation): HttpCase {
     delivery,
     mutations,
     streams: operation.streams && draft.method === operation.method,
+    isProtocol: operation.isProtocol,
   };
 }
 
@@ -75,6 +113,7 @@ function sweepCase(random: Random, step: SweepStep): HttpCase {
     delivery: 'whole',
     mutations: [`sweep ${value} ${step.place}`],
     streams: operation.streams,
+    isProtocol: operation.isProtocol,
   };
 }
 

@@ -26,7 +26,7 @@ export interface Parameter {
 
 interface DocumentedOperation {
   parameters?: Parameter[];
-  requestBody?: { content?: Record<string, { schema?: Schema }> };
+  requestBody?: { content?: Record<string, { schema?: Schema; examples?: Record<string, { value: unknown }> }> };
   responses?: Record<string, { content?: Record<string, unknown> }>;
 }
 
@@ -44,8 +44,13 @@ export interface Operation {
   query: Parameter[];
   headers: Parameter[];
   body?: Schema;
+  /** Valid bodies: the examples of the document. Those of a protocol are the only description of its bodies. */
+  bodies?: readonly unknown[];
+  fixedHeaders?: readonly [name: string, value: string][];
   /** The response is a stream of server-sent events, which may stay open. */
   streams: boolean;
+  /** An operation of A2A, MCP or a catalog: its errors have the format of the protocol. */
+  isProtocol?: boolean;
 }
 
 const METHODS = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options']);
@@ -73,7 +78,8 @@ function toOperation(
   { parameters = [], requestBody, responses = {} }: DocumentedOperation,
 ): Operation {
   const all = parameters.map((parameter) => ({ ...parameter, schema: resolve(document, parameter.schema ?? {}) }));
-  const body = Object.values(requestBody?.content ?? {})[0]?.schema;
+  const { schema: body, examples = {} } = Object.values(requestBody?.content ?? {})[0] ?? {};
+  const bodies = Object.values(examples).map(({ value }) => value);
   return {
     id: `${method} ${path}`,
     method,
@@ -81,6 +87,7 @@ function toOperation(
     query: all.filter((parameter) => parameter.in === 'query'),
     headers: all.filter((parameter) => parameter.in === 'header'),
     ...(body && { body: resolve(document, body) }),
+    ...(bodies.length > 0 && { bodies }),
     streams: Object.values(responses).some(({ content }) => content?.['text/event-stream'] !== undefined),
   };
 }

@@ -77,9 +77,27 @@ function isAmplified({ sent, body }: Exchange): boolean {
 }
 
 function isProblem(request: FuzzCase, { head, body }: Exchange): boolean {
+  if (request.kind === 'http' && request.isProtocol) return isHead(request) || isErrorOfProtocol(body);
   const typed = head?.headers.get('content-type')?.startsWith('application/problem+json') ?? false;
   if (isHead(request)) return typed;
   return typed && codeOf(body) !== undefined;
+}
+
+/** A2A and MCP have an object `error`; catalogs have an `errorCode` or a problem. */
+function isErrorOfProtocol(body: Buffer): boolean {
+  try {
+    const answer = JSON.parse(body.toString('utf8')) as Record<string, unknown>;
+    return ['error', 'errorCode', 'code'].some((name) => Object.hasOwn(answer, name));
+  } catch {
+    return false; // the body is not JSON
+  }
+}
+
+/** Whether the operation did what was asked: over JSON-RPC, an error is a 200. */
+export function hasSucceeded(request: FuzzCase, { head, body }: Exchange): boolean {
+  if (!head || (head.status !== 101 && Math.floor(head.status / 100) !== 2)) return false;
+  const isRpc = request.kind === 'http' && request.isProtocol === true;
+  return !isRpc || !/"error":\{|"isError":true/.test(body.toString('latin1', 0, MAX_ERROR_BYTES));
 }
 
 function isHead(request: FuzzCase): request is HttpCase {

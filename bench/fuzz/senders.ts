@@ -10,8 +10,9 @@ export function pickSender(random: Random, { segments, body }: Pick<Draft, 'segm
   return random.chance(0.6) ? random.pick(['admin', 'admin', 'operator']) : random.pick(SENDERS);
 }
 
-export function credentialsFor(random: Random, sender: Sender, { segments }: Draft): [string, string][] {
-  const agent = /\{\{agent:(\d+)\}\}/.exec(segments.join('/'))?.[1] ?? random.below(AGENTS);
+export function credentialsFor(random: Random, sender: Sender, { segments, body }: Draft): [string, string][] {
+  const named = segments.join('/') + (JSON.stringify(body) ?? '');
+  const agent = /\{\{agent:(\d+)\}\}/.exec(named)?.[1] ?? random.below(AGENTS);
   return credentialsOf(random, sender, agent);
 }
 

@@ -13,6 +13,15 @@ const SLOTS = [
   'cursor',
   'receiver',
   'secret',
+  'run',
+  'call',
+  'inputHash',
+  'push',
+  'contract',
+  'task',
+  'delivery',
+  'pin',
+  'pinHash',
 ] as const;
 export type Slot = (typeof SLOTS)[number];
 

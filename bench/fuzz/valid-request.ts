@@ -15,6 +15,15 @@ export const AGENTS = 8;
 export const OTHERS = 4;
 /** The names of definitions that exist, with a number at the end. */
 export const DEFINITION_PREFIX = 'fuzz-definition-';
+/** The definition that answers at once, and the one whose runs wait for the approval of a call. */
+export const TALKER = 'fuzz-talker';
+export const ASKER = 'fuzz-asker';
+/** The number of the agent that takes its tasks. */
+export const PULL_AGENT = AGENTS - 1;
+/** The name of a skill in examples/skills. */
+const SKILL = 'release-notes';
+/** The MCP server of the fuzzer. */
+export const MCP_SERVER = 'fake';
 
 /** Valid values of fields by name. Values of other fields come from the schema. */
 const FIELDS: Record<string, (random: Random) => unknown> = {
@@ -25,6 +34,10 @@ const FIELDS: Record<string, (random: Random) => unknown> = {
   key: (random) => slot('reservation', random.below(OTHERS)),
   endpoint: () => 'https://127.0.0.1:5091/a2a',
   url: () => slot('receiver', 0),
+  callId: (random) => slot('call', random.below(OTHERS)),
+  inputHash: (random) => slot('inputHash', random.below(OTHERS)),
+  hash: () => slot('pinHash', 0),
+  definition: (random) => `${DEFINITION_PREFIX}${random.below(OTHERS)}`,
   runId: (random) => `run-${random.below(20)}`,
   parentRunId: (random) => `run-${random.below(20)}`,
   model: () => 'demo',
@@ -34,16 +47,27 @@ const FIELDS: Record<string, (random: Random) => unknown> = {
   after: (random) => random.pick(['oldest', 'latest', '1', '5', slot('sequence', 0)]),
   source: (random) => random.pick(['reported', 'ledger']),
 };
-/** All slots of agents in one request must refer to the same agent. */
-const SAME_AGENT = /\{\{(#?)(agent|lease|generation):\d+\}\}/g;
+/** All slots of agents in one request must refer to the same agent. A contract with this number has a bid of this agent. */
+const SAME_AGENT = /\{\{(#?)(agent|lease|generation|contract):\d+\}\}/g;
+/** All slots of runs in one request must refer to the same run. */
+const SAME_RUN = /\{\{(#?)(run|call|inputHash|push):\d+\}\}/g;
 
 /** The slot of a path parameter, by the path before it. */
 const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
+  [/\/runtime\/agents\/$/, (random) => `${DEFINITION_PREFIX}${random.below(OTHERS)}`],
+  [/^\/a2a\/.*\/tasks\/$/, () => slot('run', 0)],
+  [/\/agents\/[^/]+\/tasks\/$/, () => slot('task', 0)],
+  [/\/pushNotificationConfigs\/$/, () => slot('push', 0)],
+  [/\/runs\/$/, () => slot('run', 0)],
+  [/\/contracts\/$/, () => slot('contract', 0)],
+  [/\/skills\/$/, () => SKILL],
+  [/\/pins\/$/, () => MCP_SERVER],
+  [/\/pins\/[^/]+\/$/, () => slot('pin', 0)],
   [/\/agents\/$/, (random) => slot('agent', random.below(AGENTS))],
   [/\/keys\/$/, (random) => slot('key', random.below(OTHERS))],
   [/\/reservations\/$/, (random) => slot('reservation', random.below(OTHERS))],
   [/\/budgets\/$/, (random) => slot('budget', random.below(OTHERS))],
-  [/\/deliveries\/$/, () => slot('sequence', 0)],
+  [/\/deliveries\/$/, () => slot('delivery', 0)],
   [/\/webhooks\/$/, (random) => slot('webhook', random.below(OTHERS))],
   [/\/namespaces\/$/, (random) => slot('namespace', random.below(OTHERS))],
   [/\/definitions\/$/, (random) => `${DEFINITION_PREFIX}${random.below(OTHERS)}`],
@@ -51,23 +75,53 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/sinks\/$/, (random) => slot('webhook', random.below(OTHERS))],
 ];
 
+const AGENT = { agentId: slot('agent', 0), generation: rawSlot('generation', 0) };
+const REPORT = { generation: rawSlot('generation', 0), text: 'Half of it is done.' };
+/** Valid bodies of operations whose fields depend on each other. */
+const BODIES: Record<string, unknown> = {
+  'POST /v1/contracts/{id}/bids': { ...AGENT, price: 100, etaMs: 1_000, confidence: 0.9 },
+  'POST /v1/contracts/{id}/confirm': AGENT,
+  'POST /v1/agents/{id}/tasks/{callId}/progress': REPORT,
+  'POST /v1/agents/{id}/tasks/{callId}/result': REPORT,
+  'POST /v1/runs/{id}/approvals': { callId: slot('call', 0), inputHash: slot('inputHash', 0), approved: false },
+};
+
 /** The share of optional fields that a body has. */
 const DEFAULT_SHARE = 0.4;
 
-/** Makes a request that is valid according to the OpenAPI document. */
-export function validRequest(random: Random, operation: Operation, share = DEFAULT_SHARE): Draft {
-  const agent = random.below(AGENTS);
+/**
+ * Makes a request that is valid according to the OpenAPI document. With a share of 0, it has only what is required. `example` is the number of
+ * a valid body of the operation, which replaces the generated body.
+ */
+export function validRequest(random: Random, operation: Operation, share = DEFAULT_SHARE, example?: number): Draft {
+  const known = BODIES[operation.id];
+  const bodies = known === undefined ? (operation.bodies ?? []) : [known];
   const draft: Draft = {
     method: operation.method,
     segments: pathOf(random, operation.path).split('/').slice(1),
-    query: operation.query.flatMap((parameter) => queryPair(random, operation, parameter)),
-    headers: operation.headers.flatMap((parameter) => headerPair(random, parameter)),
+    query: operation.query.flatMap((parameter) => queryPair(random, operation, parameter, share)),
+    headers: [
+      ...(operation.fixedHeaders ?? []),
+      ...operation.headers.flatMap((parameter) => headerPair(random, parameter, share)),
+    ],
   };
   if (operation.body && (operation.body.required?.length || random.chance(Math.max(0.8, share))))
     draft.body = valueFor(random, operation.body, '', share);
-  return JSON.parse(
-    JSON.stringify(draft).replaceAll(SAME_AGENT, (_, raw: string, name: string) => `{{${raw}${name}:${agent}}}`),
-  ) as Draft;
+  if (bodies.length > 0 && (example !== undefined || !operation.body))
+    draft.body = bodies[(example ?? random.below(bodies.length)) % bodies.length];
+  return ofOneAgent(random, operation, draft);
+}
+
+/** A draft whose slots refer to one agent and one run. */
+function ofOneAgent(random: Random, { path }: Operation, draft: Draft): Draft {
+  const agent = path.includes('/tasks/') ? PULL_AGENT : random.below(path.includes('/contracts/') ? OTHERS : AGENTS);
+  const run = random.below(OTHERS);
+  const numbered =
+    (number: number) =>
+    (_: string, raw: string, name: string): string =>
+      `{{${raw}${name}:${number}}}`;
+  const text = JSON.stringify(draft).replaceAll(SAME_AGENT, numbered(agent)).replaceAll(SAME_RUN, numbered(run));
+  return JSON.parse(text) as Draft;
 }
 
 function pathOf(random: Random, path: string): string {
@@ -78,8 +132,13 @@ function pathOf(random: Random, path: string): string {
   });
 }
 
-function queryPair(random: Random, operation: Operation, { name, required, schema }: Parameter): [string, string][] {
-  if (!required && random.chance(0.6)) return [];
+function queryPair(
+  random: Random,
+  operation: Operation,
+  { name, required, schema }: Parameter,
+  share: number,
+): [string, string][] {
+  if (!required && (share === 0 || random.chance(0.6))) return [];
   if (name === 'cursor') return [[name, slot('cursor', operation.path)]];
   const value = valueFor(random, schema ?? {}, name);
   const text = Array.isArray(value) ? value.join(',') : String(value);
@@ -91,8 +150,8 @@ export function keepSlots(text: string): string {
   return encodeURIComponent(text).replaceAll('%7B%7B', '{{').replaceAll('%7D%7D', '}}').replaceAll('%3A', ':');
 }
 
-function headerPair(random: Random, { name, required, schema }: Parameter): [string, string][] {
-  if (!required && random.chance(0.7)) return [];
+function headerPair(random: Random, { name, required, schema }: Parameter, share: number): [string, string][] {
+  if (!required && (share === 0 || random.chance(0.7))) return [];
   if (/^idempotency-key$/i.test(name)) return [[name, `key-${random.below(1_000_000)}`]];
   return [[name, String(valueFor(random, schema ?? {}, name))]];
 }

@@ -73,24 +73,26 @@ export class AgentSnapshots {
     try {
       const [clock] = await shot.query<{ now: Date }>('SELECT clock_timestamp() AS now');
       const now = clock?.now.getTime() ?? 0;
-      for (let after = '', size = SLICE; size === SLICE;) {
-        const records = await this.turns.run(async () => {
-          const rows = await shot.query<AgentRow>(
-            `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
-             WHERE a.left_at IS NULL AND a.agent_id > $2 AND ($3::text[] IS NULL OR a.namespace = ANY ($3))
-             ORDER BY a.agent_id LIMIT $1`,
-            [SLICE, after, visible],
-          );
-          size = rows.length;
-          after = rows.at(-1)?.agentId ?? after;
-          return rows.map((row) => toRecord(row, now));
-        });
-        if (records.length > 0) yield records;
-      }
+      let rows: AgentRow[];
+      let after = '';
+      do {
+        rows = await this.turns.run(async () => await readSlice(shot, visible, after));
+        if (rows.length > 0) yield rows.map((row) => toRecord(row, now));
+        after = rows.at(-1)?.agentId ?? after;
+      } while (rows.length === SLICE);
     } finally {
       await close();
     }
   }
+}
+
+async function readSlice(shot: EventSnapshot, visible: VisibleNamespaces, after: string): Promise<AgentRow[]> {
+  return await shot.query<AgentRow>(
+    `SELECT ${AGENT_COLUMNS} FROM ${AGENT_TABLES}
+     WHERE a.left_at IS NULL AND a.agent_id > $2 AND ($3::text[] IS NULL OR a.namespace = ANY ($3))
+     ORDER BY a.agent_id LIMIT $1`,
+    [SLICE, after, visible],
+  );
 }
 
 /** Returns a function that closes the snapshot. It may be called more than once. */
