@@ -1,19 +1,21 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
 import { ClientProject } from '../support/client-package.js';
-import { exampleOf } from '../support/doc-example.js';
+import { examplesOf } from '../support/doc-example.js';
 
 const PUBLINT = join(import.meta.dirname, '../../node_modules/publint/src/cli.js');
 /** Other versions of Node for the program, as paths separated by colons. CONTRIBUTING.md explains how to get them. */
 const NODES = (process.env['CLIENT_NODES'] ?? '').split(':').filter((path) => path !== '');
 const MAX_GZIP_BYTES = 12 << 10;
 
-const PROGRAM = exampleOf('clients.md', 'ts');
+const [PROGRAM = '', AGENT = '', CALLER = ''] = examplesOf('clients.md', 'ts');
 /** A part of the program, and a text with a wrong field that replaces it. */
 const WRONG: Record<string, [part: string, replacement: string]> = {
   input: ["capabilities: ['build'],\n", "capabilites: ['build'],\n"],
@@ -31,7 +33,12 @@ beforeAll(async () => {
   api = await startApi();
   project = new ClientProject();
   await project.install();
-  errors = await project.compile({ program: PROGRAM, ...Object.fromEntries(Object.keys(WRONG).map(wrongProgram)) });
+  errors = await project.compile({
+    program: PROGRAM,
+    agent: AGENT,
+    caller: CALLER,
+    ...Object.fromEntries(Object.keys(WRONG).map(wrongProgram)),
+  });
 }, 300_000);
 afterAll(async () => {
   project.remove();
@@ -42,6 +49,10 @@ function wrongProgram(name: string): [name: string, program: string] {
   const [part, replacement] = WRONG[name] ?? ['', ''];
   if (!PROGRAM.includes(part)) throw new Error(`the program does not contain ${part}`);
   return [name, PROGRAM.replace(part, replacement)];
+}
+
+function linesOf(program: string): number {
+  return program.trim().split('\n').length;
 }
 
 /** The errors of the compiler in one program. */
@@ -55,7 +66,7 @@ describe('the packed client in an empty folder', () => {
     async (node) => {
       expect(errorsIn('program')).toEqual([]);
       const own = await startApi(); // each version begins with an empty log
-      const output = await project.start({ ROLLCALL_URL: own.url, ROLLCALL_KEY: own.adminKey }, node);
+      const output = await project.start('program', { ROLLCALL_URL: own.url, ROLLCALL_KEY: own.adminKey }, node);
       await own.stop();
       expect(output.replaceAll(/swarm-builder-\w+/g, '<agent>').split('\n')).toEqual([
         expect.stringMatching(/^next heartbeat in \d+ ms$/),
@@ -71,6 +82,24 @@ describe('the packed client in an empty folder', () => {
       ]);
     },
     180_000,
+  );
+
+  it.each([process.execPath, ...NODES])(
+    'N-5 an agent of at most 15 lines answers a caller of at most 10 lines, and leaves on SIGTERM: %s',
+    async (node) => {
+      expect([errorsIn('agent'), errorsIn('caller')]).toEqual([[], []]);
+      expect(linesOf(AGENT)).toBeLessThanOrEqual(15);
+      expect(linesOf(CALLER)).toBeLessThanOrEqual(10);
+      const environment = { ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey };
+      const agent = project.spawn('agent', environment, node);
+      await until('the agent is ready', () => agent.output().includes('shouter is ready\n'));
+      expect(await project.start('caller', environment, node)).toBe('completed: HELLO\n');
+      const exit = once(agent.child, 'exit');
+      agent.child.kill('SIGTERM');
+      expect(await exit).toEqual([0, null]);
+      expect(agent.output()).toBe('shouter is ready\nshouter has left: shutdown\n');
+    },
+    60_000,
   );
 
   it.each(Object.keys(WRONG))('N-5 a wrong field does not compile: %s', (name) => {
@@ -115,7 +144,7 @@ describe('the packed client in an empty folder', () => {
       const wrong = rollcallClient({ url: location.origin, credential: 'rk_wrong' });
       const seen = [];
       for await (const { agentId } of rollcall.agents.list()) seen.push(agentId);
-      for await (const { type, subject } of rollcall.follow({ after: 'oldest', types: ['agent.joined'] })) {
+      for await (const { type, subject } of rollcall.follow({ after: 'oldest', agentIds: ['seen-in-browser'] })) {
         seen.push(type + ' ' + subject);
         break;
       }

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -21,6 +21,12 @@ const COMPILER_OPTIONS = {
   rootDir: '.',
   outDir: 'out',
 };
+
+interface RunningProgram {
+  readonly child: ChildProcess;
+  /** What the program has printed so far, on both streams. */
+  output(): string;
+}
 
 /** The project of a user in a temporary folder, in which the packed client is installed. */
 export class ClientProject {
@@ -49,9 +55,18 @@ export class ClientProject {
     return await this.output(process.execPath, [tsc, '-p', this.folder, '--pretty', 'false']);
   }
 
-  /** Runs the compiled program with a version of Node. */
-  async start(environment: Record<string, string>, node = process.execPath): Promise<string> {
-    return await this.output(node, [join(this.folder, 'out/program.js')], environment);
+  /** Runs a compiled program with a version of Node until it ends. */
+  async start(program: string, environment: Record<string, string>, node = process.execPath): Promise<string> {
+    return await this.output(node, [join(this.folder, `out/${program}.js`)], environment);
+  }
+
+  /** Starts a compiled program with a version of Node. */
+  spawn(program: string, environment: Record<string, string>, node = process.execPath): RunningProgram {
+    let printed = '';
+    const child = spawn(node, [join(this.folder, `out/${program}.js`)], { env: environment });
+    child.stdout.on('data', (chunk) => (printed += String(chunk)));
+    child.stderr.on('data', (chunk) => (printed += String(chunk)));
+    return { child, output: () => printed };
   }
 
   remove(): void {

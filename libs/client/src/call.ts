@@ -105,7 +105,7 @@ function requestFor(
 }
 
 /** `crypto.randomUUID` does not exist on pages without TLS. */
-function randomKey(): string {
+export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 

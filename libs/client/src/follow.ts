@@ -10,7 +10,7 @@ import type {
   EventsStreamResponse,
 } from './generated/schema.js';
 import { pause, pauseBefore } from './pause.js';
-import { isLostConnection, RollcallError } from './rollcall.error.js';
+import { isTransient, RollcallError } from './rollcall.error.js';
 import type { CallOptions, HttpTransport } from './transport.js';
 
 type EventFilter = Omit<NonNullable<EventsStreamData['query']>, 'types'>;
@@ -139,7 +139,7 @@ class Connections {
   async pauseAfter(error: unknown): Promise<void> {
     const { signal, onReconnect } = this.options;
     signal?.throwIfAborted();
-    if (!(error instanceof RollcallError) || !isTemporary(error)) throw error;
+    if (!(error instanceof RollcallError) || !(error.code === 'STREAM_ENDED' || isTransient(error))) throw error;
     this.failures += 1;
     onReconnect?.(error);
     await pause(pauseBefore(this.failures, error.retryAfterMs), signal);
@@ -154,13 +154,6 @@ async function untilRead<T>(connections: Connections, read: () => Promise<T>): P
       await connections.pauseAfter(error);
     }
   }
-}
-
-function isTemporary(error: RollcallError): boolean {
-  const { code, status = 0 } = error;
-  return (
-    code === 'STREAM_ENDED' || code === 'CALL_TIMED_OUT' || isLostConnection(error) || status === 429 || status >= 500
-  );
 }
 
 function endOf(reason: StreamEnd): RollcallError {

@@ -9,6 +9,9 @@ export {
   type WatchedMessage,
   type RunWatchOptions,
 } from './follow.js';
+export type { ServedAgent, ServeOptions } from './serve/serve.js';
+export type { EndReason } from './serve/agent.lease.js';
+export type { Task, TaskHandler, TaskResult } from './serve/task.js';
 export type { CallOptions, ConditionalCallOptions, RollcallOptions } from './transport.js';
 export type { Operations } from './generated/operations.js';
 export type * from './generated/schema.js';

@@ -83,3 +83,10 @@ function readRetryAfter(header: string | null): number | undefined {
 export function isLostConnection({ code, status }: RollcallError): boolean {
   return code === 'SERVER_UNREACHABLE' || (code === 'RESPONSE_UNREADABLE' && (status === 502 || status === 504));
 }
+
+/** A repetition of the request may succeed. */
+export function isTransient(error: RollcallError): boolean {
+  const { code, status = 0 } = error;
+  const isInProgress = code === 'CALL_TIMED_OUT' || code === 'IDEMPOTENCY_IN_PROGRESS';
+  return isInProgress || isLostConnection(error) || status === 429 || status >= 500;
+}

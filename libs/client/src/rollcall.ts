@@ -11,6 +11,7 @@ import {
 } from './follow.js';
 import type { Operations } from './generated/operations.js';
 import type { RunsStartData, RunView } from './generated/schema.js';
+import { type AgentConnection, serve, type ServedAgent, type ServeOptions } from './serve/serve.js';
 import { type CallOptions, HttpTransport, type RollcallOptions } from './transport.js';
 
 type RunInput = NonNullable<RunsStartData['body']>;
@@ -40,6 +41,11 @@ export interface Rollcall extends Omit<Operations, 'runs'> {
    * from `after`, it first yields a snapshot. It throws on a rejection that a repetition does not change, such as 401, 403 and 404.
    */
   follow(options?: FollowOptions): AsyncGenerator<FollowedEvent | FollowedSnapshot, void>;
+  /**
+   * Serves an agent: registers it, sends heartbeats, executes its tasks with `handle`, and deregisters it when it ends. Resolves when the
+   * agent is registered.
+   */
+  serve(options: ServeOptions): Promise<ServedAgent>;
 }
 
 /** Returns a client. No request is sent before the first call. */
@@ -57,6 +63,13 @@ export function rollcallClient(options: RollcallOptions = {}): Rollcall {
     runs: { ...operations.runs, run, watch },
     as: (credential) => rollcallClient({ ...options, credential }),
     follow: (followOptions = {}) => followEvents(transport, operations, followOptions),
+    serve: async (serveOptions) => {
+      const agents: AgentConnection['agents'] = (credential) =>
+        credential === undefined
+          ? operations.agents
+          : operationsOver(new HttpTransport({ ...options, credential })).agents;
+      return await serve({ url: transport.base, fetch: transport.fetch, agents }, serveOptions);
+    },
   };
 }
 

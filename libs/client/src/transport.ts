@@ -59,10 +59,13 @@ export interface OpenResponse {
  * A call ends within its time limit, and at once when its signal is aborted.
  */
 export class HttpTransport {
-  private readonly base: string;
+  /** The address of the server, without a slash at its end. */
+  readonly base: string;
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   private kept?: Promise<string>;
 
   constructor(private readonly options: RollcallOptions) {
+    this.fetch = options.fetch ?? (async (url, init) => await fetch(url, init));
     this.base = (options.url ?? DEFAULT_URL).replace(/(?<!\/)\/+$/, '');
   }
 
@@ -97,7 +100,7 @@ export class HttpTransport {
       } catch (thrown) {
         if (limit.signal.aborted) throw limit.reasonAfter(thrown);
         const error = thrown instanceof RollcallError ? thrown : this.unreachable(thrown);
-        if (count > retries || !isTemporary(error, count)) throw error;
+        if (count > retries || !isRepeated(error, count)) throw error;
         const ms = pauseBefore(count, error.retryAfterMs);
         if (ms > limit.remainingMs) throw error; // the repetition would come too late
         await pause(ms, limit.signal).catch(() => {
@@ -122,7 +125,7 @@ export class HttpTransport {
 
   private async send(request: ApiRequest, credential: string | undefined, signal: AbortSignal): Promise<Response> {
     const { method, path, body, headers } = request;
-    const { namespace, fetch: send = (url: string, init: RequestInit) => fetch(url, init) } = this.options;
+    const { namespace } = this.options;
     const init: RequestInit = {
       method,
       signal,
@@ -133,7 +136,7 @@ export class HttpTransport {
       },
       ...(body !== undefined && { body }),
     };
-    return await send(this.base + path, init);
+    return await this.fetch(this.base + path, init);
   }
 
   private credential(): Promise<string> | undefined {
@@ -182,7 +185,7 @@ export function networkReasonOf(error: unknown): string {
 }
 
 /** After a lost connection, the server may still execute the first attempt: it then rejects the repetition for a moment. */
-function isTemporary(error: unknown, count: number): error is RollcallError {
+function isRepeated(error: unknown, count: number): error is RollcallError {
   if (!(error instanceof RollcallError)) return false;
   if (error.code === 'IDEMPOTENCY_IN_PROGRESS') return count > 1;
   return error.status === 429 || error.status === 503 || isLostConnection(error);

@@ -39,4 +39,5 @@ const PARTS = { text: TextPartView, data: DataPartView, file: FilePartView } sat
 >;
 
 /** Documents a list of texts, data and files. */
-export const Parts = (description: string): PropertyDecorator => OneOf('type', PARTS, { description, isArray: true });
+export const Parts = (description: string, options: { isOptional?: true } = {}): PropertyDecorator =>
+  OneOf('type', PARTS, { description, isArray: true, ...options });

@@ -1675,6 +1675,87 @@ export type TakeBody = {
     holding?: Array<string>;
 };
 
+export type TextPart = {
+    /**
+     * A text.
+     */
+    type: 'text';
+    /**
+     * The text.
+     */
+    text: string;
+};
+
+export type DataPart = {
+    /**
+     * A JSON value.
+     */
+    type: 'data';
+    /**
+     * Any JSON value.
+     */
+    data: string | null | number | boolean | Array<unknown> | {
+        [key: string]: unknown;
+    };
+    /**
+     * The media type.
+     */
+    mediaType?: string;
+};
+
+export type FilePart = {
+    /**
+     * A file, with its content or its address.
+     */
+    type: 'file';
+    /**
+     * The media type.
+     */
+    mediaType: string;
+    /**
+     * The name of the file.
+     */
+    name?: string;
+    /**
+     * The content in Base64. Absent if `url` is present.
+     */
+    bytes?: string;
+    /**
+     * The address of the file, which Rollcall does not read. Absent if `bytes` is present.
+     */
+    url?: string;
+};
+
+export type TaskBudgetView = {
+    /**
+     * Tokens.
+     */
+    tokens?: number;
+    /**
+     * Micro-dollars.
+     */
+    microUsd?: number;
+};
+
+export type TaskContextView = {
+    /**
+     * The first run of the tree.
+     */
+    rootRunId: string;
+    /**
+     * The run that waits for the result.
+     */
+    runId: string;
+    /**
+     * How many runs are above this one.
+     */
+    depth: number;
+    /**
+     * The time by which the result is needed, in milliseconds since 1970.
+     */
+    deadline: number | null;
+};
+
 export type TakenTaskView = {
     /**
      * Identifies the task. Reports name it.
@@ -1691,31 +1772,25 @@ export type TakenTaskView = {
     /**
      * The JSON value of the message.
      */
-    data?: {
+    data?: string | null | number | boolean | Array<unknown> | {
         [key: string]: unknown;
     };
     /**
      * The whole message, with its files.
      */
-    parts: Array<{
-        [key: string]: unknown;
-    }>;
+    parts: Array<TextPart | DataPart | FilePart>;
     /**
      * The conversation, as the agent named it in its last result.
      */
     conversationId?: string;
     /**
-     * The tokens and micro-dollars that the task may use.
+     * What the task may use.
      */
-    budget?: {
-        [key: string]: unknown;
-    };
+    budget?: TaskBudgetView;
     /**
-     * The place of the run in its tree, and its deadline in milliseconds since 1970.
+     * The place of the run in its tree, and its deadline.
      */
-    context?: {
-        [key: string]: unknown;
-    };
+    context?: TaskContextView;
 };
 
 export type TaskDeliveryView = {
@@ -1767,9 +1842,7 @@ export type TaskArtifactBody = {
     /**
      * The contents.
      */
-    parts: Array<{
-        [key: string]: unknown;
-    }>;
+    parts: Array<TextPart | DataPart | FilePart>;
 };
 
 export type TaskUsageBody = {
@@ -1803,15 +1876,13 @@ export type TaskResultBody = {
     /**
      * The answer as JSON.
      */
-    data?: {
+    data?: string | null | number | boolean | Array<unknown> | {
         [key: string]: unknown;
     };
     /**
      * The answer as parts: text, data and files.
      */
-    parts?: Array<{
-        [key: string]: unknown;
-    }>;
+    parts?: Array<TextPart | DataPart | FilePart>;
     /**
      * Outputs with an identity. Their parts follow the answer.
      */
@@ -3534,57 +3605,6 @@ export type StartRunBody = {
      * The contents of the run and its descendants are removed this many milliseconds after its end: inputs, answers, texts of models, and arguments and results of tools.
      */
     redactAfterMs?: number;
-};
-
-export type TextPart = {
-    /**
-     * A text.
-     */
-    type: 'text';
-    /**
-     * The text.
-     */
-    text: string;
-};
-
-export type DataPart = {
-    /**
-     * A JSON value.
-     */
-    type: 'data';
-    /**
-     * Any JSON value.
-     */
-    data: string | null | number | boolean | Array<unknown> | {
-        [key: string]: unknown;
-    };
-    /**
-     * The media type.
-     */
-    mediaType?: string;
-};
-
-export type FilePart = {
-    /**
-     * A file, with its content or its address.
-     */
-    type: 'file';
-    /**
-     * The media type.
-     */
-    mediaType: string;
-    /**
-     * The name of the file.
-     */
-    name?: string;
-    /**
-     * The content in Base64. Absent if `url` is present.
-     */
-    bytes?: string;
-    /**
-     * The address of the file, which Rollcall does not read. Absent if `bytes` is present.
-     */
-    url?: string;
 };
 
 export type RunDefinitionView = {

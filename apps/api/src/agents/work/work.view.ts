@@ -1,5 +1,7 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { TakenTask } from '#rollcall/agent-runtime';
+import { ANY_JSON } from '../../http/one.of.js';
+import { Parts, type PartView } from '../../runs/part.view.js';
 import { RESULT_OUTCOMES } from './work.reader.js';
 
 const CALL_ID = '5f0c8d6e7a1b4c2d9e3f4a5b6c7d8e9f-1';
@@ -9,8 +11,6 @@ const GENERATION = {
   example: 1,
   description: 'The generation of the registration.',
 } as const;
-const PART = { type: 'object', additionalProperties: true } as const;
-const PARTS = { type: 'array', items: PART, example: [{ type: 'text', text: 'Two faults.' }] } as const;
 
 /** Documents the bodies that `work.reader.ts` reads. */
 export class TakeBody {
@@ -78,7 +78,7 @@ class TaskUsageBody {
 class TaskArtifactBody {
   @ApiProperty({ example: 'report', description: 'Identifies the artifact within the task.' }) id: string;
   @ApiPropertyOptional({ example: 'report.md', description: 'A name for humans.' }) name?: string;
-  @ApiProperty({ ...PARTS, description: 'The contents.' }) parts: Record<string, unknown>[];
+  @Parts('The contents.') parts: PartView[];
 }
 
 export class TaskResultBody {
@@ -92,15 +92,10 @@ export class TaskResultBody {
   })
   outcome?: (typeof RESULT_OUTCOMES)[number];
   @ApiPropertyOptional({ example: 'Two faults.', description: 'The answer as text.' }) text?: string;
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
-    example: { faults: 2 },
-    description: 'The answer as JSON.',
-  })
+  @ApiPropertyOptional({ ...ANY_JSON, example: { faults: 2 }, description: 'The answer as JSON.' })
   data?: unknown;
-  @ApiPropertyOptional({ ...PARTS, description: 'The answer as parts: text, data and files.' })
-  parts?: Record<string, unknown>[];
+  @Parts('The answer as parts: text, data and files.', { isOptional: true })
+  parts?: PartView[];
   @ApiPropertyOptional({
     type: [TaskArtifactBody],
     description: 'Outputs with an identity. Their parts follow the answer.',
@@ -121,32 +116,36 @@ export class TaskResultBody {
   conversationId?: string;
 }
 
+class TaskBudgetView {
+  @ApiPropertyOptional({ type: 'integer', example: 32_000, description: 'Tokens.' }) tokens?: number;
+  @ApiPropertyOptional({ type: 'integer', example: 20_000, description: 'Micro-dollars.' }) microUsd?: number;
+}
+
+class TaskContextView {
+  @ApiProperty({ example: CALL_ID.slice(0, -2), description: 'The first run of the tree.' }) rootRunId: string;
+  @ApiProperty({ example: CALL_ID.slice(0, -2), description: 'The run that waits for the result.' }) runId: string;
+  @ApiProperty({ type: 'integer', example: 0, description: 'How many runs are above this one.' }) depth: number;
+  @ApiProperty({
+    type: 'number',
+    nullable: true,
+    example: null,
+    description: 'The time by which the result is needed, in milliseconds since 1970.',
+  })
+  deadline: number | null;
+}
+
 export class TakenTaskView {
   @ApiProperty({ example: CALL_ID, description: 'Identifies the task. Reports name it.' }) callId: string;
   @ApiProperty({ example: CALL_ID.slice(0, -2), description: 'The run that waits for the result.' }) runId: string;
   @ApiProperty({ example: 'Review the last change.', description: 'The text of the message.' }) text: string;
-  @ApiPropertyOptional({
-    type: 'object',
-    additionalProperties: true,
-    example: { branch: 'main' },
-    description: 'The JSON value of the message.',
-  })
+  @ApiPropertyOptional({ ...ANY_JSON, example: { branch: 'main' }, description: 'The JSON value of the message.' })
   data?: unknown;
-  @ApiProperty({ ...PARTS, description: 'The whole message, with its files.' }) parts: readonly object[];
+  @Parts('The whole message, with its files.') parts: readonly PartView[];
   @ApiPropertyOptional({ example: 'c-17', description: 'The conversation, as the agent named it in its last result.' })
   conversationId?: string;
-  @ApiPropertyOptional({
-    ...PART,
-    example: { tokens: 32_000 },
-    description: 'The tokens and micro-dollars that the task may use.',
-  })
-  budget?: object;
-  @ApiPropertyOptional({
-    ...PART,
-    example: { rootRunId: CALL_ID.slice(0, -2), runId: CALL_ID.slice(0, -2), depth: 0, deadline: null },
-    description: 'The place of the run in its tree, and its deadline in milliseconds since 1970.',
-  })
-  context?: object;
+  @ApiPropertyOptional({ type: TaskBudgetView, description: 'What the task may use.' }) budget?: TaskBudgetView;
+  @ApiPropertyOptional({ type: TaskContextView, description: 'The place of the run in its tree, and its deadline.' })
+  context?: TaskContextView;
 }
 
 export class TaskDeliveryView {
