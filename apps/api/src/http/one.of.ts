@@ -23,13 +23,18 @@ interface OneOfOptions {
   description: string;
   isArray?: true;
   isOptional?: true;
+  example?: unknown;
 }
 
 /** Documents a property whose value, or whose elements, are objects of several classes. The value of `field` determines the class. */
-export function OneOf(field: string, variants: Variants, { description, isArray, isOptional }: OneOfOptions): PropertyDecorator {
+export function OneOf(
+  field: string,
+  variants: Variants,
+  { isArray, isOptional, ...about }: OneOfOptions,
+): PropertyDecorator {
   const schema = unionOf(field, variants);
   const property = isArray ? { type: 'array', items: schema } : schema;
-  const document = ApiProperty({ ...property, description, required: !isOptional } as Parameters<typeof ApiProperty>[0]);
+  const document = ApiProperty({ ...property, ...about, required: !isOptional } as Parameters<typeof ApiProperty>[0]);
   return (target, key) => {
     document(target, key);
     ApiExtraModels(...classesOf(variants))(target.constructor);

@@ -39,5 +39,7 @@ const PARTS = { text: TextPartView, data: DataPartView, file: FilePartView } sat
 >;
 
 /** Documents a list of texts, data and files. */
-export const Parts = (description: string, options: { isOptional?: true } = {}): PropertyDecorator =>
-  OneOf('type', PARTS, { description, isArray: true, ...options });
+export const Parts = (
+  description: string,
+  options: { isOptional?: true; example?: object[] } = {},
+): PropertyDecorator => OneOf('type', PARTS, { description, isArray: true, ...options });

@@ -12,6 +12,8 @@ const GENERATION = {
   description: 'The generation of the registration.',
 } as const;
 
+const PARTS = [{ type: 'text', text: 'Two faults.' }];
+
 /** Documents the bodies that `work.reader.ts` reads. */
 export class TakeBody {
   @ApiProperty(GENERATION) generation: number;
@@ -78,7 +80,7 @@ class TaskUsageBody {
 class TaskArtifactBody {
   @ApiProperty({ example: 'report', description: 'Identifies the artifact within the task.' }) id: string;
   @ApiPropertyOptional({ example: 'report.md', description: 'A name for humans.' }) name?: string;
-  @Parts('The contents.') parts: PartView[];
+  @Parts('The contents.', { example: PARTS }) parts: PartView[];
 }
 
 export class TaskResultBody {
@@ -94,7 +96,7 @@ export class TaskResultBody {
   @ApiPropertyOptional({ example: 'Two faults.', description: 'The answer as text.' }) text?: string;
   @ApiPropertyOptional({ ...ANY_JSON, example: { faults: 2 }, description: 'The answer as JSON.' })
   data?: unknown;
-  @Parts('The answer as parts: text, data and files.', { isOptional: true })
+  @Parts('The answer as parts: text, data and files.', { isOptional: true, example: PARTS })
   parts?: PartView[];
   @ApiPropertyOptional({
     type: [TaskArtifactBody],
