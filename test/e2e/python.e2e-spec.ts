@@ -1,0 +1,26 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { promisify } from 'node:util';
+import { startApi } from '../support/api.js';
+
+const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 9))']).status === 0;
+if (!hasPython) process.stderr.write('python3 is not installed, so examples/python is not tested\n');
+
+describe('examples/python', () => {
+  (hasPython ? it : it.skip)(
+    'N-5 passes its own tests, with the standard library alone',
+    async () => {
+      // an eviction is noticed soon, and a busy machine causes none
+      const api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '2s', ROLLCALL_MISSED_BEATS: '15' });
+      const flags = ['-I', '-W', 'error::SyntaxWarning', '-B', '-c', PROGRAM];
+      const env = { PATH: process.env['PATH'], ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey };
+      const { stderr } = await promisify(execFile)('python3', flags, { env, timeout: 80_000 });
+      expect(stderr).toMatch(/Ran \d+ tests[^]*OK\n$/);
+      await api.stop();
+    },
+    90_000,
+  );
+});
+
+/** Isolated (`-I`): the modules of the user and of other packages are not found. */
+const PROGRAM =
+  'import sys, unittest; sys.path.insert(0, "examples/python"); unittest.main("test_rollcall_agent", argv=["tests"])';
