@@ -11,7 +11,7 @@ describe('examples/python', () => {
     async () => {
       // an eviction is noticed soon, and a busy machine causes none
       const api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '2s', ROLLCALL_MISSED_BEATS: '15' });
-      const flags = ['-I', '-W', 'error::SyntaxWarning', '-B', '-c', PROGRAM];
+      const flags = ['-B', '-m', 'unittest', 'discover', 'examples/python'];
       const env = { PATH: process.env['PATH'], ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey };
       const { stderr } = await promisify(execFile)('python3', flags, { env, timeout: 80_000 });
       expect(stderr).toMatch(/Ran \d+ tests[^]*OK\n$/);
@@ -20,7 +20,3 @@ describe('examples/python', () => {
     90_000,
   );
 });
-
-/** Isolated (`-I`): the modules of the user and of other packages are not found. */
-const PROGRAM =
-  'import sys, unittest; sys.path.insert(0, "examples/python"); unittest.main("test_rollcall_agent", argv=["tests"])';
