@@ -120,14 +120,14 @@ describe.each(TRANSPORTS)('an agent that takes its tasks over %s', (transport) =
   it('N-5 executes as many tasks at the same time as its capacity, and aborts a task that is cancelled', async () => {
     const handler = new GatedHandler();
     await serve({ transport, capacity: 2, handle: handler.handle });
-    const runs = [await startRun(), await startRun(), await startRun()];
+    const runs = [await startRun(), await startRun(), await startRun()] as const;
     await until('two tasks are executed', () => handler.calls.length === 2);
-    await rollcall.runs.cancel(runs[0]?.id ?? '');
-    await until('the first task is aborted', () => handler.aborted.includes(`${runs[0]?.id}-1`));
+    await rollcall.runs.cancel(runs[0].id);
+    await until('the first task is aborted', () => handler.aborted.includes(`${runs[0].id}-1`));
     expect(handler.calls).toHaveLength(2);
     handler.gate.resolve();
-    expect((await endOf(runs[1] as RunView)).state).toBe('completed');
-    expect((await endOf(runs[2] as RunView)).state).toBe('completed');
+    expect((await endOf(runs[1])).state).toBe('completed');
+    expect((await endOf(runs[2])).state).toBe('completed');
     expect(handler.calls).toHaveLength(3);
   });
 

@@ -75,7 +75,7 @@ export class AgentEndpoint implements AgentWork {
   }
 
   private executionOf(request: Request, message: TakenTaskView): Execution {
-    const { changes, handle, isIdempotent } = this.options;
+    const { handle, isIdempotent } = this.options;
     const key = request.headers.get('idempotency-key') ?? message.callId;
     const known = this.executions.get(key);
     if (known && isIdempotent && !known.stop.signal.aborted) return known;
@@ -86,14 +86,17 @@ export class AgentEndpoint implements AgentWork {
     const one: Execution = { stop, listeners, result, isRunning: true };
     this.executions.set(key, one);
     this.running.add(one);
-    void result.then(() => {
-      one.isRunning = false;
-      this.running.delete(one);
-      const [oldest] = this.executions.keys();
-      if (this.executions.size > MAX_KEPT && oldest !== undefined) this.executions.delete(oldest);
-      changes.notify();
-    });
+    void this.keep(one);
     return one;
+  }
+
+  private async keep(one: Execution): Promise<void> {
+    await one.result;
+    one.isRunning = false;
+    this.running.delete(one);
+    const [oldest] = this.executions.keys();
+    if (this.executions.size > MAX_KEPT && oldest !== undefined) this.executions.delete(oldest);
+    this.options.changes.notify();
   }
 
   /** The lines of the answer. A call whose connection is closed is aborted, unless it may be repeated. */
@@ -187,7 +190,7 @@ async function answerNode(
     chunks.push(Uint8Array.from(chunk));
   }
   const { method } = incoming;
-  const headers = Object.entries(incoming.headers).map(([name, value = '']): [string, string] => [name, String(value)]);
+  const headers = Object.entries(incoming.headers).map(([name, value = '']): [string, string] => [name, value]);
   const body = method === 'POST' ? { body: new Blob(chunks) } : {};
   const response = await respond(new Request('http://agent', { method, headers, signal: closed.signal, ...body }));
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));

@@ -1,5 +1,7 @@
-/** The parts of the header `Rollcall-Token` that are checked. */
+/** The members of the header and of the body of a `Rollcall-Token` that are checked. */
 interface Claims {
+  readonly alg?: string;
+  readonly kid?: string;
   readonly aud?: string;
   readonly iss?: string;
   readonly namespace?: string;
@@ -38,8 +40,8 @@ export class CallSignature {
   /** Whether the token is a signed and valid token for this agent. Rejects if the keys cannot be read. */
   async isGenuine(token: string, agentId: string, namespace: string): Promise<boolean> {
     const [head = '', body = '', signature = ''] = token.split('.');
-    const header = decodeJson<{ alg?: string; kid?: string }>(head);
-    const claims = decodeJson<Claims>(body);
+    const header = decodeJson(head);
+    const claims = decodeJson(body);
     if (header?.alg !== 'ES256' || header.kid === undefined || !claims) return false;
     const key = await this.keyOf(header.kid);
     const signed = new TextEncoder().encode(`${head}.${body}`);
@@ -77,9 +79,9 @@ function decode(base64url: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (letter) => letter.charCodeAt(0));
 }
 
-function decodeJson<T>(part: string): T | undefined {
+function decodeJson(part: string): Claims | undefined {
   try {
-    return JSON.parse(new TextDecoder().decode(decode(part))) as T;
+    return JSON.parse(new TextDecoder().decode(decode(part))) as Claims;
   } catch {
     return undefined; // not a token
   }

@@ -304,6 +304,7 @@ function declaredOf(options: ServeOptions): RegisterBody {
 function warnOnce(): (error: RollcallError) => void {
   let last = '';
   return ({ message }) => {
+    // oxlint-disable-next-line no-console -- an agent without `onError` must not retry silently
     if (message !== last) console.warn(message);
     last = message;
   };

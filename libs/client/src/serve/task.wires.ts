@@ -83,6 +83,8 @@ const MAX_FRAME_BYTES = 60_000;
 /** Uses the socket of the agent, and requests while the socket is closed and for large results. */
 export class SocketWire implements TaskWire {
   private socket: WebSocket | undefined;
+  /** Ends the connection. */
+  private drop: () => void = () => {};
   private beating: Settle<HeartbeatView> | undefined;
   private readonly reporting = new Map<string, Settle<void>>();
 
@@ -126,15 +128,18 @@ export class SocketWire implements TaskWire {
       offered += Math.max(0, slots);
       this.send('work', { slots: Math.max(0, slots), ...more });
     };
-    const ends: (() => void)[] = [];
+    const over = new AbortController();
+    const once = { signal: over.signal, once: true };
     try {
       await new Promise<void>((resolve, reject) => {
         const lost = (): void => reject(new RollcallError('SERVER_UNREACHABLE', 'The socket was closed.'));
         const timer = setTimeout(lost, timeoutMs);
-        signal.addEventListener('abort', () => resolve(), { once: true });
-        socket.onclose = lost;
-        socket.onerror = lost;
-        socket.onmessage = ({ data: text }: { data: unknown }) => {
+        this.drop = lost;
+        over.signal.addEventListener('abort', () => clearTimeout(timer));
+        signal.addEventListener('abort', () => resolve(), once);
+        socket.addEventListener('close', lost, once);
+        socket.addEventListener('error', lost, once);
+        const onFrame = ({ data: text }: { data: unknown }): void => {
           const { event, data } = JSON.parse(String(text)) as { event: string; data: FrameData };
           const { callId = '', action } = data;
           if (event === 'welcome') {
@@ -142,7 +147,10 @@ export class SocketWire implements TaskWire {
             this.socket = socket;
             this.onState(data.desiredState);
             offer({ holding: desk.holding(lease) });
-            ends.push(this.changes.subscribe(() => offer()));
+            over.signal.addEventListener(
+              'abort',
+              this.changes.subscribe(() => offer()),
+            );
           } else if (event === 'task') {
             offered -= 1;
             desk.accept(lease, [data as TakenTaskView]);
@@ -153,12 +161,11 @@ export class SocketWire implements TaskWire {
           else if (event === 'control' && action === 'resume') this.onState('active');
           else if (event === 'error') this.onError(data, desk, reject);
         };
-        ends.push(() => clearTimeout(timer));
+        socket.addEventListener('message', onFrame, { signal: over.signal });
       });
     } finally {
-      for (const end of ends) end();
+      over.abort();
       if (this.socket === socket) this.socket = undefined;
-      socket.onclose = socket.onerror = socket.onmessage = null;
       socket.close();
       const lost = new RollcallError('SERVER_UNREACHABLE', 'The socket was closed.');
       for (const settle of [this.beating, ...this.reporting.values()]) settle?.reject(lost);
@@ -167,7 +174,7 @@ export class SocketWire implements TaskWire {
 
   private onError(data: FrameData, desk: TaskReceiver, fail: (error: unknown) => void): void {
     const { code = '', detail = '', status, callId } = data;
-    const error = new RollcallError(code, detail, { status, problem: data as Partial<Problem> });
+    const error = new RollcallError(code, detail, { status, problem: data });
     if (callId !== undefined) {
       const settle = this.reporting.get(callId);
       if (settle) settle.reject(error);
@@ -185,14 +192,13 @@ export class SocketWire implements TaskWire {
     data: object,
     keep: (settle: Settle<T>) => void,
   ): Promise<T> {
-    const { socket } = this;
     let timer: ReturnType<typeof setTimeout> | undefined;
     try {
       return await new Promise<T>((resolve, reject) => {
         keep({ resolve, reject });
         timer = setTimeout(() => {
           reject(new RollcallError('CALL_TIMED_OUT', `The socket has no answer after ${timeoutMs} ms.`));
-          socket?.onclose?.(undefined as never);
+          this.drop();
         }, timeoutMs);
         this.send(event, data);
       });
