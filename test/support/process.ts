@@ -18,6 +18,8 @@ export interface ProcessOptions {
   command?: string[];
   /** The contents of the new folder, by path. The settings of a developer have no effect in either folder. */
   files?: Record<string, string>;
+  /** The folder in which the process runs, instead of a new one. */
+  folder?: string;
   /** Constants of the application that the suite needs smaller or larger. */
   constants?: ConstantChanges;
 }
@@ -27,7 +29,7 @@ export class RollcallProcess {
   output = '';
   private readonly child: ChildProcess;
 
-  constructor(environment: Record<string, string>, { command, files = {}, constants }: ProcessOptions = {}) {
+  constructor(environment: Record<string, string>, { command, files = {}, folder, constants }: ProcessOptions = {}) {
     const { PATH = '', HOME = '', TMPDIR = '', NODE_COMPILE_CACHE = '' } = process.env;
     const start = constants ? ['test/support/replica.js', JSON.stringify(constants)] : ['bin/rollcall.js', 'start'];
     const [program = '', ...flags] = command ?? [process.execPath, join(ROOT, start[0] ?? ''), ...start.slice(1)];
@@ -37,7 +39,7 @@ export class RollcallProcess {
       writeFileSync(join(empty, path), text);
     }
     this.child = spawn(program, flags, {
-      cwd: command ? ROOT : empty,
+      cwd: folder ?? (command ? ROOT : empty),
       env: {
         PATH,
         HOME,

@@ -8,6 +8,7 @@ import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import type { App } from '../app.js';
 import type { Config } from '../config/config.schema.js';
 import { API_SCHEMA } from '../db/schema.js';
+import type { ImportedPlugin } from '../plugins/plugin.loader.js';
 import type { Plugins } from '../plugins/plugins.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
@@ -27,44 +28,77 @@ export interface Running {
 export interface StartOptions {
   tracing?: Tracing;
   secrets?: SecretSource;
+  /** Plugins that are already imported, in addition to those of the configuration. */
+  plugins?: readonly ImportedPlugin[];
+  /** The folder of relative paths of plugins. The default is the working directory. */
+  folder?: string;
 }
 
-/** Starts a listening server from a configuration. If a step fails, the earlier steps are undone in reverse order. */
-export async function start(config: Config, pino: Pino, { tracing, secrets }: StartOptions = {}): Promise<Running> {
+/** The application without a port, and everything that it needs. */
+export interface Composed {
+  readonly app: App;
+  readonly embedded: boolean;
+  readonly adminKey: AdminKey;
+  /** Whether a port of its own is open. Its shutdown then waits until proxies have noticed it. */
+  serving: boolean;
+  stop(): Promise<void>;
+}
+
+/** Starts everything except the port. If a step fails, the earlier steps are undone in reverse order. */
+export async function compose(config: Config, pino: Pino, options: StartOptions = {}): Promise<Composed> {
+  const { tracing, secrets } = options;
   const closers: (() => Promise<unknown>)[] = [];
   const close = async (): Promise<void> => {
     for (const closer of closers.toReversed()) await closer();
   };
   try {
     if (tracing) closers.push(() => tracing.stop());
-    await requireFreePort(config.http);
-    const plugins = await pluginsOf(config);
+    const plugins = await pluginsOf(config, options);
     for (const { name, version, from } of plugins?.all ?? [])
       pino.info({ event: 'plugin.loaded', plugin: name, version, from }, `loaded the plugin ${name}`);
     const postgres = await launchPostgres(config, pino);
     closers.push(() => postgres.stop());
     const { createApp } = await import('../app.js'); // takes about as long as the start of the embedded Postgres
     await postgres.ready();
-    const options = databaseOptions(config, postgres.url);
-    await runMigrations(options, pino);
+    const database = databaseOptions(config, postgres.url);
+    await runMigrations(database, pino);
     const fastifyPlugins = tracing ? [tracing.fastifyPlugin] : [];
-    const app = await createApp({ config, database: options, pino, fastifyPlugins, secrets, plugins });
-    let serving = false;
-    closers.push(async () => await (serving ? shutDown(app, config.shutdown) : app.nest.close()));
+    const app = await createApp({ config, database, pino, fastifyPlugins, secrets, plugins });
+    const composed: Composed = {
+      app,
+      embedded: postgres.embedded,
+      adminKey: { shell: '' },
+      serving: false,
+      stop: close,
+    };
+    closers.push(async () => await (composed.serving ? shutDown(app, config.shutdown) : app.nest.close()));
     const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
-    await listen(app, config.http);
-    serving = true;
-    return { url: urlOf(app), embedded: postgres.embedded, adminKey, stop: close };
+    return Object.assign(composed, { adminKey });
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-async function pluginsOf({ plugins, pluginLimits }: Config): Promise<Plugins | undefined> {
-  if (plugins.length === 0) return undefined;
+/** Starts a listening server from a configuration. */
+export async function start(config: Config, pino: Pino, options: StartOptions = {}): Promise<Running> {
+  await requireFreePort(config.http).catch(async (error: unknown) => {
+    await options.tracing?.stop();
+    throw error;
+  });
+  const composed = await compose(config, pino, options);
+  const url = await listen(composed, config.http);
+  const { embedded, adminKey } = composed;
+  return { url, embedded, adminKey, stop: composed.stop };
+}
+
+async function pluginsOf(
+  { plugins: uses, pluginLimits: limits }: Config,
+  { plugins: imported = [], folder = process.cwd() }: StartOptions,
+): Promise<Plugins | undefined> {
+  if (uses.length + imported.length === 0) return undefined;
   const { loadPlugins } = await import('../plugins/plugin.loader.js');
-  return await loadPlugins(plugins, process.cwd(), pluginLimits);
+  return await loadPlugins(uses, folder, limits, imported);
 }
 
 async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<void> {
@@ -102,15 +136,19 @@ async function requireFreePort(address: Config['http']): Promise<void> {
   await once(probe, 'close');
 }
 
-async function listen({ nest }: App, address: Config['http']): Promise<void> {
+/** Opens the port, and returns the URL. If that fails, everything is stopped. */
+export async function listen(composed: Composed, address: Pick<Config['http'], 'host' | 'port'>): Promise<string> {
   try {
-    await nest.listen(address.port, address.host);
+    await composed.app.nest.listen(address.port, address.host);
+    composed.serving = true;
+    return urlOf(composed.app);
   } catch (error) {
+    await composed.stop();
     throw explain(error, address);
   }
 }
 
-function explain(error: unknown, { host, port }: Config['http']): unknown {
+function explain(error: unknown, { host, port }: Pick<Config['http'], 'host' | 'port'>): unknown {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   const advice = LISTEN_ADVICE[code];
   return advice ? new ListenError(`Cannot listen on ${host}:${port} (${code}). ${advice}`, { cause: error }) : error;

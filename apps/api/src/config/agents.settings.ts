@@ -82,7 +82,7 @@ const skills = setting(list(DEFAULT_SKILL_FOLDERS), {
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
-interface HttpFetch {
+export interface HttpFetch {
   mode: (typeof HTTP_FETCH_MODES)[number];
   /** If empty, all hosts that the egress rules allow. */
   hosts: string[];

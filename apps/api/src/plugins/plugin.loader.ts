@@ -1,18 +1,40 @@
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Plugin } from './plugin.js';
 import type { PluginLimits } from './plugin.guard.js';
 import { type LoadedPlugin, PluginError, type PluginUse, readPlugin } from './plugin.reader.js';
 import { Plugins } from './plugins.js';
 
+/** A plugin that an application has imported itself. */
+export interface ImportedPlugin {
+  readonly plugin: Plugin;
+  readonly config: unknown;
+}
+
 /** The entry points of the package. Plugins always get those of the running server, so that classes exist once. */
 const ENTRY_POINTS: Record<string, URL> = {
   'rollcall/plugin': new URL('../package/plugin.js', import.meta.url),
+  'rollcall/embed': new URL('../package/embed.js', import.meta.url),
 };
 
-/** Imports the plugins in their order. Paths and packages are resolved from this folder. */
-export async function loadPlugins(uses: readonly PluginUse[], folder: string, limits: PluginLimits): Promise<Plugins> {
-  if (uses.length === 0) return Plugins.of([], limits);
+/**
+ * Imports the plugins in their order. Paths and packages are resolved from this folder. `imported` are plugins of an application that
+ * embeds Rollcall.
+ */
+export async function loadPlugins(
+  uses: readonly PluginUse[],
+  folder: string,
+  limits: PluginLimits,
+  imported: readonly ImportedPlugin[] = [],
+): Promise<Plugins> {
+  const loaded = uses.length > 0 ? await importAll(uses, folder, limits) : [];
+  for (const { plugin, config } of imported)
+    loaded.push(await readPlugin(plugin, { use: plugin.name, config }, limits));
+  return Plugins.of(loaded, limits);
+}
+
+async function importAll(uses: readonly PluginUse[], folder: string, limits: PluginLimits): Promise<LoadedPlugin[]> {
   const parentURL = pathToFileURL(join(folder, 'rollcall.yaml')).href;
   const hooks = registerHooks({
     resolve: (specifier, context, next) => {
@@ -28,7 +50,7 @@ export async function loadPlugins(uses: readonly PluginUse[], folder: string, li
     hooks.deregister(); // otherwise plugins may import further modules later
     throw error;
   }
-  return Plugins.of(loaded, limits);
+  return loaded;
 }
 
 async function importPlugin({ use }: PluginUse, { loadMs }: PluginLimits): Promise<unknown> {
