@@ -27,12 +27,27 @@ describe('the documented programs', () => {
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
     ['plugins.md', 'weather.js'],
+    ['how-to/plugin/embedding.md', 'embedded/main.ts'],
+    ...globSync('examples/plugin/*.ts')
+      .map((file) => file.slice('examples/plugin/'.length, -'.ts'.length))
+      .filter((name) => name !== 'index')
+      .map((name) => [`how-to/plugin/${name}.md`, `plugin/${name}.ts`] as const),
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
     ['contract-net.md', 'contract-net/builders.ts'],
   ])('D2 %s quotes examples/%s exactly (update: npm run docs)', (page, program) => {
     const language = program.endsWith('.ts') ? 'ts' : 'js';
     expect(read(`docs/${page}`)).toContain(`\`\`\`${language}\n${read(`examples/${program}`)}\`\`\``);
+  });
+
+  it('D2 the pages about parts of plugins have less than 40 lines', () => {
+    const pages = globSync('docs/how-to/plugin/*.md');
+    expect(pages.length).toBe(10);
+    expect(
+      pages.filter(
+        (page) => page !== 'docs/how-to/plugin/embedding.md' && read(page).trimEnd().split('\n').length >= 40,
+      ),
+    ).toEqual([]);
   });
 
   it('D2 S4.9 definitions.md quotes the definitions in examples/agents exactly (update: npm run docs)', () => {
