@@ -34,6 +34,7 @@ function quote(page, name) {
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
 quote('plugins.md', 'weather.js');
+quote('plugins.md', 'plugin/index.test.ts');
 for (const page of readdirSync(new URL('../docs/how-to/plugin', import.meta.url)))
   quote(`how-to/plugin/${page}`, page === 'embedding.md' ? 'embedded/main.ts' : `plugin/${page.replace('.md', '.ts')}`);
 quote('tutorial.md', 'first-agent.js');

@@ -156,6 +156,21 @@ describe('the packed package', () => {
           'many,few'
         );
       });
+      await until('the sink of the example has written the event', () => {
+        const file = join(folder, 'events.jsonl');
+        return existsSync(file) && readFileSync(file, 'utf8').includes('"subject":"many"');
+      });
+    },
+    TWO_MINUTES,
+  );
+
+  it(
+    'M-4 starts for the tests of a plugin',
+    async () => {
+      const { PATH = '' } = process.env;
+      const env = { PATH, DATABASE_URL: url, ROLLCALL_ADMIN_KEY: KEY };
+      const { stdout } = await run(process.execPath, ['--test', 'plugin/dist/index.test.js'], { cwd: folder, env });
+      expect(stdout).toContain('pass 1');
     },
     TWO_MINUTES,
   );

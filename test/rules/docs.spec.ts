@@ -23,15 +23,16 @@ describe('the documentation of errors', () => {
 });
 
 describe('the documented programs', () => {
-  it.each([
+  it.each<readonly [page: string, program: string]>([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
     ['plugins.md', 'weather.js'],
+    ['plugins.md', 'plugin/index.test.ts'],
     ['how-to/plugin/embedding.md', 'embedded/main.ts'],
     ...globSync('examples/plugin/*.ts')
       .map((file) => file.slice('examples/plugin/'.length, -'.ts'.length))
-      .filter((name) => name !== 'index')
-      .map((name) => [`how-to/plugin/${name}.md`, `plugin/${name}.ts`] as const),
+      .filter((name) => !name.startsWith('index'))
+      .map((name) => [`how-to/plugin/${name}.md`, `plugin/${name}.ts`]),
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
     ['contract-net.md', 'contract-net/builders.ts'],
@@ -87,7 +88,7 @@ describe('the links of the documentation', () => {
         ...read(page)
           .replaceAll(/```[^]*?```/g, '')
           .matchAll(/\]\(([^)\s]+)\)/g),
-      ].map(([, link = '']) => [page, link] as const),
+      ].map(([, link = '']) => [page, link]),
     );
     expect(links.length).toBeGreaterThan(100);
     expect(links.filter(([page, link]) => !link.startsWith('http') && isBroken(page, link))).toEqual([]);

@@ -46,15 +46,15 @@ interface FinishedRun {
  */
 export async function startRollcall(options: RollcallOptions = {}): Promise<TestRollcall> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'));
-  const adminKey = randomBytes(32).toString('hex');
-  const settings = {
+  const settings: Record<string, string | undefined> = {
     ROLLCALL_DATA_DIR: folder,
-    ROLLCALL_ADMIN_KEY: adminKey,
+    ROLLCALL_ADMIN_KEY: randomBytes(32).toString('hex'),
     ROLLCALL_DRAIN_DELAY: '0ms',
     LOG_LEVEL: 'error',
     LOG_FORMAT: 'json',
     ...options.settings,
   };
+  const { ROLLCALL_ADMIN_KEY: adminKey = '' } = settings;
   const rollcall = await createRollcall({ folder, ...options, settings });
   const url = await rollcall.listen(0);
   const call: TestRollcall['call'] = async (method, path, body) => {
