@@ -32,7 +32,7 @@ describe('the documented programs', () => {
     ...globSync('examples/plugin/*.ts')
       .map((file) => file.slice('examples/plugin/'.length, -'.ts'.length))
       .filter((name) => !name.startsWith('index'))
-      .map((name) => [`how-to/plugin/${name}.md`, `plugin/${name}.ts`]),
+      .map((name): [string, string] => [`how-to/plugin/${name}.md`, `plugin/${name}.ts`]),
     ['tutorial.md', 'first-agent.js'],
     ['webhooks.md', 'receiver.js'],
     ['contract-net.md', 'contract-net/builders.ts'],
