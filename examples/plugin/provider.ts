@@ -12,7 +12,7 @@ class MirrorAgent extends TrackedAgent {
   readonly agentType = 'sdk';
 
   protected async *respond({ parts }: AgentMessage): AsyncGenerator<AgentEvent> {
-    const text = [...textOfParts(parts)].reverse().join('');
+    const text = [...textOfParts(parts)].toReversed().join('');
     yield { type: 'finished', result: { outcome: 'completed', parts: [textPart(text)], usage: {} } };
   }
 }

@@ -44,7 +44,7 @@ export class Rollcall {
 
   /** Returns a service of Rollcall, such as `RunsService` of `rollcall/plugin`. */
   get<Service>(token: Type<Service> | (abstract new (...parameters: never[]) => Service)): Service {
-    return this.composed.app.nest.get<Service>(token as Type<Service>, { strict: false });
+    return this.composed.app.nest.get<Service>(token, { strict: false });
   }
 
   /**
