@@ -131,9 +131,13 @@ describe('a task that an agent takes over REST', () => {
       expect(await worker.progress(callId, { text }, at)).toMatchObject({ status: 200, body: { state: 'taken' } });
       expect((await worker.progress(callId, { progress: `I am ${text}` }, at)).status).toBe(200);
     }
+    const faces = '😀'.repeat(2_000);
+    await worker.progress(callId, { text: `x${faces}` }, idle); // sent in pieces
     await until('the events arrive', () =>
       ['"here"', '"there"', '"I am here"', '"I am there"'].every((one) => seen.includes(one)),
     );
+    await until('all pieces arrive', () => seen.split('😀').length > 2_000);
+    expect(seen).not.toContain('\uFFFD');
     await worker.result(callId);
     expect((await settled(run)).state).toBe('completed');
     stop.abort();

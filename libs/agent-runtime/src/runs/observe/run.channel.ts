@@ -40,6 +40,8 @@ const IDLE_MS = 60_000;
 const MAX_QUEUED = 10_000;
 /** A notification has at most 8,000 bytes, and one character needs at most 6 bytes in JSON. */
 const MAX_TEXT = 1_200;
+/** The first half of a surrogate pair at the end. */
+const HALF_CHARACTER = /[\ud800-\udbff]$/;
 /** The ids of this many runs fit into one notification. An id has at most 64 characters. */
 const MAX_IDS = 100;
 /** The same for qualified ids of agents, which may need 260 characters each. */
@@ -114,8 +116,10 @@ export class RunChannel implements OnApplicationBootstrap {
 
   /** Reports the progress of a task to the replica that waits for its result. */
   sendProgress(callId: string, kind: 'text' | 'progress', text: string): void {
-    for (let at = 0; at < text.length && this.queued.size < MAX_QUEUED; at += MAX_TEXT)
-      this.send({ type: 'task-progress', callId, kind, text: text.slice(at, at + MAX_TEXT), part: (this.parts += 1) });
+    for (const piece of piecesOf(text)) {
+      if (this.queued.size >= MAX_QUEUED) return;
+      this.send({ type: 'task-progress', callId, kind, text: piece, part: (this.parts += 1) });
+    }
   }
 
   /**
@@ -140,8 +144,8 @@ export class RunChannel implements OnApplicationBootstrap {
       };
       return;
     }
-    for (let at = 0; at < event.text.length && this.live.length < MAX_QUEUED; at += MAX_TEXT)
-      this.live.push({ type, runId, event: { ...event, text: event.text.slice(at, at + MAX_TEXT) } });
+    for (const text of piecesOf(event.text))
+      if (this.live.length < MAX_QUEUED) this.live.push({ type, runId, event: { ...event, text } });
   }
 
   private async flush(): Promise<void> {
@@ -164,5 +168,15 @@ export class RunChannel implements OnApplicationBootstrap {
 
   private deliver(message: RunMessage, isOwn: boolean): void {
     for (const handler of this.handlers) handler(message, isOwn);
+  }
+}
+
+/** Pieces that fit into a notification. No piece ends in the middle of a character. */
+function* piecesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const piece = text.slice(at, at + MAX_TEXT);
+    const isCut = piece.length === MAX_TEXT && HALF_CHARACTER.test(piece);
+    yield isCut ? piece.slice(0, -1) : piece;
+    at += isCut ? MAX_TEXT - 1 : MAX_TEXT;
   }
 }
