@@ -72,6 +72,22 @@ describe('the cards', () => {
     expect(again.status).toBe(304);
   });
 
+  it('P-4 a client that names no version gets one card for both versions', async () => {
+    const path = '/.well-known/agent-card.json';
+    const [both, latest] = await Promise.all(
+      [{}, VERSION].map(async (headers) => (await api.call('GET', path, { key: null, headers })).body),
+    );
+    expect(both).toMatchObject({ ...latest, signatures: [{}] }); // a signature is made for each response
+    const url = 'https://fleet.example.com/base/a2a';
+    const old = { url, preferredTransport: 'JSONRPC', protocolVersion: '0.3', security: [{ bearer: ['runs:start'] }] };
+    expect(both).toMatchObject({
+      ...old,
+      supportsAuthenticatedExtendedCard: true,
+      securitySchemes: { bearer: { type: 'http', scheme: 'Bearer', httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    });
+    expect(latest).not.toHaveProperty('url');
+  });
+
   it('S3.12 the card of an agent is its live record, and shows no internal address', async () => {
     const agent = {
       agentId: 'Builder:1',
@@ -122,7 +138,7 @@ describe('the cards', () => {
 
 describe('the signatures of cards', () => {
   const signed = async (on: TestApi, path = '/.well-known/agent-card.json'): Promise<SignedCard> =>
-    (await on.call<SignedCard>('GET', path, { key })).body;
+    (await on.call<SignedCard>('GET', path, { key, headers: VERSION })).body;
 
   it('S3.12 a card can be verified with the published keys, by the SDK and by another implementation of JOSE', async () => {
     for (const path of ['/.well-known/agent-card.json', '/a2a/agents/echo']) {
@@ -152,6 +168,7 @@ describe('the errors of JSON-RPC', () => {
     ['invalid JSON', '{"jsonrpc":', { status: 200, body: { id: null, error: { code: -32_700 } } }],
     ['a batch', '[]', { status: 200, body: { id: null, error: { code: -32_600 } } }],
     ['a body that is not JSON-RPC', '{"method":"GetTask"}', { status: 200, body: { error: { code: -32_600 } } }],
+    ['another version of JSON-RPC', '{"jsonrpc":"1.0","id":"b"}', { body: { id: 'b', error: { code: -32_600 } } }],
     [
       'an unknown method',
       '{"jsonrpc":"2.0","id":"a","method":"Fly","params":{}}',
@@ -160,7 +177,7 @@ describe('the errors of JSON-RPC', () => {
     [
       'parameters that are a list',
       '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}',
-      { body: { error: { code: -32_600 } } },
+      { body: { id: 1, error: { code: -32_600 } } },
     ],
     [
       'a NUL character',
@@ -193,6 +210,42 @@ describe('the errors of JSON-RPC', () => {
     expect(body.error?.data).toMatchObject([
       { domain: 'a2a-protocol.org', reason: expect.stringMatching(/^[A-Z_]+$/) },
     ]);
+  });
+
+  it('P-3 a slash at the end of the address is ignored', async () => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ListTasks', params: {} });
+    for (const path of ['/a2a/', '/a2a/agents/echo/', '/a2a/agents/echo/?A2A-Version=1.0'])
+      expect(await raw(path, body)).toMatchObject({ status: 200, body: { result: { tasks: expect.any(Array) } } });
+    expect((await api.call('GET', '/a2a/agents/echo/', { key })).status).toBe(200);
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    const accept = { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-06-18' };
+    expect((await raw('/mcp/', ping, accept)).status).toBe((await raw('/mcp', ping, accept)).status);
+    expect((await raw('/a2a//', body)).status).toBe(404);
+  });
+
+  it.each(['JSON-RPC', 'HTTP+JSON'])('P-5 %s accepts all forms of ProtoJSON', async (binding) => {
+    const sent = async (params: object): Promise<RpcBody> => {
+      const answer =
+        binding === 'JSON-RPC'
+          ? (await rpc('SendMessage', params)).body.result
+          : (await raw('/a2a/agents/echo/message:send', JSON.stringify(params))).body;
+      return answer as RpcBody;
+    };
+    const done = { task: { status: { state: 'TASK_STATE_COMPLETED' } } };
+    const absent = { contextId: null, taskId: null, metadata: null, referenceTaskIds: null };
+    const empty = { configuration: { historyLength: null }, metadata: null, tenant: null };
+    expect(await sent({ ...message(absent), ...empty })).toMatchObject(done);
+    const part = { text: 'Hi.', raw: null, url: null, filename: null, media_type: 'text/plain' };
+    const snake = { message_id: crypto.randomUUID(), context_id: 'talk', role: 1, parts: [part] };
+    const metadata = { snake_case: null };
+    expect(await sent({ message: { ...snake, metadata }, configuration: { history_length: 0 } })).toMatchObject({
+      task: { ...done.task, contextId: 'talk', artifacts: [{ parts: [{ text: 'You said: Hi.' }] }] },
+    });
+    const page =
+      binding === 'JSON-RPC'
+        ? (await rpc('ListTasks', { page_size: 1, status: 3, context_id: null })).body.result
+        : (await api.call('GET', '/a2a/agents/echo/tasks?page_size=1&status=3', { key, headers: VERSION })).body;
+    expect(page).toMatchObject({ pageSize: 1, tasks: [done.task] });
   });
 
   it('S3.12 unknown fields are ignored', async () => {
@@ -341,6 +394,19 @@ describe('version 0.3', () => {
     for await (const { payload } of client.sendMessageStream(messageTo('Again.'))) cases.push(payload?.$case);
     expect(cases[0]).toBe('task');
     await expect(client.getTask({ tenant: '', id: 'absent' })).rejects.toMatchObject({ name: 'TaskNotFoundError' });
+  });
+
+  it('P-5 the configuration of push notifications is found without its id', async () => {
+    const old = async (method: string, params: object): Promise<unknown> => {
+      const body = { jsonrpc: '2.0', id: 1, method, params };
+      return (await api.call<RpcBody>('POST', '/a2a/agents/echo', { key, body })).body.result;
+    };
+    const { messageId, parts } = { messageId: crypto.randomUUID(), parts: [{ kind: 'text', text: 'Hi.' }] };
+    const task = await old('message/send', { message: { kind: 'message', role: 'user', messageId, parts } });
+    const { id } = task as { id: string };
+    const pushNotificationConfig = { url: 'http://127.0.0.1:9999', id: 'first' };
+    await old('tasks/pushNotificationConfig/set', { taskId: id, pushNotificationConfig });
+    expect(await old('tasks/pushNotificationConfig/get', { id })).toMatchObject({ pushNotificationConfig });
   });
 });
 

@@ -164,6 +164,14 @@ describe.each(BINDINGS)('A2A over %s', (binding) => {
     expect(await failure(client.cancelTask({ ...NO_METADATA, id: taskId }))).toBe('TaskNotCancelableError');
   });
 
+  it('P-5 a task that is cancelled while it asks a question has no result', async () => {
+    const client = await clientOf('asker');
+    const { id } = await send(client, messageTo('Build.'));
+    const cancelled = await client.cancelTask({ ...NO_METADATA, id });
+    expect([stateOf(cancelled), cancelled.artifacts]).toEqual(['TASK_STATE_CANCELED', []]);
+    expect((await client.getTask({ tenant: '', id })).artifacts).toEqual([]);
+  });
+
   it('S3.12 files and data pass through a remote agent without a change', async () => {
     const bytes = Buffer.from([0, 255, 1, 254, 10, 13]);
     const parts = [

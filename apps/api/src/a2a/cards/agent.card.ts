@@ -65,6 +65,22 @@ export function skillsOf(capabilities: readonly string[], agent: { name: string;
   return capabilities.map((one) => skill(one, one, `Work that needs the capability ${one}.`, one.split('.')));
 }
 
+/**
+ * The card for clients of both versions: `card` is the form of version 1.0, and gets the fields that only version 0.3 has. A client ignores the
+ * fields that it does not know.
+ */
+export function mergedCard(card: unknown, legacy: unknown): unknown {
+  if (Array.isArray(card) && Array.isArray(legacy))
+    return card.length === legacy.length ? card.map((one, index) => mergedCard(one, legacy[index])) : card;
+  if (!isObject(card) || !isObject(legacy)) return card;
+  const both = Object.entries(card).map(([name, value]) => [name, mergedCard(value, legacy[name])]);
+  return { ...legacy, ...Object.fromEntries(both) };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The card in the form of version 0.3. The SDK exports its conversion only as a part of the transport of that version. */
 export async function toLegacyCard(card: AgentCard): Promise<object> {
   const source: Pick<A2ARequestHandler, 'getAuthenticatedExtendedAgentCard'> = {

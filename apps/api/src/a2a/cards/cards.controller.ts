@@ -9,7 +9,7 @@ import { etagOf, hasVersion } from '../../http/etag.js';
 import { PreparedDocuments } from '../../http/prepared.documents.js';
 import { namedVersion } from '../protocol.version.js';
 import { A2aAgents } from './a2a.agents.js';
-import { toLegacyCard } from './agent.card.js';
+import { mergedCard, toLegacyCard } from './agent.card.js';
 import { CardSigner, JWKS_PATH } from './card.signer.js';
 import { InstallationKeys } from '../signing/installation.keys.js';
 import { callerOf } from '../../auth/principal.js';
@@ -32,16 +32,13 @@ export class CardsController {
   @Get(AGENT_CARD_PATH)
   @Public()
   async rollcall(@Res() reply: FastifyReply): Promise<void> {
-    const isLegacy = isOldVersion(reply);
+    const form = formFor(reply);
     const headers = { 'cache-control': ROLLCALL_CACHE, vary: A2A_VERSION_HEADER };
-    const request = { kind: 'agent-card', source: this, key: isLegacy ? 'card legacy' : 'card', headers };
+    const request = { kind: 'agent-card', source: this, key: `card ${form}`, headers };
     await this.documents.send(reply, request, async () => {
       const card = this.agents.publicCard();
-      const variant = isLegacy ? 'legacy' : await this.signer.keyIds();
-      return {
-        body: isLegacy ? await toLegacyCard(card) : await this.signer.sign(card),
-        tagged: { variant, card: AgentCard.toJSON(card) },
-      };
+      const tagged = { variant: await this.variantOf(form), card: AgentCard.toJSON(card) };
+      return { body: await this.bodyOf(card, form), tagged };
     });
   }
 
@@ -61,19 +58,34 @@ export class CardsController {
     await this.documents.send(reply, request, async () => ({ body: await this.signingKeys.jwks() }));
   }
 
-  /** A card of version 0.3 has no signature, because signatures cover the form of version 1.0. */
   private async send(reply: FastifyReply, card: AgentCard, cacheControl: string): Promise<void> {
-    const isLegacy = isOldVersion(reply);
-    const etag = tagOf(card, isLegacy ? 'legacy' : await this.signer.keyIds());
+    const form = formFor(reply);
+    const etag = tagOf(card, await this.variantOf(form));
     void reply.headers({ 'cache-control': cacheControl, etag, vary: A2A_VERSION_HEADER });
     if (hasVersion(reply.request, etag)) return void reply.code(304).send();
-    const body = isLegacy ? await toLegacyCard(card) : await this.signer.sign(card);
-    void reply.type(JSON_TYPE).send(JSON.stringify(body));
+    void reply.type(JSON_TYPE).send(JSON.stringify(await this.bodyOf(card, form)));
+  }
+
+  /** A signature covers the form of version 1.0. So the merged card has it, and a card of version 0.3 has none. */
+  private async bodyOf(card: AgentCard, form: CardForm): Promise<object> {
+    if (form === '0.3') return await toLegacyCard(card);
+    const signed = await this.signer.sign(card);
+    return form === '1.0' ? signed : (mergedCard(signed, await toLegacyCard(card)) as object);
+  }
+
+  private async variantOf(form: CardForm): Promise<string> {
+    return form === '0.3' ? form : `${form} ${await this.signer.keyIds()}`;
   }
 }
 
-function isOldVersion({ request }: FastifyReply): boolean {
-  return namedVersion(request) === A2A_LEGACY_PROTOCOL_VERSION;
+/** `merged`: for clients of both versions. */
+type CardForm = 'merged' | '0.3' | '1.0';
+
+/** A client that names no version gets a card that clients of both versions can read. */
+function formFor({ request }: FastifyReply): CardForm {
+  const version = namedVersion(request);
+  if (version === undefined) return 'merged';
+  return version === A2A_LEGACY_PROTOCOL_VERSION ? '0.3' : '1.0';
 }
 
 /** A hash of the card and its variant, which is the same on all replicas. It excludes the signatures, which differ each time. */

@@ -155,8 +155,10 @@ export class TaskPush {
     return toConfig(await this.db.transaction(async () => await this.save(push, call.caller.owner, read)));
   }
 
+  /** Clients of version 0.3 may leave the id out: they get the first configuration. */
   async get(call: IncomingCall, taskId: string, id: string): Promise<TaskPushNotificationConfig> {
-    const row = await this.configs.find(await this.tasks.getOwn(call, taskId), id);
+    const rows = await this.configs.list(await this.tasks.getOwn(call, taskId));
+    const row = rows.find(({ configId }) => id === '' || configId === id);
     if (!row) throw new TaskNotFoundError('There is no such task or configuration, or it is not yours.');
     return toConfig(row);
   }

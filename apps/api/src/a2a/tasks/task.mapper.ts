@@ -113,9 +113,13 @@ function keysOf<Key extends string>(table: Record<Key, TaskState>, wanted: TaskS
   return (Object.keys(table) as Key[]).filter((key) => table[key] === wanted);
 }
 
-/** The complete or partial answer of a finished run. While a run waits, the parts of its result are a question and belong to the status. */
+/**
+ * The complete or partial answer of a finished run. While a run waits, the parts of its result are a question and belong to the status;
+ * a run that was cancelled then keeps the question.
+ */
 export function artifactsOf({ state, result }: Run): Artifact[] {
-  if (!isFinal(state) || state === 'refused' || !result || result.parts.length === 0) return [];
+  if (!isFinal(state) || state === 'refused' || state === 'cancelled' || !result || result.parts.length === 0)
+    return [];
   return [artifact(result.parts)];
 }
 

@@ -12,7 +12,7 @@ import type { Address } from '../incoming.calls.js';
 import { isMessage } from '../messages/messages.service.js';
 import { permissionToSend } from '../messages/root.skills.js';
 import { A2aStreams } from './a2a.streams.js';
-import { Addressed, eventsToJson, readSendMessage, reply200, REST_PATHS } from './rest.codec.js';
+import { Addressed, eventsToJson, readSendMessage, reply200, REST_PATHS, sentIn } from './rest.codec.js';
 import { SelfAudited } from '../../mutation/mutation.js';
 import { callerOf } from '../../auth/principal.js';
 
@@ -33,9 +33,10 @@ export class MessagesController {
   @Limits({ kind: 'waits' })
   @SelfAudited('run.started')
   async send(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
-    permitSending(reply, address);
+    const body = sentIn(reply.request);
+    permit(callerOf(reply.request), permissionToSend(address, body));
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
-    const params = readSendMessage(reply.request.body);
+    const params = readSendMessage(body);
     this.inFlight.exempt(reply);
     const sent = await handler.sendMessage(params);
     reply200(reply, isMessage(sent) ? { message: Message.toJSON(sent) } : { task: Task.toJSON(sent) });
@@ -47,9 +48,10 @@ export class MessagesController {
   @Limits({ kind: 'streams' })
   @SelfAudited('run.started')
   async stream(@Addressed() address: Address, @Res() reply: FastifyReply): Promise<void> {
-    permitSending(reply, address);
+    const body = sentIn(reply.request);
+    permit(callerOf(reply.request), permissionToSend(address, body));
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
-    const events = handler.sendMessageStream(readSendMessage(reply.request.body));
+    const events = handler.sendMessageStream(readSendMessage(body));
     await this.streams.send(reply, eventsToJson(events), (error) => restErrorOf(error).body);
   }
 
@@ -59,8 +61,4 @@ export class MessagesController {
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
     reply200(reply, AgentCard.toJSON(await handler.getAuthenticatedExtendedAgentCard()));
   }
-}
-
-function permitSending({ request }: FastifyReply, address: Address): void {
-  permit(callerOf(request), permissionToSend(address, request.body));
 }

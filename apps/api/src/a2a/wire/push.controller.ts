@@ -7,7 +7,8 @@ import { routeConfig } from '../../http/server/routes.js';
 import { restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import type { Address } from '../incoming.calls.js';
-import { Addressed, reply200, REST_PATHS, toNumber } from './rest.codec.js';
+import { fromProtoJson } from './proto.json.js';
+import { Addressed, reply200, REST_PATHS, sentIn, toNumber } from './rest.codec.js';
 import { SelfAudited } from '../../mutation/mutation.js';
 
 const CONFIGS = 'tasks/:id/pushNotificationConfigs';
@@ -29,7 +30,7 @@ export class PushController {
   @SelfAudited('run.push_created')
   async create(@Addressed() address: Address, @Param('id') taskId: string, @Res() reply: FastifyReply): Promise<void> {
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
-    const params = TaskPushNotificationConfig.fromJSON({ ...(reply.request.body as object | undefined), taskId });
+    const params = TaskPushNotificationConfig.fromJSON({ ...(sentIn(reply.request) as object | undefined), taskId });
     const created = await handler.createTaskPushNotificationConfig(params);
     reply200(reply.code(201), TaskPushNotificationConfig.toJSON(created));
   }
@@ -39,10 +40,11 @@ export class PushController {
   async list(
     @Addressed() address: Address,
     @Param('id') taskId: string,
-    @Query() { pageSize = '0', pageToken = '' }: Readonly<Record<string, unknown>>,
+    @Query() query: Readonly<Record<string, unknown>>,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
+    const { pageSize = '0', pageToken = '' } = fromProtoJson(query) as typeof query;
     const wanted = { taskId, pageSize: toNumber(pageSize), pageToken };
     const page = await handler.listTaskPushNotificationConfigs(ListTaskPushNotificationConfigsRequest.fromJSON(wanted));
     const configs = page.configs.map((one) => TaskPushNotificationConfig.toJSON(one));

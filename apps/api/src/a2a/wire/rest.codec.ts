@@ -10,6 +10,8 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Address } from '../incoming.calls.js';
 import { checkMessage } from '../messages/message.js';
+import { fromProtoJson } from './proto.json.js';
+import { tenantIn } from './rpc.request.js';
 
 /** The three paths of each operation: for Rollcall itself, for one agent, and for an agent as the tenant of Rollcall. */
 export const REST_PATHS = ['a2a', 'a2a/agents/:agentId', 'a2a/:tenant'];
@@ -22,8 +24,7 @@ export const Addressed = createParamDecorator((_: unknown, context: ExecutionCon
 function addressOf({ params, query, body }: FastifyRequest): Address {
   const { agentId, tenant } = params as Address;
   if (agentId !== undefined || tenant !== undefined) return { agentId, tenant };
-  const { tenant: given } = { ...(query as object), ...(body as object | undefined) } as { tenant?: unknown };
-  return typeof given === 'string' ? { tenant: given } : {};
+  return tenantIn({ ...(query as object), ...(body as object | undefined) });
 }
 
 type Query = Readonly<Record<string, unknown>>;
@@ -32,16 +33,22 @@ export function reply200(reply: FastifyReply, body: unknown): void {
   void reply.type(A2A_CONTENT_TYPE).send(JSON.stringify(body));
 }
 
-export function readSendMessage(body: unknown): SendMessageRequest {
-  checkMessage(body);
-  return SendMessageRequest.fromJSON(body);
+/** The body of a message. The permission to send it and its meaning are read from the same value. */
+export function sentIn({ body }: FastifyRequest): unknown {
+  return fromProtoJson(body);
+}
+
+export function readSendMessage(sent: unknown): SendMessageRequest {
+  checkMessage(sent);
+  return SendMessageRequest.fromJSON(sent);
 }
 
 /** The fields of a ListTasks request are query parameters. */
 export function readListTasks(query: Query): ListTasksRequest {
-  const { pageSize, historyLength, includeArtifacts, ...texts } = query;
+  const { pageSize, historyLength, includeArtifacts, status, ...texts } = fromProtoJson(query) as Query;
   return ListTasksRequest.fromJSON({
     ...texts,
+    ...(status !== undefined && { status: toNumber(status) || status }),
     ...(pageSize !== undefined && { pageSize: toNumber(pageSize) }),
     ...(historyLength !== undefined && { historyLength: toNumber(historyLength) }),
     includeArtifacts: includeArtifacts === 'true',

@@ -11,7 +11,16 @@ import { a2aProblemOf, rpcErrorOf, rpcErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import { isLegacy } from '../protocol.version.js';
 import { A2aStreams } from './a2a.streams.js';
-import { checkParams, methodOf, permissionOf, readRpcRequest, type RpcRequest, SENDS } from './rpc.request.js';
+import {
+  checkParams,
+  idIn,
+  methodOf,
+  permissionOf,
+  readRpcRequest,
+  type RpcRequest,
+  SENDS,
+  tenantIn,
+} from './rpc.request.js';
 import { SelfAudited } from '../../mutation/mutation.js';
 import { callerOf } from '../../auth/principal.js';
 
@@ -32,24 +41,28 @@ export class RpcController {
   @HttpCode(200)
   @SelfAudited('depends on the JSON-RPC method')
   async call(@Param('agentId') agentId: string | undefined, @Res() reply: FastifyReply): Promise<void> {
-    const rpc = readRpcRequest(reply.request.body);
+    const { request } = reply;
     try {
-      await this.answer(rpc, agentId, reply);
+      const legacy = isLegacy(request);
+      await this.answer(readRpcRequest(request.body, legacy), { agentId, legacy }, reply);
     } catch (error) {
-      const { status, headers, body } = rpcErrors(error, a2aProblemOf(error, reply.request.id));
+      const { status, headers, body } = rpcErrors(error, a2aProblemOf(error, request.id));
       if (!reply.sent)
         void reply
           .code(status)
           .headers(headers)
-          .send({ ...body, id: rpc.id });
+          .send({ ...body, id: idIn(request.body) });
     }
   }
 
-  private async answer(rpc: RpcRequest, agentId: string | undefined, reply: FastifyReply): Promise<void> {
+  private async answer(
+    rpc: RpcRequest,
+    { agentId, legacy }: { readonly agentId?: string; readonly legacy: boolean },
+    reply: FastifyReply,
+  ): Promise<void> {
     const { params, id } = rpc;
-    const legacy = isLegacy(reply.request);
     const method = methodOf(rpc, legacy);
-    const address = { agentId, tenant: params?.tenant };
+    const address = { agentId, ...tenantIn(params) };
     permit(callerOf(reply.request), permissionOf(method, address, params));
     const handler = await this.handlers.open(reply, address, 'JSONRPC');
     checkParams(method, params, legacy);

@@ -7,6 +7,7 @@ import { schemaFailed } from '../../http/validation/validation.errors.js';
 import type { Address } from '../incoming.calls.js';
 import { checkMessage } from '../messages/message.js';
 import { permissionToSend } from '../messages/root.skills.js';
+import { fromProtoJson } from './proto.json.js';
 
 const MAX_SHOWN = 100;
 
@@ -14,10 +15,15 @@ const RpcRequestSchema = z.looseObject({
   jsonrpc: z.literal('2.0'),
   id: z.union([z.string(), z.number().int(), z.null()]).default(null),
   method: z.string().min(1),
-  params: z.looseObject({ tenant: z.string().optional() }).optional(),
+  params: z.looseObject({}).nullish(),
 });
 
-export type RpcRequest = z.infer<typeof RpcRequestSchema>;
+export interface RpcRequest {
+  readonly jsonrpc: '2.0';
+  readonly id: string | number | null;
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
 
 /** The methods that start or continue a run, and whose response may take as long as the run. */
 export const SENDS: ReadonlySet<string> = new Set(['SendMessage', 'SendStreamingMessage']);
@@ -67,6 +73,12 @@ export function methodOf({ method }: RpcRequest, isLegacy: boolean): RpcMethod {
   throw new JsonRpcRequestMalformedError({ message, envelopeCode: A2A_ERROR_CODE.METHOD_NOT_FOUND });
 }
 
+/** A tenant that is not text is ignored, as by the other binding. */
+export function tenantIn(params: unknown): Pick<Address, 'tenant'> {
+  const { tenant } = (params ?? {}) as { readonly tenant?: unknown };
+  return typeof tenant === 'string' ? { tenant } : {};
+}
+
 export function permissionOf(method: RpcMethod, address: Address, params: unknown): Permission {
   return PERMISSIONS_OF_METHODS[method] ?? permissionToSend(address, params);
 }
@@ -79,10 +91,20 @@ export function checkParams(method: RpcMethod, params: unknown, isLegacy: boolea
   if (error) throw schemaFailed(error, { root: 'params' });
 }
 
+/** The id for the response, also if the request is invalid. */
+export function idIn(body: unknown): string | number | null {
+  const { id } = (body ?? {}) as { readonly id?: unknown };
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
+
 /** Rejects a request that is not JSON-RPC 2.0. The SDK would use the error code for invalid parameters. */
-export function readRpcRequest(body: unknown): RpcRequest {
+export function readRpcRequest(body: unknown, isLegacy: boolean): RpcRequest {
   const read = RpcRequestSchema.safeParse(body);
-  if (read.success) return read.data;
+  if (read.success) {
+    const { params, jsonrpc, id, method } = read.data;
+    const given = isLegacy ? params : (fromProtoJson(params) as typeof params);
+    return { jsonrpc, id, method, ...(given && { params: given }) };
+  }
   const message =
     'Send a JSON-RPC 2.0 request: an object with `jsonrpc` "2.0", a `method`, and, if needed, an object as `params`.';
   throw new JsonRpcRequestMalformedError({ message, envelopeCode: A2A_ERROR_CODE.INVALID_REQUEST });

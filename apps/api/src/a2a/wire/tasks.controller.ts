@@ -8,6 +8,7 @@ import { restErrorOf, restErrors } from '../a2a.errors.js';
 import { A2aHandlers } from '../a2a.handler.js';
 import type { Address } from '../incoming.calls.js';
 import { A2aStreams } from './a2a.streams.js';
+import { fromProtoJson } from './proto.json.js';
 import { Addressed, eventsToJson, pageToJson, readListTasks, reply200, REST_PATHS, toNumber } from './rest.codec.js';
 import { Repeatable, SelfAudited } from '../../mutation/mutation.js';
 
@@ -43,7 +44,8 @@ export class TasksController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const handler = await this.handlers.open(reply, address, 'HTTP+JSON');
-    const historyLength = toNumber(query['historyLength']);
+    const { historyLength: given } = fromProtoJson(query) as TaskQuery;
+    const historyLength = toNumber(given);
     reply200(reply, Task.toJSON(await handler.getTask({ tenant: '', id, historyLength })));
   }
 

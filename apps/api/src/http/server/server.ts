@@ -59,6 +59,9 @@ const PAGE_HEADERS: Record<string, string> = {
 /** RFC 6797 forbids this header on plain HTTP, so it is sent only if the proxy reports that the client uses HTTPS. */
 const HSTS = ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const;
 
+/** Clients of A2A and MCP append a slash to the address of an endpoint, because they resolve it as a folder. */
+const ENDPOINT_WITH_SLASH = /^(\/(?:a2a|mcp)(?:\/[^?]*[^?/])?)\/(?=\?|$)/;
+
 const SHUTTING_DOWN = new ApiError('SHUTTING_DOWN', 'Send the request again to reach another replica.', {
   retryAfterMs: 1_000,
 });
@@ -89,6 +92,7 @@ export function createServer(parts: ServerParts): FastifyAdapter {
     },
     trustProxy: http.trustedProxies.length > 0 ? http.trustedProxies : false,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
+    rewriteUrl: ({ url = '/' }) => url.replace(ENDPOINT_WITH_SLASH, '$1'),
     return503OnClosing: false,
     logger: false,
     genReqId: requestIdOf,
