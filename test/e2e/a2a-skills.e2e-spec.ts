@@ -79,7 +79,7 @@ describe('the skills of Rollcall', () => {
 
   it('S3.12 a skill needs the permission of its operation; runs:start is not enough', async () => {
     const input = { register: registration('r-2'), query: {}, announce: { capabilities: ['build'], task: 'Build.' } };
-    const allowed: Record<string, string> = { agent: 'register', viewer: 'query', caller: 'query announce' };
+    const allowed: Record<string, string> = { agent: 'register query', viewer: 'query', caller: 'query announce' };
     for (const [role, skills] of Object.entries(allowed)) {
       const key = await api.given.key(role as 'agent');
       for (const [skill, body] of Object.entries(input)) {
