@@ -173,7 +173,7 @@ export class RunChannel implements OnApplicationBootstrap {
 
 /** Pieces that fit into a notification. No piece ends in the middle of a character. */
 function* piecesOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const piece = text.slice(at, at + MAX_TEXT);
     const isCut = piece.length === MAX_TEXT && HALF_CHARACTER.test(piece);
     yield isCut ? piece.slice(0, -1) : piece;
