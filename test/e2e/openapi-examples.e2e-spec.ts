@@ -88,6 +88,8 @@ const STEPS: Step[] = [
   ...plain('definitions.listRevisions', 'definitions.getRevision', 'definitions.getCapabilities'),
   ...plain('definitions.import', 'definitions.getEffective', 'definitions.preview', 'runs.start', 'runs.list'),
   { operationId: 'runs.get', path: run },
+  { operationId: 'conversations.list', before: beginConversation },
+  ...plain('conversations.get', 'conversations.delete'),
   { operationId: 'runs.listSteps', path: run },
   { operationId: 'runs.stream', path: run },
   { operationId: 'runs.getTree', path: run },
@@ -180,6 +182,11 @@ async function wait(waitingFor: 'input' | 'approval'): Promise<void> {
     waitingFor,
     JSON.stringify(result),
   ]);
+}
+
+async function beginConversation(): Promise<void> {
+  const body = { ...exampleOf('runs.start'), conversationId: 'release-notes' };
+  expect((await api.call('POST', '/v1/runs', { body })).status).toBe(202);
 }
 
 function exampleOf(operationId: string): Record<string, unknown> {

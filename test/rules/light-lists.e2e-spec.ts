@@ -32,6 +32,7 @@ const SMALL = new Set([
   'GET /v1/audit',
   'GET /v1/budgets',
   'GET /v1/budgets/{id}/ledger',
+  'GET /v1/conversations', // ids and counters
   'GET /v1/definitions', // names, descriptions and revisions
   'GET /v1/definitions/{name}/revisions',
   'GET /v1/events', // facts, without records and contents
@@ -52,9 +53,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await api.stop());
 
-async function start(input: string): Promise<string> {
+async function start(input: string, conversationId?: string): Promise<string> {
   const { body } = await api.call<{ id: string }>('POST', '/v1/runs?waitMs=20000', {
-    body: { definition: 'echo', input },
+    body: { definition: 'echo', input, conversationId },
   });
   return body.id;
 }
@@ -88,6 +89,11 @@ const LARGE_LISTS: Record<string, LargeList> = {
         const sent = Array.from({ length: 3 }, async () => await api.call('POST', '/v1/contracts', { body }));
         expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([201, 201, 201]);
       }),
+  },
+  'GET /v1/conversations/{id}': {
+    path: '/v1/conversations/large?',
+    id: 'id',
+    fill: async () => await each(async (at) => await start(text(`${at}`), 'large')),
   },
   'GET /v1/runs': {
     path: '/v1/runs?',

@@ -5,6 +5,7 @@ export type TargetKind =
   | 'agent'
   | 'budget'
   | 'contract'
+  | 'conversation'
   | 'definition'
   | 'delivery'
   | 'hosted'
@@ -74,6 +75,7 @@ const ownContract = { ...contract, roles: CALLS, others: { caller: 403 } } as co
 const invited = { ...contract, roles: REGISTERS, others: { agent: 403 } } as const;
 const run = { target: 'run', roles: READS_MODELS, ok: 200, others: { caller: 404 } } as const;
 const ownRun = { ...run, roles: CALLS } as const;
+const conversation = { ...run, target: 'conversation' } as const;
 const webhook = { target: 'webhook', roles: OPERATORS, ok: 200 } as const;
 
 const message = (): object => ({ messageId: unique(), role: 'ROLE_USER', parts: [{ text: 'Hello.' }] });
@@ -125,6 +127,7 @@ export const ACCESS: Record<string, AccessRow> = {
   'POST /mcp': mcp,
   'POST /mcp/agents/:agentId': { ...mcp, target: 'definition' },
   'DELETE /v1/agents/:id': { ...ownAgent, ok: 204, query: '?generation=1', lease: 204 },
+  'DELETE /v1/conversations/:id': { ...conversation, roles: CALLS, ok: 204 },
   'DELETE /v1/definitions/:name': { ...definition, roles: OPERATORS, ok: 204 },
   'DELETE /v1/keys/:id': { roles: 'admin', ok: 200, target: 'key' },
   'DELETE /v1/namespaces/:name': { roles: 'admin', ok: 204, target: 'namespace', installation: true },
@@ -144,6 +147,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/budgets/reservations/:key': reservation,
   'GET /v1/contracts': { roles: READS_MODELS, ok: 200 },
   'GET /v1/contracts/:id': { ...contract, roles: READS_MODELS, ok: 200, otherLease: 403 },
+  'GET /v1/conversations': { roles: READS_MODELS, ok: 200 },
+  'GET /v1/conversations/:id': conversation,
   'GET /v1/definitions': { roles: READS_MODELS, ok: 200 },
   'GET /v1/definitions/:name': definition,
   'GET /v1/definitions/:name/capabilities': definition,

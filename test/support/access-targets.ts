@@ -24,6 +24,11 @@ export class AccessTargets {
         return idOf(await this.post('/v1/budgets', key, { kind: 'agent', subject: name, limit: { tokens: 1_000 } }));
       case 'contract':
         return await this.contract(name, key);
+      case 'conversation': {
+        const { id: definition } = await this.make('definition', this.agentKeyFor(key));
+        await this.post('/v1/runs', key, { definition, input: 'Hello.', conversationId: name });
+        return { id: name };
+      }
       case 'definition':
         await this.post('/v1/definitions', key, { name, content: { description: 'Reviews code.' } });
         return { id: name };

@@ -27,6 +27,7 @@ import { ModelsModule } from './models/models.module.js';
 import { NamespacesModule } from './namespaces/namespaces.module.js';
 import { type Plugins, withPlugins } from './plugins/plugins.js';
 import { PluginsModule } from './plugins/plugins.module.js';
+import { ConversationsModule } from './conversations/conversations.module.js';
 import { RunsModule } from './runs/runs.module.js';
 import { RuntimeModule } from './runtime/runtime.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
@@ -96,6 +97,7 @@ export class AppModule {
         RuntimeModule,
         ModelsModule,
         RunsModule,
+        ConversationsModule,
         ContractsModule,
         A2aModule,
         McpModule,

@@ -14,6 +14,10 @@ import { AgentBuilder } from './definitions/agent.builder.js';
 import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
 import { DefinitionImports } from './definitions/definition.imports.js';
+import { ConversationHistory } from './conversations/conversation.history.js';
+import { ConversationStore } from './conversations/conversation.store.js';
+import { ConversationTurns } from './conversations/conversation.turns.js';
+import { ConversationsService } from './conversations/conversations.service.js';
 import { DefinitionStore } from './definitions/definition.store.js';
 import { DefinitionValidator } from './definitions/definition.validator.js';
 import { DefinitionsService } from './definitions/definitions.service.js';
@@ -162,6 +166,7 @@ export class AgentRuntimeModule {
         RunMeter,
         RunReader,
         RunsService,
+        ConversationsService,
         SkillLibrary,
         TaskInbox,
         ToolCatalog,
@@ -272,6 +277,10 @@ const RUNS: Provider[] = [
   RunTargets,
   RunAdmission,
   RunReader,
+  ConversationStore,
+  ConversationHistory,
+  ConversationTurns,
+  ConversationsService,
   RunsService,
 ];
 const RUN_EXECUTION: Provider[] = [

@@ -1,6 +1,14 @@
 export { AgentRuntimeModule, type AgentRuntimeOptions } from './agent-runtime.module.js';
 export { ReactAgent } from './agents/react.agent.js';
 export { GuardedAgents } from './calls/guarded.agent.js';
+export type {
+  Conversation,
+  ConversationMessage,
+  ConversationQuery,
+  ConversationReading,
+  ConversationRun,
+} from './conversations/conversation.js';
+export { ConversationsService } from './conversations/conversations.service.js';
 export { capabilitiesOf, type Definition, type DefinitionContent } from './definitions/definition.js';
 export {
   DefinitionImports,

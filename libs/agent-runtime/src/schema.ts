@@ -12,6 +12,7 @@ import { RunA2a1764205000000 } from './migrations/1764205000000-run-a2a.js';
 import { AgentTasks1764206010000 } from './migrations/1764206010000-agent-tasks.js';
 import { RunsOfCaller1764206020000 } from './migrations/1764206020000-runs-of-caller.js';
 import { RunPlugins1764207000000 } from './migrations/1764207000000-run-plugins.js';
+import { Conversations1764209000000 } from './migrations/1764209000000-conversations.js';
 
 /** The tables and migrations of the runtime. */
 export const RUNTIME_SCHEMA: Schema = {
@@ -29,5 +30,6 @@ export const RUNTIME_SCHEMA: Schema = {
     AgentTasks1764206010000,
     RunsOfCaller1764206020000,
     RunPlugins1764207000000,
+    Conversations1764209000000,
   ],
 };

@@ -1,4 +1,4 @@
-export { rollcallClient, answerText, type Rollcall, type StartedRun } from './rollcall.js';
+export { rollcallClient, answerText, type ClientConversation, type Rollcall, type StartedRun } from './rollcall.js';
 export { RollcallError, type RollcallErrorCode } from './rollcall.error.js';
 export { Pages } from './pages.js';
 export {

@@ -23,6 +23,13 @@ interface RunMethods {
   watch(id: string, options?: RunWatchOptions): AsyncGenerator<WatchedMessage, void>;
 }
 
+/** A conversation: each message is a run, which begins when the runs before it are finished and knows what they said. */
+export interface ClientConversation {
+  readonly id: string;
+  /** Sends the next message. Iterate over the run to watch it, or wait for `result()`. */
+  send(input: string, options?: CallOptions): StartedRun;
+}
+
 /** A run that this client has started. */
 export interface StartedRun extends AsyncIterable<WatchedMessage> {
   /** The run as it was stored. */
@@ -34,6 +41,8 @@ export interface StartedRun extends AsyncIterable<WatchedMessage> {
 /** The API of a Rollcall server. It can be used in Node and in browsers. */
 export interface Rollcall extends Omit<Operations, 'runs'> {
   readonly runs: Operations['runs'] & RunMethods;
+  /** Your conversation with this id, which begins with its first message. `run` names the agent and the limits of each run. */
+  conversation(id: string, run?: Omit<RunInput, 'input' | 'conversationId'>): ClientConversation;
   /** The same server with another credential, such as the lease token of an agent. */
   as(credential: RollcallOptions['credential']): Rollcall;
   /**
@@ -61,6 +70,10 @@ export function rollcallClient(options: RollcallOptions = {}): Rollcall {
   return {
     ...operations,
     runs: { ...operations.runs, run, watch },
+    conversation: (id, about = {}) => ({
+      id,
+      send: (input, callOptions) => run({ ...about, input, conversationId: id }, callOptions),
+    }),
     as: (credential) => rollcallClient({ ...options, credential }),
     follow: (followOptions = {}) => followEvents(transport, operations, followOptions),
     serve: async (serveOptions) => {

@@ -31,6 +31,7 @@ const TAGS = {
   models: 'Model presets, model vendors and agent providers of this deployment.',
   runtime: 'The agents that Rollcall runs itself: what they can use.',
   runs: 'Start runs of agents, watch them, and cancel them.',
+  conversations: 'Read and delete conversations: runs that continue one another.',
   contracts: 'Announce tasks that agents bid for, and award them to the best bid.',
   access: 'API keys, the audit log, and the credential in use.',
   operation: 'Health checks and metrics, for the infrastructure.',

@@ -82,7 +82,7 @@ export class RunCommands {
       const facts = { agentId, budget, ...details };
       if (!claim && !also)
         return await this.runs.startPrepared(prepared, [this.audit.statement('run.started', { id, namespace }, facts)]);
-      return await this.db.transaction(async () => {
+      return await this.runs.transactionFor(prepared, async () => {
         const run = await this.runs.insert(prepared, claim);
         await also?.(run);
         return await this.record(command, run, { action: 'run.started', details: facts });
@@ -95,7 +95,7 @@ export class RunCommands {
     return await this.once(command, async (claim) => {
       const prepared = await this.runs.prepareRetry(runKeyOf(command.caller, id), runActorOf(command.caller));
       this.storage.take(command.caller, prepared.run.input);
-      return await this.db.transaction(async () => {
+      return await this.runs.transactionFor(prepared, async () => {
         const run = await this.runs.insert(prepared, claim);
         const details = { newRunId: run.id, agentId: run.agentId };
         return await this.record(command, run, { action: 'run.retried', details, target: id });
@@ -196,7 +196,8 @@ function repeated(response: string | RunView): RunCommandResult {
 
 /** Rejects a body that names more than one target, or `prefer` without `capabilities`. */
 export function toStartRun(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
-  const { agent, definition, capabilities, prefer, input, data, budget, deadline, redactAfterMs } = body;
+  const { agent, definition, capabilities, prefer, input, data, budget, deadline } = body;
+  const { redactAfterMs, conversationId } = body;
   const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
   if (named.length > 1) {
     const text = `${named.map(([field]) => field).join(', ')}: name only one of them`;
@@ -211,11 +212,12 @@ export function toStartRun(body: StartRunBody, { namespace, owner: by }: Princip
     ...(budget && { limit: { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null } }),
     ...(deadline !== undefined && { deadline: Date.parse(deadline) }),
     ...(redactAfterMs !== undefined && { redactAfterMs }),
+    ...(conversationId !== undefined && { conversationId }),
     by,
   };
 }
 
-function runActorOf({ owner: by, permissions }: Principal): RunActor {
+export function runActorOf({ owner: by, permissions }: Principal): RunActor {
   return { by, mayManage: permissions.includes('runs:manage') };
 }
 

@@ -35,7 +35,7 @@ class RunLimitView {
   microUsd: number | null;
 }
 
-class RunUsageView {
+export class RunUsageView {
   @ApiPropertyOptional({ type: 'integer', example: 1_200, description: 'Absent if unknown.' }) inputTokens?: number;
   @ApiPropertyOptional({ type: 'integer', example: 300, description: 'Absent if unknown.' }) outputTokens?: number;
   @ApiPropertyOptional({
@@ -99,6 +99,11 @@ class RunFactsView {
   @ApiProperty({ type: 'integer', example: 0, description: 'The number of runs above this run.' }) depth: number;
   @ApiProperty({ type: String, nullable: true, example: null, description: 'The run that this run repeats.' })
   retryOf: string | null;
+  @ApiProperty({
+    example: ID,
+    description: 'The conversation of the run; the id of the run itself if it was started without one.',
+  })
+  conversationId: string;
   @ApiProperty({ enum: RUN_STATES, example: 'completed', description: 'The state. The last five are final.' })
   state: Run['state'];
   @ApiProperty({ enum: WAITING_FOR, nullable: true, example: null, description: 'What a waiting run waits for.' })
@@ -216,6 +221,7 @@ function toFactsView(run: RunFacts): RunFactsView {
     parentId: run.parentId,
     depth: run.depth,
     retryOf: run.retryOf,
+    conversationId: run.conversationId,
     state: run.state,
     waitingFor: run.waitingFor,
     agentId: run.agentId,

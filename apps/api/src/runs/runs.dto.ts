@@ -31,6 +31,7 @@ const MAX_HASH = 128;
 export const MAX_REASON = 2_000;
 export const MAX_OUTPUT = 20_000;
 
+export const MAX_CONVERSATION_ID = 256;
 const MAX_STEP = 2 ** 31 - 1;
 const MAX_ID = 128;
 
@@ -44,6 +45,10 @@ export const START_EXAMPLES = {
   definition: {
     summary: 'Run a definition with a budget',
     value: { definition: 'reviewer', input: 'Review the last change.', budget: { tokens: 100_000, microUsd: null } },
+  },
+  conversation: {
+    summary: 'Continue a conversation',
+    value: { definition: 'reviewer', input: 'And the one before?', conversationId: 'release-notes' },
   },
   capabilities: {
     summary: 'Run the best agent with these capabilities',
@@ -171,6 +176,19 @@ export class StartRunBody extends MessageBody {
   @Min(0)
   @Max(MAX_REDACT_AFTER_MS)
   redactAfterMs?: number;
+
+  @ApiPropertyOptional({
+    minLength: 1,
+    maxLength: MAX_CONVERSATION_ID,
+    example: 'release-notes',
+    description:
+      'Continues your conversation with this id, or begins it. The agent receives the messages of the earlier runs on the same agent. The ' +
+      'run begins when all earlier runs of the conversation are finished.',
+  })
+  @Optional()
+  @IsString()
+  @Length(1, MAX_CONVERSATION_ID)
+  conversationId?: string;
 }
 
 /** A decision about one of the calls in `result.approvals` of the run. */

@@ -250,6 +250,13 @@ class ContextSummarisedStepView {
   type: 'context-summarised';
   @ApiProperty(TURN) turn: number;
   @ApiProperty({ type: 'integer', example: 12, description: 'How many messages were replaced.' }) replaced: number;
+  @ApiPropertyOptional({
+    type: 'integer',
+    example: 9,
+    description:
+      'How many messages came from earlier runs of the conversation. Absent if the run did not begin with such messages.',
+  })
+  earlier?: number;
   @ApiProperty({ example: 'The caller asked for a review.', description: 'The summary.' }) summary: string;
   @ApiProperty({ type: ModelUsageView, description: 'The tokens of the summary.' }) usage: ModelUsageView;
   @ApiPropertyOptional({ type: [ChargeView], description: 'What the summary costs.' }) charges?: readonly ChargeView[];

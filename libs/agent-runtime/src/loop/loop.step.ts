@@ -50,12 +50,14 @@ export type LoopStep =
     }
   /**
    * The messages after the first message of the user were replaced by a summary, because the conversation did not fit the context
-   * window. The summary is a paid reply of the model and counts as a turn.
+   * window. The summary is a paid reply of the model and counts as a turn. `earlier` states how many messages at the beginning came from
+   * earlier runs of the conversation.
    */
   | {
       readonly type: 'context-summarised';
       readonly turn: number;
       readonly replaced: number;
+      readonly earlier?: number;
       readonly summary: string;
       readonly usage: ModelUsage;
       readonly charges?: readonly Charge[];

@@ -139,13 +139,15 @@ class ReactRun {
   }
 
   private async summarise(count: number): Promise<void> {
-    const turn = this.state.turn + 1;
+    const { earlier, turn: last } = this.state;
+    const turn = last + 1;
     this.activity.begin();
     try {
       const request = summaryRequest(this.state.messages, count, this.parts.options.contextWindow ?? 0);
       const { content, usage } = await this.parts.callModel(this.modelCall(request, false));
       const summary = textOf(content) || 'No summary is available.';
-      this.finish({ type: 'context-summarised', turn, replaced: count, summary, usage });
+      const place = { turn, replaced: count, ...(earlier !== undefined && { earlier }) };
+      this.finish({ type: 'context-summarised', ...place, summary, usage });
     } catch (error) {
       await this.callFinally(error);
     }

@@ -24,6 +24,11 @@ export interface RunState {
   readonly corrections: number;
   /** The tokens of the conversation: the count of the last reply, and an estimate of the messages since then. */
   readonly contextTokens: number;
+  /**
+   * How many messages at the beginning come from earlier runs of the conversation, or replace such messages. Absent if the run did not
+   * begin with messages of earlier runs.
+   */
+  readonly earlier?: number;
   /** The last change of each key in the memory of the run; absent if there is none. */
   readonly memory?: readonly MemoryChange[];
   /** The charges of all replies so far; absent if the run is not charged. A resumed run makes the charges that are missing. */
@@ -41,8 +46,8 @@ export function initialState(messages: readonly ModelMessage[]): RunState {
 }
 
 /** The state of a stored run. */
-export function resume(steps: readonly LoopStep[]): RunState {
-  return steps.reduce(applyStep, EMPTY);
+export function resume(steps: readonly LoopStep[], earlier: RunState = EMPTY): RunState {
+  return steps.reduce(applyStep, earlier);
 }
 
 export function applyStep(state: RunState, step: LoopStep): RunState {
@@ -51,7 +56,14 @@ export function applyStep(state: RunState, step: LoopStep): RunState {
   const memory = changes ? mergedChanges(state.memory, changes) : state.memory;
   const charged = step.type === 'model-replied' || step.type === 'context-summarised' ? step.charges : undefined;
   const charges = charged ? [...(state.charges ?? []), ...charged] : state.charges;
-  return memory || charges ? { ...next, ...(memory && { memory }), ...(charges && { charges }) } : next;
+  const { earlier = state.earlier } = next;
+  if (!memory && !charges && earlier === undefined) return next;
+  return {
+    ...next,
+    ...(earlier !== undefined && { earlier }),
+    ...(memory && { memory }),
+    ...(charges && { charges }),
+  };
 }
 
 function conversationAfter(state: RunState, step: LoopStep): RunState {
@@ -73,6 +85,16 @@ function conversationAfter(state: RunState, step: LoopStep): RunState {
 /** The state of another run that continues the conversation. */
 export function nextRun({ messages, openSteps, corrections, contextTokens }: RunState): RunState {
   return { messages, turn: 0, openSteps, corrections, contextTokens };
+}
+
+/** The state before the first step of a run that continues the conversation of earlier runs. */
+export function afterEarlier(messages: readonly ModelMessage[], contextTokens: number): RunState {
+  return { ...EMPTY, messages, contextTokens, earlier: messages.length };
+}
+
+/** The messages of a finished run. Its calls without a result get one. */
+export function closedMessages(state: RunState): readonly ModelMessage[] {
+  return closeTurn(state).messages;
 }
 
 /** Where the replaceable messages begin: after the first message of the user, which is never replaced. */
@@ -134,15 +156,24 @@ function notExecuted({ id, name }: OpenCall['call']): ToolResultPart {
   return { type: 'tool-result', id, name, output, failed: true };
 }
 
-function summarised(state: RunState, { turn, replaced, summary }: StepOf<'context-summarised'>): RunState {
-  const start = startOfHistory(state.messages);
-  const removed = state.messages.slice(start, start + replaced);
-  const added = [userMessage(summaryText(summary))];
+/**
+ * Messages of earlier runs may have been removed since the summary was made: retention removes the oldest ones. They were replaced by the
+ * summary, so as many messages as then are kept after it.
+ */
+function summarised(state: RunState, step: StepOf<'context-summarised'>): RunState {
+  const { messages, earlier } = state;
+  const start = startOfHistory(messages);
+  const removedSince = (step.earlier ?? 0) - (earlier ?? 0);
+  let end = start + Math.max(0, step.replaced - removedSince);
+  while (end > start && messages[end]?.role === 'tool') end -= 1; // a result stays with its call
+  const removed = messages.slice(start, end);
+  const added = [userMessage(summaryText(step.summary))];
   return {
     ...state,
-    messages: [...state.messages.slice(0, start), ...added, ...state.messages.slice(start + replaced)],
-    turn,
+    messages: [...messages.slice(0, start), ...added, ...messages.slice(end)],
+    turn: step.turn,
     contextTokens: Math.max(0, state.contextTokens - estimateMessages(removed)) + estimateMessages(added),
+    ...(earlier !== undefined && { earlier: Math.min(earlier, start) + 1 + Math.max(0, earlier - end) }),
   };
 }
 

@@ -3,6 +3,9 @@ import { Injectable } from '@nestjs/common';
 import { Database, DomainError, GroupCommit, isOutage, type Statement, StopsIn } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { toUserMessage } from '../agents/agent.mapper.js';
+import type { ConversationKey } from '../conversations/conversation.js';
+import { ConversationStore } from '../conversations/conversation.store.js';
+import { ConversationTurns } from '../conversations/conversation.turns.js';
 import { TaskCalls } from '../tasks/task.calls.js';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import { lowerLimit, NO_LIMIT } from '../spending/spending.js';
@@ -77,6 +80,8 @@ export class RunsService {
     private readonly events: RunEvents,
     private readonly settlement: RunSettlement,
     private readonly tasks: TaskCalls,
+    private readonly conversations: ConversationStore,
+    private readonly turns: ConversationTurns,
   ) {
     this.starts = new GroupCommit(db, {
       name: 'run-starts',
@@ -97,15 +102,24 @@ export class RunsService {
    * transaction of its own, so that the others do not wait with it.
    */
   async startPrepared(prepared: PreparedRun, alongside: readonly Statement[] = []): Promise<Run> {
-    const mayWait = prepared.chosen.maxRuns !== null || prepared.paidBy !== null;
+    const { run, chosen, paidBy } = prepared;
+    const mayWait = chosen.maxRuns !== null || paidBy !== null || run.conversationId !== undefined;
     if (mayWait || this.db.inTransaction)
-      return await this.db.transaction(async () => {
+      return await this.transactionFor(prepared, async () => {
         for (const statement of alongside) this.db.sendWithCommit(statement);
         return await this.insert(prepared);
       });
     const started = await this.starts.run({ prepared, alongside });
     if ('error' in started) throw started.error;
     return started.run;
+  }
+
+  /**
+   * A transaction in which the run is inserted. Runs of one conversation are stored one after the other; they wait for one another
+   * before they take a connection.
+   */
+  async transactionFor<Result>({ run }: PreparedRun, work: () => Promise<Result>): Promise<Result> {
+    return await this.turns.inOrder(conversationOf(run), async () => await this.db.transaction(work));
   }
 
   /**
@@ -174,12 +188,15 @@ export class RunsService {
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished run, but without its deadline. */
   async prepareRetry(key: RunKey, actor: RunActor): Promise<PreparedRun> {
-    const { namespace, target, input, a2a, limit, state, rootId, id, redactAfterMs, redactedAt } = await this.get(key);
+    const run = await this.get(key);
+    const { namespace, target, input, a2a, limit, state, rootId, id, redactAfterMs, redactedAt } = run;
     if (rootId !== id) throw new RunDelegatedError(rootId);
     if (!isFinal(state)) throw new RunNotFinishedError(state);
     if (redactedAt !== null) throw new RunRedactedError();
     const kept = redactAfterMs === null ? {} : { redactAfterMs };
-    return await this.prepare({ namespace, target, input, limit, ...kept, ...(a2a && { a2a }), by: actor.by }, id);
+    const conversation = await this.conversationOfRetry(run, actor);
+    const request = { namespace, target, input, limit, ...kept, ...conversation, ...(a2a && { a2a }), by: actor.by };
+    return await this.prepare(request, id);
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
@@ -223,6 +240,14 @@ export class RunsService {
     return { run, cancelled };
   }
 
+  /** A retry continues the conversation of its caller, after the runs that wait in it. */
+  private async conversationOfRetry(run: Run, { by }: RunActor): Promise<Pick<StartRun, 'conversationId'>> {
+    const { id, namespace, createdBy, conversationId } = run;
+    if (createdBy !== by) return {};
+    const isIn = conversationId !== id || (await this.conversations.exists({ namespace, createdBy, id }));
+    return isIn ? { conversationId } : {};
+  }
+
   private async get(key: RunKey): Promise<Run> {
     const run = await this.store.find(key);
     if (!run) throw new RunNotFoundError(key.id);
@@ -243,10 +268,15 @@ export class RunsService {
     });
   }
 
-  /** Checks whether the run may be stored. All reads share the round trip of BEGIN. */
+  /**
+   * Checks whether the run may be stored. All reads share the round trip of BEGIN. A run of a conversation first joins it, which may wait
+   * for another start; it gets no slot if earlier runs are not finished.
+   */
   private async admit(prepared: PreparedRun): Promise<AdmittedRun | Rejected> {
     const { run, chosen } = prepared;
-    const slot = this.workers.takeSlot(run);
+    const conversation = conversationOf(run);
+    const isItsTurn = !conversation || (await this.conversations.join(conversation, run.agentId));
+    const slot = isItsTurn ? this.workers.takeSlot(run) : undefined;
     if (slot) this.db.afterRollback(() => slot.release());
     try {
       await Promise.all([
@@ -298,4 +328,9 @@ export class RunsService {
     if (run.rootId !== run.id) throw new RunDelegatedError(run.rootId);
     return run;
   }
+}
+
+/** Two principals that choose the same id have two conversations. */
+function conversationOf({ namespace, createdBy, conversationId }: NewRun): ConversationKey | undefined {
+  return conversationId === undefined ? undefined : { namespace, createdBy, id: conversationId };
 }

@@ -1,3 +1,4 @@
+import { ConversationEntity } from '../conversations/conversation.entity.js';
 import { DefinitionEntity, DefinitionRevisionEntity } from '../definitions/definition.entity.js';
 import { RuntimeAgentEntity, RuntimeCommandEntity } from '../lifecycle/lifecycle.entities.js';
 import { ToolPinEntity } from '../tools/mcp/tool-pin.entity.js';
@@ -13,5 +14,6 @@ export const RUNTIME_ENTITIES = [
   RuntimeCommandEntity,
   RunEntity,
   RunStepEntity,
+  ConversationEntity,
   AgentTaskEntity,
 ];

@@ -10,6 +10,7 @@ import { AgentRuntimeModule, DEFAULT_RUNTIME_OPTIONS } from '../agent-runtime.mo
 import { NativeRegistration } from '../agents/native.agent-provider.js';
 import { ReactAgent } from '../agents/react.agent.js';
 import type { ReactOptions } from '../agents/react.options.js';
+import { ConversationsService } from '../conversations/conversations.service.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
 import { Delegation } from '../delegation/delegation.js';
 import { RUNTIME_EVENTS } from '../event.types.js';
@@ -124,6 +125,7 @@ export interface TestRuns {
   store: RunStore;
   settlement: RunSettlement;
   redactor: RunRedactor;
+  conversations: ConversationsService;
   budgets: BudgetsService;
   events: TestEvents;
   start(): void;
@@ -161,6 +163,7 @@ export async function testRuns(
     store: module.get(RunStore, anywhere),
     settlement: module.get(RunSettlement, anywhere),
     redactor: module.get(RunRedactor, anywhere),
+    conversations: module.get(ConversationsService, anywhere),
     budgets: module.get(BudgetsService, anywhere),
     start: () => {
       for (const part of [events, channel, workers]) part.start();

@@ -75,6 +75,11 @@ import type {
   ContractsListResponse,
   ContractsReportOutcomeData,
   ContractsReportOutcomeResponse,
+  ConversationsDeleteData,
+  ConversationsGetData,
+  ConversationsGetResponse,
+  ConversationsListData,
+  ConversationsListResponse,
   DefinitionsDiffData,
   DefinitionsDiffResponse,
   DefinitionsGetCapabilitiesResponse,
@@ -414,6 +419,14 @@ export interface Operations {
     /** Repeat a finished run. */
     retry(id: string, options?: CallOptions): Promise<RunsRetryResponse>;
   };
+  conversations: {
+    /** List conversations. */
+    list(input?: NonNullable<ConversationsListData['query']>, options?: CallOptions): Pages<ConversationsListResponse>;
+    /** Get a conversation with its messages and its cost. */
+    get(id: string, input?: NonNullable<ConversationsGetData['query']>, options?: CallOptions): Pages<ConversationsGetResponse>;
+    /** Delete a conversation. */
+    delete(id: string, input?: NonNullable<ConversationsDeleteData['query']>, options?: CallOptions): Promise<void>;
+  };
   contracts: {
     /** Announce a contract. */
     announce(input: NonNullable<ContractsAnnounceData['body']>, options?: CallOptions): Promise<ContractsAnnounceResponse>;
@@ -613,6 +626,11 @@ export const OPERATIONS = {
     sendMessage: 'POST /v1/runs/{id}/messages body ?waitMs',
     decide: 'POST /v1/runs/{id}/approvals body ?waitMs',
     retry: 'POST /v1/runs/{id}/retry',
+  },
+  conversations: {
+    list: 'GET /v1/conversations query pages',
+    get: 'GET /v1/conversations/{id} query pages',
+    delete: 'DELETE /v1/conversations/{id} query',
   },
   contracts: {
     announce: 'POST /v1/contracts body',

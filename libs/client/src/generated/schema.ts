@@ -1373,7 +1373,7 @@ export type Problem = {
     /**
      * The stable code, for programs.
      */
-    code: 'VALIDATION_FAILED' | 'MALFORMED_REQUEST' | 'MALFORMED_JSON' | 'ARCHIVE_INVALID' | 'REQUEST_INCOMPLETE' | 'CURSOR_INVALID' | 'CURSOR_AHEAD' | 'IDEMPOTENCY_KEY_INVALID' | 'NAMESPACE_REQUIRED' | 'UNKNOWN_STRATEGY' | 'INVALID_QUERY' | 'TOO_MANY_LABELS' | 'INVALID_BUDGET' | 'RUN_TREE_TOO_DEEP' | 'CONTRACT_INVALID' | 'BID_INVALID' | 'UNAUTHENTICATED' | 'BUDGET_EXHAUSTED' | 'LEASE_TOKEN_REFUSED' | 'NOT_THE_OWNER' | 'FORBIDDEN' | 'SETTLEMENT_TOO_LARGE' | 'BUDGET_SHARE_EXCEEDED' | 'RESERVATION_TOO_LARGE' | 'QUOTA_EXCEEDED' | 'NAMESPACE_FULL' | 'CONTRACT_FOREIGN' | 'CONTRACT_NOT_INVITED' | 'ROUTE_NOT_FOUND' | 'NAMESPACE_NOT_FOUND' | 'AGENT_NOT_FOUND' | 'REGISTER_AGAIN' | 'SINK_NOT_FOUND' | 'DELIVERY_NOT_FOUND' | 'WEBHOOK_NOT_FOUND' | 'KEY_NOT_FOUND' | 'BUDGET_NOT_FOUND' | 'RESERVATION_NOT_FOUND' | 'CONTRACT_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'IDEMPOTENCY_IN_PROGRESS' | 'AGENT_ALREADY_REGISTERED' | 'STALE_GENERATION' | 'GENERATION_AHEAD' | 'NAMESPACE_EXISTS' | 'NAMESPACE_NOT_EMPTY' | 'NAMESPACE_PERMANENT' | 'KEY_REVOKED' | 'KEY_NOT_ACTIVE' | 'KEY_FROM_ENVIRONMENT' | 'LAST_ADMIN_KEY' | 'BUDGET_EXISTS' | 'BUDGET_UNLIMITED' | 'PRICE_UNKNOWN' | 'RESERVATION_CLOSED' | 'RESERVATION_KEY_REUSED' | 'CONTRACT_CLOSED' | 'CONTRACT_NOT_AWARDED' | 'BID_LATE' | 'BID_REVISED_TOO_OFTEN' | 'CURSOR_EXPIRED' | 'CURSOR_FOREIGN' | 'LENGTH_REQUIRED' | 'AGENT_CHANGED' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'IDEMPOTENCY_KEY_REUSED' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'TOO_MANY_CONCURRENT_REQUESTS' | 'SNAPSHOTS_BUSY' | 'EVENTS_BUSY' | 'DATABASE_BUSY' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'INVALID_CAPABILITY_ALIAS' | 'CIRCUIT_OPEN' | 'SEALING_KEY_MISSING' | 'DATABASE_UNAVAILABLE' | 'DIRECTORY_STALE' | 'IDENTITY_PROVIDER_UNAVAILABLE' | 'NOT_READY' | 'SHUTTING_DOWN' | 'TIMED_OUT' | 'MODEL_VENDOR_UNKNOWN' | 'MODEL_CHOICE_INVALID' | 'MODEL_PRESET_UNKNOWN' | 'MODEL_REQUEST_REFUSED' | 'MODEL_SCRIPT_MISMATCH' | 'AGENT_PROVIDER_UNKNOWN' | 'AGENT_SETTINGS_INVALID' | 'AGENT_REQUEST_REFUSED' | 'EGRESS_DENIED' | 'AGENT_CLOSED' | 'CALL_ABORTED' | 'MODEL_VENDOR_TAKEN' | 'MODEL_PRESETS_INVALID' | 'MODEL_KEY_MISSING' | 'MODEL_KEY_REFUSED' | 'MODEL_QUOTA_EXHAUSTED' | 'AGENT_PROVIDER_TAKEN' | 'AGENT_PACKAGE_MISSING' | 'AGENT_CREDENTIAL_REFUSED' | 'MCP_SETTINGS_INVALID' | 'MCP_CREDENTIAL_REFUSED' | 'MCP_TOOL_FAILED' | 'MCP_ANSWER_UNREADABLE' | 'MCP_SERVER_UNREACHABLE' | 'MCP_TIMED_OUT' | 'USAGE_KEY_REFUSED' | 'USAGE_ANSWER_UNREADABLE' | 'MODEL_STREAM_BROKEN' | 'MODEL_ANSWER_UNREADABLE' | 'AGENT_TASK_LOST' | 'AGENT_CRASHED' | 'AGENT_FAILED' | 'AGENT_ANSWER_UNREADABLE' | 'EGRESS_REDIRECTED' | 'EGRESS_TOO_LARGE' | 'MODEL_RATE_LIMITED' | 'MODEL_OVERLOADED' | 'MODEL_UNAVAILABLE' | 'AGENT_RATE_LIMITED' | 'AGENT_UNREACHABLE' | 'USAGE_RATE_LIMITED' | 'USAGE_SOURCE_UNAVAILABLE' | 'ENDPOINT_NOT_CHECKED' | 'EGRESS_UNREACHABLE' | 'EGRESS_TIMED_OUT' | 'DEFINITION_IMPORT_TOO_LARGE' | 'DEFINITION_INVALID' | 'DEFINITION_NAME_INVALID' | 'DEFINITION_NOT_FOUND' | 'DEFINITION_REVISION_NOT_FOUND' | 'DEFINITION_CONFIGURED' | 'DEFINITION_EXISTS' | 'DEFINITION_CHANGED' | 'SPAWN_INVALID' | 'AGENT_ALREADY_EXISTS' | 'AGENT_HOSTED_ELSEWHERE' | 'AGENT_NAME_RESERVED' | 'AGENT_BUSY' | 'AGENT_SHUTDOWN_FAILED' | 'AGENTS_STOPPING' | 'SCHEMA_CHECK_TIMED_OUT' | 'SKILLS_TOO_LARGE' | 'WORKSPACE_REJECTED' | 'TOOL_UNKNOWN' | 'SPENDING_LIMIT_REACHED' | 'SKILL_NOT_FOUND' | 'TOOL_PIN_NOT_FOUND' | 'TOOL_PIN_CHANGED' | 'RUN_MEMORY_REJECTED' | 'RUN_QUEUE_FULL' | 'RUN_CRASHED' | 'RUN_DEADLINE_PASSED' | 'RUN_TARGET_MISSING' | 'RUN_FOREIGN' | 'RUN_NOT_FOUND' | 'RUN_TARGET_UNKNOWN' | 'APPROVAL_FORBIDDEN' | 'RUN_DECISION_MISMATCH' | 'RUN_DELEGATED' | 'RUN_FINISHED' | 'RUN_REDACTED' | 'RUN_NOT_FINISHED' | 'RUN_NOT_WAITING' | 'RUN_TARGET_UNAVAILABLE' | 'TASK_NOT_FOUND' | 'TASK_FINISHED' | 'TASK_CANCELLED' | 'TASK_TOO_LATE' | 'TASK_NOT_HELD' | 'AGENT_NOT_PULL' | 'AGENT_FAILED_INTERNALLY' | 'MODEL_PRICE_UNKNOWN' | 'AGENT_PRICE_UNKNOWN' | 'TOOLBOX_NAME_TAKEN' | 'TOOLBOX_UNKNOWN' | 'TOOL_INVALID' | 'TOOL_NAME_TAKEN' | 'MODEL_CIRCUIT_OPEN' | 'AGENT_FACTORY_UNKNOWN' | 'DELEGATION_TARGET_UNKNOWN' | 'DELEGATION_REFUSED' | 'DELEGATION_FAILED' | 'AGENT_FACTORY_INVALID' | 'AGENT_FACTORY_TAKEN';
+    code: 'VALIDATION_FAILED' | 'MALFORMED_REQUEST' | 'MALFORMED_JSON' | 'ARCHIVE_INVALID' | 'REQUEST_INCOMPLETE' | 'CURSOR_INVALID' | 'CURSOR_AHEAD' | 'IDEMPOTENCY_KEY_INVALID' | 'NAMESPACE_REQUIRED' | 'UNKNOWN_STRATEGY' | 'INVALID_QUERY' | 'TOO_MANY_LABELS' | 'INVALID_BUDGET' | 'RUN_TREE_TOO_DEEP' | 'CONTRACT_INVALID' | 'BID_INVALID' | 'UNAUTHENTICATED' | 'BUDGET_EXHAUSTED' | 'LEASE_TOKEN_REFUSED' | 'NOT_THE_OWNER' | 'FORBIDDEN' | 'SETTLEMENT_TOO_LARGE' | 'BUDGET_SHARE_EXCEEDED' | 'RESERVATION_TOO_LARGE' | 'QUOTA_EXCEEDED' | 'NAMESPACE_FULL' | 'CONTRACT_FOREIGN' | 'CONTRACT_NOT_INVITED' | 'ROUTE_NOT_FOUND' | 'NAMESPACE_NOT_FOUND' | 'AGENT_NOT_FOUND' | 'REGISTER_AGAIN' | 'SINK_NOT_FOUND' | 'DELIVERY_NOT_FOUND' | 'WEBHOOK_NOT_FOUND' | 'KEY_NOT_FOUND' | 'BUDGET_NOT_FOUND' | 'RESERVATION_NOT_FOUND' | 'CONTRACT_NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'REQUEST_TIMEOUT' | 'IDEMPOTENCY_IN_PROGRESS' | 'AGENT_ALREADY_REGISTERED' | 'STALE_GENERATION' | 'GENERATION_AHEAD' | 'NAMESPACE_EXISTS' | 'NAMESPACE_NOT_EMPTY' | 'NAMESPACE_PERMANENT' | 'KEY_REVOKED' | 'KEY_NOT_ACTIVE' | 'KEY_FROM_ENVIRONMENT' | 'LAST_ADMIN_KEY' | 'BUDGET_EXISTS' | 'BUDGET_UNLIMITED' | 'PRICE_UNKNOWN' | 'RESERVATION_CLOSED' | 'RESERVATION_KEY_REUSED' | 'CONTRACT_CLOSED' | 'CONTRACT_NOT_AWARDED' | 'BID_LATE' | 'BID_REVISED_TOO_OFTEN' | 'CURSOR_EXPIRED' | 'CURSOR_FOREIGN' | 'LENGTH_REQUIRED' | 'AGENT_CHANGED' | 'BODY_TOO_LARGE' | 'UNSUPPORTED_MEDIA_TYPE' | 'IDEMPOTENCY_KEY_REUSED' | 'UPGRADE_REQUIRED' | 'RATE_LIMITED' | 'TOO_MANY_CONCURRENT_REQUESTS' | 'SNAPSHOTS_BUSY' | 'EVENTS_BUSY' | 'DATABASE_BUSY' | 'HEADERS_TOO_LARGE' | 'INTERNAL' | 'INVALID_CAPABILITY_ALIAS' | 'CIRCUIT_OPEN' | 'SEALING_KEY_MISSING' | 'DATABASE_UNAVAILABLE' | 'DIRECTORY_STALE' | 'IDENTITY_PROVIDER_UNAVAILABLE' | 'NOT_READY' | 'SHUTTING_DOWN' | 'TIMED_OUT' | 'MODEL_VENDOR_UNKNOWN' | 'MODEL_CHOICE_INVALID' | 'MODEL_PRESET_UNKNOWN' | 'MODEL_REQUEST_REFUSED' | 'MODEL_SCRIPT_MISMATCH' | 'AGENT_PROVIDER_UNKNOWN' | 'AGENT_SETTINGS_INVALID' | 'AGENT_REQUEST_REFUSED' | 'EGRESS_DENIED' | 'AGENT_CLOSED' | 'CALL_ABORTED' | 'MODEL_VENDOR_TAKEN' | 'MODEL_PRESETS_INVALID' | 'MODEL_KEY_MISSING' | 'MODEL_KEY_REFUSED' | 'MODEL_QUOTA_EXHAUSTED' | 'AGENT_PROVIDER_TAKEN' | 'AGENT_PACKAGE_MISSING' | 'AGENT_CREDENTIAL_REFUSED' | 'MCP_SETTINGS_INVALID' | 'MCP_CREDENTIAL_REFUSED' | 'MCP_TOOL_FAILED' | 'MCP_ANSWER_UNREADABLE' | 'MCP_SERVER_UNREACHABLE' | 'MCP_TIMED_OUT' | 'USAGE_KEY_REFUSED' | 'USAGE_ANSWER_UNREADABLE' | 'MODEL_STREAM_BROKEN' | 'MODEL_ANSWER_UNREADABLE' | 'AGENT_TASK_LOST' | 'AGENT_CRASHED' | 'AGENT_FAILED' | 'AGENT_ANSWER_UNREADABLE' | 'EGRESS_REDIRECTED' | 'EGRESS_TOO_LARGE' | 'MODEL_RATE_LIMITED' | 'MODEL_OVERLOADED' | 'MODEL_UNAVAILABLE' | 'AGENT_RATE_LIMITED' | 'AGENT_UNREACHABLE' | 'USAGE_RATE_LIMITED' | 'USAGE_SOURCE_UNAVAILABLE' | 'ENDPOINT_NOT_CHECKED' | 'EGRESS_UNREACHABLE' | 'EGRESS_TIMED_OUT' | 'DEFINITION_IMPORT_TOO_LARGE' | 'DEFINITION_INVALID' | 'DEFINITION_NAME_INVALID' | 'DEFINITION_NOT_FOUND' | 'DEFINITION_REVISION_NOT_FOUND' | 'DEFINITION_CONFIGURED' | 'DEFINITION_EXISTS' | 'DEFINITION_CHANGED' | 'SPAWN_INVALID' | 'AGENT_ALREADY_EXISTS' | 'AGENT_HOSTED_ELSEWHERE' | 'AGENT_NAME_RESERVED' | 'AGENT_BUSY' | 'AGENT_SHUTDOWN_FAILED' | 'AGENTS_STOPPING' | 'SCHEMA_CHECK_TIMED_OUT' | 'SKILLS_TOO_LARGE' | 'WORKSPACE_REJECTED' | 'TOOL_UNKNOWN' | 'SPENDING_LIMIT_REACHED' | 'SKILL_NOT_FOUND' | 'TOOL_PIN_NOT_FOUND' | 'TOOL_PIN_CHANGED' | 'RUN_MEMORY_REJECTED' | 'RUN_QUEUE_FULL' | 'RUN_CRASHED' | 'RUN_DEADLINE_PASSED' | 'RUN_TARGET_MISSING' | 'RUN_FOREIGN' | 'RUN_NOT_FOUND' | 'RUN_TARGET_UNKNOWN' | 'APPROVAL_FORBIDDEN' | 'RUN_DECISION_MISMATCH' | 'RUN_DELEGATED' | 'RUN_FINISHED' | 'CONVERSATION_FOREIGN' | 'CONVERSATION_NOT_FOUND' | 'RUN_REDACTED' | 'RUN_NOT_FINISHED' | 'RUN_NOT_WAITING' | 'RUN_TARGET_UNAVAILABLE' | 'TASK_NOT_FOUND' | 'TASK_FINISHED' | 'TASK_CANCELLED' | 'TASK_TOO_LATE' | 'TASK_NOT_HELD' | 'AGENT_NOT_PULL' | 'AGENT_FAILED_INTERNALLY' | 'MODEL_PRICE_UNKNOWN' | 'AGENT_PRICE_UNKNOWN' | 'TOOLBOX_NAME_TAKEN' | 'TOOLBOX_UNKNOWN' | 'TOOL_INVALID' | 'TOOL_NAME_TAKEN' | 'MODEL_CIRCUIT_OPEN' | 'AGENT_FACTORY_UNKNOWN' | 'DELEGATION_TARGET_UNKNOWN' | 'DELEGATION_REFUSED' | 'DELEGATION_FAILED' | 'AGENT_FACTORY_INVALID' | 'AGENT_FACTORY_TAKEN';
     /**
      * Include this request id when you report the problem.
      */
@@ -3605,6 +3605,10 @@ export type StartRunBody = {
      * The contents of the run and its descendants are removed this many milliseconds after its end: inputs, answers, texts of models, and arguments and results of tools.
      */
     redactAfterMs?: number;
+    /**
+     * Continues your conversation with this id, or begins it. The agent receives the messages of the earlier runs on the same agent. The run begins when all earlier runs of the conversation are finished.
+     */
+    conversationId?: string;
 };
 
 export type RunDefinitionView = {
@@ -3736,6 +3740,10 @@ export type RunView = {
      * The run that this run repeats.
      */
     retryOf: string | null;
+    /**
+     * The conversation of the run; the id of the run itself if it was started without one.
+     */
+    conversationId: string;
     /**
      * The state. The last five are final.
      */
@@ -3881,6 +3889,10 @@ export type RunSummary = {
      * The run that this run repeats.
      */
     retryOf: string | null;
+    /**
+     * The conversation of the run; the id of the run itself if it was started without one.
+     */
+    conversationId: string;
     /**
      * The state. The last five are final.
      */
@@ -4335,6 +4347,10 @@ export type ContextSummarisedStep = {
      */
     replaced: number;
     /**
+     * How many messages came from earlier runs of the conversation. Absent if the run did not begin with such messages.
+     */
+    earlier?: number;
+    /**
      * The summary.
      */
     summary: string;
@@ -4673,6 +4689,160 @@ export type DecisionBody = {
      * The result of the call, if you know that it was executed. Only for a run that waits for `needs_review`: the call is then not repeated.
      */
     output?: string;
+};
+
+export type ConversationSummary = {
+    /**
+     * The id that the caller chose.
+     */
+    id: string;
+    /**
+     * The namespace.
+     */
+    namespace: string;
+    /**
+     * Who has the conversation.
+     */
+    createdBy: string;
+    /**
+     * The agent of the last run.
+     */
+    agentId: string;
+    /**
+     * How many runs were started in it.
+     */
+    runs: number;
+    /**
+     * How many runs are not finished. The first of them is executed or waits for its caller; the others wait for their turn.
+     */
+    openRuns: number;
+    /**
+     * When it began.
+     */
+    createdAt: string;
+    /**
+     * When its last run was started.
+     */
+    lastRunAt: string;
+};
+
+export type ConversationPage = {
+    /**
+     * Pass this value as `cursor` to get the next page; null on the last page.
+     */
+    nextCursor: string | null;
+    /**
+     * The conversations, newest first.
+     */
+    items: Array<ConversationSummary>;
+};
+
+export type ConversationCostView = {
+    /**
+     * Tokens.
+     */
+    tokens: number;
+    /**
+     * Micro-dollars.
+     */
+    microUsd: number;
+};
+
+export type ConversationMessageView = {
+    /**
+     * Who wrote the message.
+     */
+    role: 'user' | 'agent';
+    /**
+     * When it was stored.
+     */
+    at: string;
+    /**
+     * The contents: texts, data and files.
+     */
+    parts: Array<TextPart | DataPart | FilePart>;
+};
+
+export type ConversationRunView = {
+    /**
+     * The id of the run.
+     */
+    id: string;
+    /**
+     * The agent.
+     */
+    agentId: string;
+    /**
+     * The state. The last five are final.
+     */
+    state: 'queued' | 'running' | 'waiting' | 'completed' | 'refused' | 'stopped' | 'failed' | 'cancelled';
+    /**
+     * What a waiting run waits for.
+     */
+    waitingFor: 'input' | 'approval' | 'needs_review' | 'authorization' | null;
+    /**
+     * The usage without descendants.
+     */
+    usage: RunUsageView;
+    /**
+     * When it was started.
+     */
+    createdAt: string;
+    /**
+     * When it was finished.
+     */
+    finishedAt: string | null;
+    /**
+     * The messages of the caller, and the last answer or question of the agent, in order.
+     */
+    messages: Array<ConversationMessageView>;
+};
+
+export type ConversationView = {
+    /**
+     * The id that the caller chose.
+     */
+    id: string;
+    /**
+     * The namespace.
+     */
+    namespace: string;
+    /**
+     * Who has the conversation.
+     */
+    createdBy: string;
+    /**
+     * The agent of the last run.
+     */
+    agentId: string;
+    /**
+     * How many runs were started in it.
+     */
+    runs: number;
+    /**
+     * How many runs are not finished. The first of them is executed or waits for its caller; the others wait for their turn.
+     */
+    openRuns: number;
+    /**
+     * When it began.
+     */
+    createdAt: string;
+    /**
+     * When its last run was started.
+     */
+    lastRunAt: string;
+    /**
+     * What all runs and their descendants were charged, from the budget ledger.
+     */
+    cost: ConversationCostView;
+    /**
+     * The runs, newest first.
+     */
+    items: Array<ConversationRunView>;
+    /**
+     * Pass this value as `cursor` to get earlier runs; null on the last page.
+     */
+    nextCursor: string | null;
 };
 
 export type ContractLimitsBody = {
@@ -10896,6 +11066,118 @@ export type RunsRetryResponses = {
 };
 
 export type RunsRetryResponse = RunsRetryResponses[keyof RunsRetryResponses];
+
+export type ConversationsListData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * The maximum number of items to return. A page of large items ends earlier, at 1 MB.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/conversations';
+};
+
+export type ConversationsListErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type ConversationsListError = ConversationsListErrors[keyof ConversationsListErrors];
+
+export type ConversationsListResponses = {
+    /**
+     * A page of conversations.
+     */
+    200: ConversationPage;
+};
+
+export type ConversationsListResponse = ConversationsListResponses[keyof ConversationsListResponses];
+
+export type ConversationsDeleteData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the conversation.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * Two principals that choose the same id have two conversations. Without this parameter, your conversation is meant, or else the oldest one that you see.
+         */
+        createdBy?: string;
+    };
+    url: '/v1/conversations/{id}';
+};
+
+export type ConversationsDeleteErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type ConversationsDeleteError = ConversationsDeleteErrors[keyof ConversationsDeleteErrors];
+
+export type ConversationsDeleteResponses = {
+    /**
+     * The conversation is deleted.
+     */
+    204: void;
+};
+
+export type ConversationsDeleteResponse = ConversationsDeleteResponses[keyof ConversationsDeleteResponses];
+
+export type ConversationsGetData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the conversation.
+         */
+        id: string;
+    };
+    query?: {
+        /**
+         * The maximum number of items to return. A page of large items ends earlier, at 1 MB.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page.
+         */
+        cursor?: string;
+        /**
+         * Two principals that choose the same id have two conversations. Without this parameter, your conversation is meant, or else the oldest one that you see.
+         */
+        createdBy?: string;
+    };
+    url: '/v1/conversations/{id}';
+};
+
+export type ConversationsGetErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type ConversationsGetError = ConversationsGetErrors[keyof ConversationsGetErrors];
+
+export type ConversationsGetResponses = {
+    /**
+     * The conversation.
+     */
+    200: ConversationView;
+};
+
+export type ConversationsGetResponse = ConversationsGetResponses[keyof ConversationsGetResponses];
 
 export type ContractsListData = {
     body?: never;

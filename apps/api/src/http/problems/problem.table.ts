@@ -97,6 +97,8 @@ const RUNTIME_PROBLEMS = {
   RUN_DECISION_MISMATCH: { status: 409, title: 'No such call waits for a decision' },
   RUN_DELEGATED: { status: 409, title: 'The run belongs to another run' },
   RUN_FINISHED: { status: 409, title: 'The run is finished' },
+  CONVERSATION_FOREIGN: { status: 403, title: 'The conversation of another principal' },
+  CONVERSATION_NOT_FOUND: { status: 404, title: 'Conversation not found' },
   RUN_REDACTED: { status: 409, title: 'The contents of the run were removed' },
   RUN_NOT_FINISHED: { status: 409, title: 'The run is not finished' },
   RUN_NOT_WAITING: { status: 409, title: 'The run does not wait for this' },

@@ -15,6 +15,7 @@ import { ReactAgent } from '../../agents/react.agent.js';
 import { isPaidByCall, paidCall, type PaymentOptions } from '../../calls/paid.call.js';
 import { ChildScope } from '../../delegation/child.scope.js';
 import type { DelegationTarget } from '../../delegation/targets/delegation.targets.js';
+import type { ConversationHistory } from '../../conversations/conversation.history.js';
 import { approvalHashOf } from '../../loop/approval.hash.js';
 import { approvalOf } from '../../loop/next.move.js';
 import { DeadlineReached } from '../../loop/run.activity.js';
@@ -36,6 +37,8 @@ export interface AgentCall {
   readonly options: HandleOptions & Required<Pick<HandleOptions, 'signal' | 'context'>>;
   readonly journal: RunJournal;
   readonly payment?: PaymentOptions;
+  /** What the earlier runs of the conversation contain. A delegated run begins without them. */
+  readonly history?: ConversationHistory;
   /** The usage of the run, if it is known without a read. Its budget exists then. */
   readonly usage?: BudgetUsage;
   readonly now: () => number;
@@ -60,14 +63,14 @@ export function recordedCall(call: AgentCall, progress: CallProgress): AsyncGene
 /** A call of an agent that Rollcall runs itself. It continues from its stored steps, so no reply of the model is requested twice. */
 async function* loopCall(
   agent: ReactAgent,
-  { options, journal, usage: known }: AgentCall,
+  { options, journal, history, usage: known }: AgentCall,
   progress: CallProgress,
 ): AsyncGenerator<AgentEvent> {
   const { context: from, signal, budget } = options;
   const context = agent.contextOf(from);
   const usage = agent.newUsage();
   const before = toLoopSteps(journal.steps);
-  const state = resume(before);
+  const state = resume(before, await history?.earlierState(journal.run));
   for (const step of before) usage.add(step);
   progress.usage = usage.total;
   progress.pending = interruptedCalls(state, agent.toolsOf(context));
@@ -163,9 +166,10 @@ async function* carriedOut(
 
 /** The events of the agent. The first of them is requested after it is stored that the agent is called. */
 async function begun(plan: Begun, call: AgentCall, signal: AbortSignal): Promise<AsyncIterable<AgentEvent>> {
-  const { target, journal, payment } = call;
+  const { target, journal, payment, history } = call;
   const message = lastMessage(journal.steps);
-  const conversationId = finishedBefore(journal.steps).at(-1)?.conversationId;
+  const conversationId =
+    finishedBefore(journal.steps).at(-1)?.conversationId ?? (await history?.namedByAgent(journal.run));
   const { id, conversationId: contextId } = journal.run;
   const callId = plan.does === 'wait' ? plan.callId : callIdOf(call);
   const options: TaskOptions & AgentCall['options'] = {

@@ -10,6 +10,7 @@ import {
 } from '#rollcall/providers';
 import { LedgerSpending } from '../../spending/ledger.spending.js';
 import type { BudgetUsage } from '../../spending/spending.js';
+import { ConversationHistory } from '../../conversations/conversation.history.js';
 import { approvalHashOf } from '../../loop/approval.hash.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { reportsIn, sumOf } from '../journal/run.usage.js';
@@ -44,6 +45,7 @@ export class RunExecution {
     private readonly store: RunStore,
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
+    private readonly history: ConversationHistory,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
@@ -121,7 +123,8 @@ export class RunExecution {
       const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
       const payment = { spending: this.spending };
-      const call = { target, options, journal, payment, now: this.options.now };
+      const { history } = this;
+      const call = { target, options, journal, payment, history, now: this.options.now };
       return await resultOf(recordedCall(usage ? { ...call, usage } : call, progress));
     } finally {
       await target.close();

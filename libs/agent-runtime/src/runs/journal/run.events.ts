@@ -20,7 +20,8 @@ export type RunSubject = Pick<
   | 'createdAt'
   | 'startedAt'
   | 'finishedAt'
->;
+> &
+  Partial<Pick<Run, 'conversationId'>>;
 
 /**
  * The events of runs. Each is appended in the transaction of its change. After the commit, the replicas that wait for work, execute
@@ -84,6 +85,8 @@ export class RunEvents {
   private announce(ends: readonly { run: RunSubject; known?: Run }[]): void {
     if (ends.length === 0) return;
     this.db.sendWithCommit(this.channel.announcement(ends.map(({ run }) => run.id)));
+    const isAwaited = ends.some(({ run }) => run.state !== 'waiting' && (run.conversationId ?? run.id) !== run.id);
+    if (isAwaited) this.db.afterCommit(() => this.channel.send({ type: 'work' })); // the next run of the conversation
     this.db.afterCommit(() => {
       for (const { run, known } of ends) {
         this.meter.finished(run);

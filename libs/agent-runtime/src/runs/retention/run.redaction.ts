@@ -56,7 +56,11 @@ export function redactStep(step: RunStep): RunStep {
     case 'approval-decided':
       return { ...pick(step, 'type', 'callId', 'approved'), inputHash: REDACTED };
     case 'context-summarised':
-      return { ...pick(step, 'type', 'turn', 'replaced', 'usage'), ...keep(step, 'charges'), summary: REDACTED };
+      return {
+        ...pick(step, 'type', 'turn', 'replaced', 'usage'),
+        ...keep(step, 'charges', 'earlier'),
+        summary: REDACTED,
+      };
     case 'tool-call':
       return { ...pick(step, 'type', 'id', 'name'), input: REDACTED };
     case 'tool-result':

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database, inBatches, Periodic } from '#rollcall/platform';
+import { ConversationStore } from '../../conversations/conversation.store.js';
 import { TaskCalls } from '../../tasks/task.calls.js';
 import { RunEvents } from '../journal/run.events.js';
 import type { RunEnd } from '../run.status.js';
@@ -21,6 +22,7 @@ export class RunSweeper {
     private readonly store: RunStore,
     private readonly events: RunEvents,
     private readonly tasks: TaskCalls,
+    private readonly conversations: ConversationStore,
     @Inject(RUNS_OPTIONS) private readonly options: RunsOptions,
   ) {}
 
@@ -39,9 +41,12 @@ export class RunSweeper {
     });
   }
 
-  /** Deletes finished runs with their descendants and steps. */
+  /** Deletes finished runs with their descendants and steps, and the conversations that lost their last run. */
   @Periodic('runs.retention', 60_000)
   async prune(): Promise<number> {
-    return await inBatches(BATCH, async (limit) => await this.store.prune(this.options.keepMs, limit));
+    const { keepMs } = this.options;
+    const runs = await inBatches(BATCH, async (limit) => await this.store.prune(keepMs, limit));
+    await inBatches(BATCH, async (limit) => await this.conversations.prune(keepMs, limit));
+    return runs;
   }
 }

@@ -144,11 +144,19 @@ const MAX_WAITING = 1_024;
 const OPEN = `state IN ('queued', 'running') AND parent_id IS NULL`;
 
 /**
+ * A run of the conversation that comes first and is not finished. Runs of a conversation commit in the order of their `seq`, and a finished
+ * run stays finished, so an old snapshot can only delay a run and never lets it overtake (S2.10).
+ */
+const EARLIER_IN_CONVERSATION = `SELECT FROM run AS earlier WHERE earlier.namespace = run.namespace AND earlier.created_by = run.created_by
+  AND earlier.conversation_id = run.conversation_id AND earlier.finished_at IS NULL AND earlier.seq < run.seq`;
+
+/**
  * The transaction began before the replica listed the runs that it holds, so a run of this replica that is not listed and began
  * later is just being started.
  */
 const CLAIMABLE = `(lease_until IS NULL OR lease_until < clock_timestamp() OR (lease_owner = $1::uuid AND started_at < now()))
-  AND (host IS NULL OR host = $3::uuid OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')`;
+  AND (host IS NULL OR host = $3::uuid OR queued_at < clock_timestamp() - $2 * interval '1 millisecond')
+  AND (run.conversation_id IS NULL OR NOT EXISTS (${EARLIER_IN_CONVERSATION}))`;
 
 /** The agent of the run, if another replica hosts it and only that replica can call it, because it is not named like its definition. */
 const ELSEWHERE = `SELECT FROM runtime_agent AS h JOIN agent_lease AS l USING (agent_id, generation)

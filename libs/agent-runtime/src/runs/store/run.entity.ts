@@ -19,6 +19,12 @@ import type { RunStep } from '../run.step.js';
 @Index('run_open', ['namespace', 'createdBy', 'agentId', 'seq'], {
   where: "state IN ('queued', 'running') AND parent_id IS NULL",
 })
+@Index('run_conversation', ['namespace', 'createdBy', 'conversationId', 'seq'], {
+  where: 'conversation_id IS NOT NULL',
+})
+@Index('run_conversation_open', ['namespace', 'createdBy', 'conversationId', 'seq'], {
+  where: 'conversation_id IS NOT NULL AND finished_at IS NULL',
+})
 export class RunEntity {
   /** The order of creation. */
   @PrimaryGeneratedColumn('identity', {

@@ -16,13 +16,14 @@ export interface WireMessage {
   /** The value of the data part, or an array if there are several, for agents that do not read `parts`. */
   data?: unknown;
   parts: readonly ContentPart[];
+  /** As the agent named the conversation; until it has named one, as the caller did. */
   conversationId?: string;
   budget?: CallBudget;
   context?: WireContext;
 }
 
 export function toWire({ parts }: AgentMessage, options: HandleOptions): WireMessage {
-  const { conversationId, budget, callId, context } = options;
+  const { contextId, conversationId = contextId, budget, callId, context } = options;
   const data = dataOfParts(parts);
   return {
     type: 'message',

@@ -7,6 +7,8 @@ import { ScriptedModel, type StepFunction } from './scripted.model.js';
 const STEP_DELAY_MS = 200;
 const MAX_STEPS = 50;
 const READ_CLOCK = /Read the clock (\d{1,3}) times?/i;
+/** Asks for the earlier messages of the conversation. */
+const RECALL = /^What did I say/i;
 /** A line such as `Call read_file {"path": "a.txt"}`. */
 const CALL = /^Call ([\w-]{1,64}) (\{.*\})$/gm;
 const ASK_AGENT = /^Ask ([\w.:-]{1,128}): ([^]+)$/;
@@ -24,7 +26,7 @@ const STEPS: StepFunction = ({ messages }) => {
 };
 
 /**
- * The model of an installation that has configured no model. It follows `Read the clock 3 times`, `Ask AGENT: TASK` and lines such as
+ * The model of an installation that has configured no model. It follows `Read the clock 3 times`, `Ask AGENT: TASK`, `What did I say?` and lines such as
  * `Call TOOL {"input": "as JSON"}`, and repeats any other message. It needs no network, and the same conversation always gets the same reply.
  */
 const DEMO: StepFunction = (request) => {
@@ -33,6 +35,7 @@ const DEMO: StepFunction = (request) => {
   const times = READ_CLOCK.exec(text)?.[1];
   const [, agent, task] = ASK_AGENT.exec(text) ?? [];
   if (agent !== undefined) return askAgent(agent, task, messages);
+  if (RECALL.test(text)) return say(`You said: ${earlierTexts(messages).join(', ') || 'nothing yet'}`);
   const calls = [...text.matchAll(CALL)];
   if (calls.length > 0) return callInOrder(calls, messages.slice(lastUserIndex(messages)));
   if (times === undefined) return repeat(text);
@@ -75,6 +78,11 @@ function parsed(text: string): unknown {
 
 function repliesIn(messages: ModelRequest['messages']): number {
   return messages.filter(({ role }) => role === 'assistant').length;
+}
+
+function earlierTexts(messages: ModelRequest['messages']): string[] {
+  const said = messages.slice(0, lastUserIndex(messages)).filter((message) => message.role === 'user');
+  return said.map(({ content }) => content.map((part) => (part.type === 'text' ? part.text : '')).join(''));
 }
 
 function lastUserIndex(messages: ModelRequest['messages']): number {
