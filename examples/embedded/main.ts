@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { Rollcall, RollcallModule } from 'rollcall/embed';
+import { EmbeddedRollcall, RollcallModule } from 'rollcall/embed';
 import { definePlugin, defineTool, ToolCatalog } from 'rollcall/plugin';
 
 const orders = definePlugin({
@@ -13,7 +13,7 @@ const orders = definePlugin({
 /** A route of this application, which uses a service of Rollcall. */
 @Controller('shop')
 class ShopController {
-  constructor(@Inject(Rollcall) private readonly rollcall: Rollcall) {}
+  constructor(@Inject(EmbeddedRollcall) private readonly rollcall: EmbeddedRollcall) {}
 
   @Get('tools')
   tools(): string[] {

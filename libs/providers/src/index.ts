@@ -30,7 +30,7 @@ export {
 } from './models/model.provider.js';
 export { defineModel } from './models/defined.model.js';
 export type { ModelConnection, ModelVendor } from './models/model.vendor.js';
-export { callTool, callTools, failWith, say, type Step as ScriptedStep } from './models/scripted/script.js';
+export { callTool, callTools, failWith, say } from './models/scripted/script.js';
 export { scripted, type ScriptedModel } from './models/scripted/scripted.model.js';
 export { VendorRegistry } from './models/vendor.registry.js';
 export { choiceOf, ModelCatalog } from './presets/model.catalog.js';

@@ -82,14 +82,14 @@ const skills = setting(list(DEFAULT_SKILL_FOLDERS), {
 
 const HOST = /^(\*\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i;
 
-export interface HttpFetch {
+export interface HttpFetchSetting {
   mode: (typeof HTTP_FETCH_MODES)[number];
   /** If empty, all hosts that the egress rules allow. */
   hosts: string[];
 }
 
 /** Parses `off`, `read`, or `read:api.example.com,*.example.com`. A colon without hosts is an error, because all hosts would be allowed. */
-function httpFetchOf(text: string, context: z.core.$RefinementCtx): HttpFetch {
+function httpFetchOf(text: string, context: z.core.$RefinementCtx): HttpFetchSetting {
   const [name = '', names, ...rest] = text.split(':').map((part) => part.trim());
   const mode = HTTP_FETCH_MODES.find((known) => known === name);
   const hosts = names?.split(',').map((host) => host.trim()) ?? [];

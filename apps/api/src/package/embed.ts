@@ -17,7 +17,7 @@ import { createPino } from '../telemetry/logger.js';
 
 export { definePlugin, type Plugin } from '../plugins/plugin.js';
 
-export interface RollcallOptions {
+export interface EmbedOptions {
   /**
    * The settings by the names of their environment variables, as in docs/configuration.md. `process.env` is read only if it is passed here.
    */
@@ -29,7 +29,7 @@ export interface RollcallOptions {
 }
 
 /** A running Rollcall without a port of its own. It serves requests after `attach` or `listen`. */
-export class Rollcall {
+export class EmbeddedRollcall {
   /** Use `createRollcall`. */
   private constructor(
     private readonly composed: Composed,
@@ -38,8 +38,8 @@ export class Rollcall {
   ) {}
 
   /** @internal */
-  static of(composed: Composed, adminKey: string | undefined): Rollcall {
-    return new Rollcall(composed, adminKey);
+  static of(composed: Composed, adminKey: string | undefined): EmbeddedRollcall {
+    return new EmbeddedRollcall(composed, adminKey);
   }
 
   /** Returns a service of Rollcall, such as `RunsService` of `rollcall/plugin`. */
@@ -91,21 +91,21 @@ export async function createRollcall({
   settings = {},
   folder = process.cwd(),
   plugins = [],
-}: RollcallOptions = {}): Promise<Rollcall> {
+}: EmbedOptions = {}): Promise<EmbeddedRollcall> {
   const config = loadConfig(settings, folder);
   const given = plugins.map((one) => ('plugin' in one ? one : { plugin: one, config: undefined }));
   const secrets = environmentSecrets(settings, folder);
   const composed = await compose(config, createPino(config.log), { secrets, plugins: given, folder });
-  return Rollcall.of(composed, config.auth.adminKey ?? composed.adminKey.created);
+  return EmbeddedRollcall.of(composed, config.auth.adminKey ?? composed.adminKey.created);
 }
 
 const PREFIX = Symbol('prefix of Rollcall');
 
-/** Rollcall in a Nest application, below a prefix. `Rollcall` can be injected, and gives access to the services. */
+/** Rollcall in a Nest application, below a prefix. `EmbeddedRollcall` can be injected, and gives access to the services. */
 @Module({})
 export class RollcallModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(
-    @Inject(Rollcall) private readonly rollcall: Rollcall,
+    @Inject(EmbeddedRollcall) private readonly rollcall: EmbeddedRollcall,
     @Inject(PREFIX) private readonly prefix: string,
     @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
   ) {}
@@ -113,12 +113,12 @@ export class RollcallModule implements OnApplicationBootstrap, OnApplicationShut
   static forRoot({
     prefix = '/rollcall',
     ...options
-  }: RollcallOptions & { readonly prefix?: string } = {}): DynamicModule {
+  }: EmbedOptions & { readonly prefix?: string } = {}): DynamicModule {
     const providers = [
       { provide: PREFIX, useValue: prefix },
-      { provide: Rollcall, useFactory: async () => await createRollcall(options) },
+      { provide: EmbeddedRollcall, useFactory: async () => await createRollcall(options) },
     ];
-    return { module: RollcallModule, global: true, providers, exports: [Rollcall] };
+    return { module: RollcallModule, global: true, providers, exports: [EmbeddedRollcall] };
   }
 
   onApplicationBootstrap(): void {

