@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A complete agent. Needs Node 22 or newer and no packages:
+ * A complete agent. Needs Node 20 or newer and no packages; the WebSocket needs Node 22:
  *
  *   ROLLCALL_URL=http://127.0.0.1:8080 ROLLCALL_KEY=… TRANSPORT=websocket node examples/agent.js
  *
@@ -206,7 +206,8 @@ function nextAfter({ status, body }) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { ROLLCALL_URL: url = 'http://127.0.0.1:8080', ROLLCALL_KEY: key = '' } = process.env;
-  const transport = process.env.TRANSPORT === 'http' ? 'http' : 'websocket';
+  // Node 20 has no WebSocket
+  const transport = process.env.TRANSPORT === 'http' || !('WebSocket' in globalThis) ? 'http' : 'websocket';
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
   const agent = { agentId: 'builder-02', name: 'swarm-builder', capabilities: ['build'] };
