@@ -62,6 +62,14 @@ await runSuite(
       smallArgs: ['3', '2'],
     },
     {
+      name: 'client',
+      program: 'client-storm',
+      about:
+        'connections of the client are cut and replicas are killed; each call has one effect, no event or task is lost or repeated',
+      args: ['500', '20', '100'],
+      smallArgs: ['50', '3', '10'],
+    },
+    {
       name: 'waits',
       program: 'wait-storm',
       about: 'callers wait for short runs on two replicas; no answer is late',
