@@ -6,7 +6,7 @@ import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
 import type { Exchange } from './sender.js';
 import type { Slot, SlotValues } from './slots.js';
-import { AGENTS, ASKER, DEFINITION_PREFIX, OTHERS, PULL_AGENT, TALKER } from './valid-request.js';
+import { AGENTS, ASKER, AWARDED, CONFIRMED, DEFINITION_PREFIX, OTHERS, PULL_AGENT, TALKER } from './valid-request.js';
 
 interface AgentSlot {
   leaseToken: string;
@@ -22,9 +22,6 @@ const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
 /** The number of the run that has finished. The others wait. */
 const FINISHED = 2;
-/** The number of the contract whose winner is known, and of the one whose winner has confirmed. The others are open. */
-const AWARDED = 1;
-const CONFIRMED = 2;
 const BID = { price: 100, etaMs: 1_000, confidence: 0.9 };
 const A2A = { 'a2a-version': '1.0' };
 
@@ -70,6 +67,8 @@ export class Fixtures {
     response.writeHead(204).end();
   });
   private task = 'none';
+  /** The contract that is confirmed next. */
+  private won?: string;
   private pin = { tool: 'none', hash: 'none' };
   private ticket = '';
   private head = '1';
@@ -225,22 +224,21 @@ export class Fixtures {
     this.runs[at] = { id, callId, inputHash, push: String(push.body['id'] ?? 'none') };
   }
 
-  /** The agent with the number of a contract has bid. An auction ends after its time, so a contract that was open is awarded later. */
+  /** The agent with the number of a contract wins it. The auction takes some time, so the contract is confirmed at the next renewal. */
   private async renewContract(at: number): Promise<void> {
     const { api, ids } = this;
     const agentId = `${PREFIX}${at}`;
-    if (at === CONFIRMED && ids.contract[AWARDED] !== undefined) {
-      const id = ids.contract[AWARDED];
-      const { status } = await api.call('POST', `/v1/contracts/${id}/confirm`, { agentId: `${PREFIX}${AWARDED}` });
-      if (status < 300) ids.contract[CONFIRMED] = id;
-      return;
+    const isWon = at === AWARDED || at === CONFIRMED;
+    if (at === CONFIRMED && this.won !== undefined) {
+      const { status } = await api.call('POST', `/v1/contracts/${this.won}/confirm`, { agentId });
+      if (status < 300) ids.contract[at] = this.won;
     }
     const task = { task: 'Build it.', capabilities: ['build'], confirmWithinMs: 60_000 };
-    const announcement = { ...task, bidWithinMs: at === AWARDED ? 500 : 30_000 };
-    const { body } = await api.call('POST', '/v1/contracts', announcement);
+    const { body } = await api.call('POST', '/v1/contracts', { ...task, bidWithinMs: isWon ? 500 : 30_000 });
     if (typeof body['id'] !== 'string') return;
-    ids.contract[at] = body['id'];
-    if (at === AWARDED) await api.call('POST', `/v1/contracts/${body['id']}/bids`, { agentId, ...BID });
+    if (at === CONFIRMED) this.won = body['id'];
+    else ids.contract[at] = body['id'];
+    if (isWon) await api.call('POST', `/v1/contracts/${body['id']}/bids`, { agentId, ...BID });
   }
 
   /** A tool of the MCP server is pinned when it is listed. */

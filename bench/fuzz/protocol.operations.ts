@@ -104,7 +104,7 @@ function mcpOperations(): Operation[] {
     tool('describe_agent', { agent: slot('agent', 0) }),
     tool('run_agent', { agent: TALKER, input: 'Hello.', waitMs: 0 }),
     tool('get_run', { runId: taskId }),
-    tool('answer_run', { runId: taskId, message: 'Go on.' }),
+    tool('answer_run', { runId: taskId, input: 'Go on.', waitMs: 0 }),
     tool('cancel_run', { runId: taskId }),
     tool('get_budgets'),
     request(`/mcp/agents/${TALKER}`, 'tools/list'),

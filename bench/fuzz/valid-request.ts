@@ -112,9 +112,21 @@ export function validRequest(random: Random, operation: Operation, share = DEFAU
   return ofOneAgent(random, operation, draft);
 }
 
+/** The number of the contract whose winner is known, and of the one whose winner has confirmed. The others are open. */
+export const AWARDED = 1;
+export const CONFIRMED = 2;
+
+/** The number of the agent for an operation that needs an agent, or a contract, in a certain state. */
+function agentFor(random: Random, path: string): number {
+  if (path.includes('/tasks/')) return PULL_AGENT;
+  if (path.endsWith('/confirm')) return AWARDED;
+  if (path.endsWith('/outcome')) return CONFIRMED;
+  return random.below(path.includes('/contracts/') ? OTHERS : AGENTS);
+}
+
 /** A draft whose slots refer to one agent and one run. */
 function ofOneAgent(random: Random, { path }: Operation, draft: Draft): Draft {
-  const agent = path.includes('/tasks/') ? PULL_AGENT : random.below(path.includes('/contracts/') ? OTHERS : AGENTS);
+  const agent = agentFor(random, path);
   const run = random.below(OTHERS);
   const numbered =
     (number: number) =>
