@@ -105,6 +105,7 @@ export class Fixtures {
     this.round += 1;
     await this.renewAgent(this.round % AGENTS);
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
+    if (this.round % 4 === 2) await this.renewContract(CONFIRMED);
     if (this.round % 5 === 0) await this.liftBudgets();
     if (this.round % 8 === 0) await this.define();
     while (this.created.length > MAX_CREATED) await this.api.call('DELETE', this.created.shift() ?? '');

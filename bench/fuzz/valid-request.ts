@@ -116,6 +116,9 @@ export function validRequest(random: Random, operation: Operation, share = DEFAU
 export const AWARDED = 1;
 export const CONFIRMED = 2;
 
+/** The number of the run whose call waits for a decision. Other operations do not use it, because they would end it. */
+const UNDECIDED = OTHERS - 1;
+
 /** The number of the agent for an operation that needs an agent, or a contract, in a certain state. */
 function agentFor(random: Random, path: string): number {
   if (path.includes('/tasks/')) return PULL_AGENT;
@@ -127,7 +130,7 @@ function agentFor(random: Random, path: string): number {
 /** A draft whose slots refer to one agent and one run. */
 function ofOneAgent(random: Random, { path }: Operation, draft: Draft): Draft {
   const agent = agentFor(random, path);
-  const run = random.below(OTHERS);
+  const run = path.endsWith('/approvals') ? UNDECIDED : random.below(UNDECIDED);
   const numbered =
     (number: number) =>
     (_: string, raw: string, name: string): string =>
