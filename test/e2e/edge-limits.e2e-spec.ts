@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, Server, type Socket } from 'node:net';
 import { Client } from 'pg';
 import { until } from '#rollcall/test-support';
+import { FairTurns } from '../../apps/api/src/limits/fair.turns.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 import { refusal } from '../support/socket-client.js';
@@ -91,6 +92,31 @@ describe('concurrent requests', () => {
     await unlock();
     expect((await Promise.all(slow)).map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await api.call('GET', '/v1/keys')).status).toBe(200);
+  });
+
+  it('S-4 while the replica is busy, the requests of a namespace take turns, and all of them are answered', async () => {
+    api = await startApi();
+    const turns = api.app.nest.get(FairTurns, { strict: false });
+    const keepBusy = (): void => {
+      turns.note('another namespace');
+      turns.apply(1, performance.now());
+    };
+    for (let round = 0; round < 10; round += 1) {
+      const answers = Array.from({ length: 30 }, async () => await api.call('GET', '/v1/keys'));
+      const strangers = Array.from({ length: 12 }, async () => await api.call('GET', '/openapi.json', { key: null }));
+      const impatient = [ask(), ask(), ask()];
+      keepBusy();
+      for (const socket of impatient) socket.destroy();
+      for (const { status } of await Promise.all([...answers, ...strangers])) expect(status).toBe(200);
+    }
+    await until('no request holds a turn', () => {
+      keepBusy();
+      const begun = Array.from({ length: 8 }, () => turns.begin('default'));
+      const isFree = begun.every((wait) => wait === undefined);
+      turns.apply(0, performance.now()); // those that wait begin
+      for (const _ of begun) turns.end('default');
+      return isFree;
+    });
   });
 
   it('A8 a request counts as long as the server works on it, even if the client has disconnected', async () => {

@@ -7,6 +7,7 @@ import { CONFIG } from '../config/config.token.js';
 import { TrustedProxies } from '../http/server/trusted-proxies.js';
 import { KeysModule } from '../keys/keys.module.js';
 import { CallerLimits } from '../limits/caller.limits.js';
+import { FairTurns } from '../limits/fair.turns.js';
 import { AuthGuard } from './auth.guard.js';
 import { Authenticator } from './credentials/authenticator.js';
 import { CredentialWatch } from './credentials/credential.watch.js';
@@ -29,6 +30,7 @@ import { SocketAccess } from './sockets/socket.access.js';
       inject: [Database, LeaseTokenStore],
       useFactory: (db: Database, tokens: LeaseTokenStore) => new LeaseTokenVerifier(db, tokens),
     },
+    FairTurns,
     CallerLimits,
     {
       provide: TrustedProxies,

@@ -25,7 +25,7 @@ interface RouteLimits {
 /**
  * Admits a request when its headers have arrived, before its body is parsed. It authenticates the caller and checks the
  * permission of the route, the length of the body, and the number of concurrent requests of the caller. It is synchronous
- * when the credential is cached.
+ * when the credential is cached and the request need not wait for its turn.
  */
 @Injectable()
 export class RouteAdmission {
@@ -52,7 +52,8 @@ export class RouteAdmission {
   private publicHook(cost: number): onRequestHookHandler {
     return (_request, reply, done) => {
       try {
-        if (cost > 0) this.limits.admitPublic(reply, cost);
+        const turn = cost > 0 ? this.limits.admitPublic(reply, cost) : undefined;
+        if (turn) return void startLater(turn, done);
       } catch (error) {
         return reject(reply, error);
       }
@@ -65,7 +66,8 @@ export class RouteAdmission {
       try {
         const principal = this.guard.authorize(request, limits.access);
         if (principal instanceof Promise) return void this.admitLater(principal, reply, limits, done);
-        this.admit(principal, reply, limits);
+        const turn = this.admit(principal, reply, limits);
+        if (turn) return void startLater(turn, done);
       } catch (error) {
         return reject(reply, error);
       }
@@ -80,21 +82,31 @@ export class RouteAdmission {
     done: () => void,
   ): Promise<void> {
     try {
-      this.admit(await principal, reply, limits);
+      await this.admit(await principal, reply, limits);
     } catch (error) {
       return reject(reply, error);
     }
     done();
   }
 
-  private admit(principal: Principal, reply: FastifyReply, { scope, kind, bodyLimit, leaseLimit }: RouteLimits): void {
+  /** Returns a promise if the request must wait for its turn. */
+  private admit(
+    principal: Principal,
+    reply: FastifyReply,
+    { scope, kind, bodyLimit, leaseLimit }: RouteLimits,
+  ): Promise<void> | undefined {
     const { request } = reply;
     checkScope(scope, principal);
     if (principal.kind === 'lease') checkLength(request, leaseLimit, true);
     else checkLength(request, bodyLimit, false);
-    this.limits.hold(reply, principal, typeof kind === 'function' ? kind(request) : kind);
     request.principal = principal;
+    return this.limits.hold(reply, principal, typeof kind === 'function' ? kind(request) : kind);
   }
+}
+
+async function startLater(turn: Promise<void>, done: () => void): Promise<void> {
+  await turn;
+  done();
 }
 
 function checkLength({ headers }: FastifyRequest, limit: number, isRequired: boolean): void {

@@ -6,9 +6,12 @@ import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
 import type { RequestKind } from '../http/server/routes.js';
-import { ConcurrencyLimiter, holdSlot } from './concurrency.limiter.js';
+import { type ConcurrentCaller, ConcurrencyLimiter, holdSlot } from './concurrency.limiter.js';
+import { FairTurns } from './fair.turns.js';
 import { type RateLimited, RateLimiter } from './rate.limiter.js';
 
+/** The group of all requests to public routes. No namespace has this name. */
+const PUBLIC = '';
 /** How many unknown credentials one address may send in a second. */
 const FAILURES_PER_SECOND = 100;
 
@@ -42,6 +45,7 @@ export class CallerLimits {
   constructor(
     @Inject(CONFIG) { http }: Config,
     private readonly namespaces: NamespaceCatalog,
+    private readonly turns: FairTurns,
   ) {
     const { concurrentRequests: requests, concurrentStreams: streams, concurrentWaits: waits } = http;
     const unauthenticated = http.concurrentUnauthenticated;
@@ -82,15 +86,49 @@ export class CallerLimits {
     }
   }
 
-  /** Holds a slot of the caller until the response is sent. */
-  hold(reply: FastifyReply, principal: Principal, kind: RequestKind): void {
+  /** Holds a slot of the caller until the response is sent. Returns a promise if the request must wait for its turn. */
+  hold(reply: FastifyReply, principal: Principal, kind: RequestKind): Promise<void> | undefined {
+    const { namespace } = principal;
+    if (kind === 'requests' && principal.kind !== 'lease')
+      return this.takeTurn(reply, this.callers, principal, namespace);
+    this.turns.note(namespace); // heartbeats must not wait, and streams take long
     holdSlot(reply, this.callers, principal, kind);
+    return undefined;
   }
 
-  /** Counts a request to a public route as `cost` requests, and holds a slot of its address until the response is sent. */
-  admitPublic(reply: FastifyReply, cost: number): void {
+  /**
+   * Counts a request to a public route as `cost` requests, and holds a slot of its address until the response is sent. Returns a promise
+   * if the request must wait for its turn.
+   */
+  admitPublic(reply: FastifyReply, cost: number): Promise<void> | undefined {
     this.publicRate.count({ id: reply.request.ip }, this.publicPerSecond, cost);
-    holdSlot(reply, this.addresses, { id: reply.request.ip }, 'requests');
+    return this.takeTurn(reply, this.addresses, { id: reply.request.ip }, PUBLIC);
+  }
+
+  private takeTurn(
+    reply: FastifyReply,
+    limiter: ConcurrencyLimiter,
+    caller: ConcurrentCaller,
+    group: string,
+  ): Promise<void> | undefined {
+    const held = { hasTurn: true, isReleased: false };
+    holdSlot(reply, limiter, caller, 'requests', () => {
+      held.isReleased = true;
+      if (held.hasTurn) this.turns.end(group);
+    });
+    const turn = this.turns.begin(group);
+    return turn && this.waitForTurn(turn, held, group);
+  }
+
+  private async waitForTurn(
+    turn: Promise<void>,
+    held: { hasTurn: boolean; readonly isReleased: boolean },
+    group: string,
+  ): Promise<void> {
+    held.hasTurn = false;
+    await turn;
+    held.hasTurn = true;
+    if (held.isReleased) this.turns.end(group); // the client closed the connection while the request waited
   }
 
   /** Takes a slot for a WebSocket. Returns a function that releases it. */

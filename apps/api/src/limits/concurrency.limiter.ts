@@ -72,6 +72,7 @@ interface Held {
   caller: ConcurrentCaller;
   slots: Slots;
   kind: RequestKind;
+  onRelease?: () => void;
 }
 
 type Holder = ServerResponse & { [HELD]?: Held };
@@ -86,9 +87,10 @@ export function holdSlot(
   limiter: ConcurrencyLimiter,
   caller: ConcurrentCaller,
   kind: RequestKind,
+  onRelease?: () => void,
 ): void {
   const response: Holder = reply.raw;
-  response[HELD] = { limiter, caller, slots: limiter.acquire(caller, kind), kind };
+  response[HELD] = { limiter, caller, slots: limiter.acquire(caller, kind), kind, onRelease };
   if (kind !== 'requests') response.on('close', onClose);
 }
 
@@ -117,4 +119,5 @@ function release(response: Holder): void {
   if (!held) return;
   response[HELD] = undefined;
   held.slots[held.kind] -= 1;
+  held.onRelease?.();
 }
