@@ -7,9 +7,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildConsole } from './build-console.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = ['apps', 'libs', 'bench'];
+/** What the console is built from. */
+const CONSOLE_SOURCES = ['apps/console', 'libs/client', 'bin/build-console.js', 'package-lock.json'];
 /** A package of its own, with dependencies of its own. It is not compiled. */
 const PEERS = join(ROOT, 'bench', 'peers');
 const DIST = join(ROOT, 'dist');
@@ -26,9 +29,10 @@ export function build() {
     const fresh = `${DIST}.new`;
     rmSync(fresh, { recursive: true, force: true });
     const swc = join(ROOT, 'node_modules', '@swc', 'cli', 'bin', 'swc.js');
-    const ignored = ['--ignore', '**/*.spec.ts', '--ignore', '**/bench/peers/**'];
+    const ignored = ['**/*.spec.ts', '**/bench/peers/**', '**/apps/console/**'].flatMap((glob) => ['--ignore', glob]);
     const flags = ['-d', fresh, ...ignored, '--config-file', '.swcrc', '--quiet'];
     execFileSync(process.execPath, [swc, ...SOURCES, ...flags], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+    buildConsole({ root: ROOT, from: DIST, to: fresh, fingerprint: fingerprintOf(CONSOLE_SOURCES) });
     writeFileSync(join(fresh, '.stamp'), stamp);
     rmSync(DIST, { recursive: true, force: true });
     renameSync(fresh, DIST);
@@ -42,8 +46,13 @@ function isFresh() {
 }
 
 function fingerprint() {
+  return fingerprintOf([...SOURCES, 'bin/build-console.js', '.swcrc', 'package.json']);
+}
+
+/** @param {string[]} tops */
+function fingerprintOf(tops) {
   const hash = createHash('sha256');
-  for (const top of [...SOURCES, '.swcrc', 'package.json']) {
+  for (const top of tops) {
     for (const file of filesOf(join(ROOT, top))) {
       const { mtimeMs, size } = statSync(file);
       hash.update(`${file} ${mtimeMs} ${size}\n`);

@@ -184,8 +184,13 @@ const CENSUS: RouteFacts[] = [
   { route: 'PUT /v1/registry/protection', access: 'agents:operate', mutation: 'protection.overridden' },
 ];
 
-/** Public routes without a controller: the documentation, and the 426 response to a plain GET of a WebSocket path. */
-const WITHOUT_CONTROLLER = [/^GET \/docs/, /^GET \/openapi\.json$/, /^GET \/v1\/(agents|events)\/ws$/];
+/** Public routes without a controller: the documentation, the console, and the 426 response to a plain GET of a WebSocket path. */
+const WITHOUT_CONTROLLER = [
+  /^GET \/docs/,
+  /^GET \/console/,
+  /^GET \/openapi\.json$/,
+  /^GET \/v1\/(agents|events)\/ws$/,
+];
 
 /** Public routes that name an entry of a catalog, or require a body. */
 const NEEDS_INPUT =

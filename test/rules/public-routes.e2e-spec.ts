@@ -38,6 +38,8 @@ const PUBLIC: Record<string, PublicRoute> = {
     document: 'agent-card',
     path: `/ard/agents/${AGENT}/agent-card.json`,
   },
+  'GET /console': { answer: 'fixed', cost: 1 },
+  'GET /console/*': { answer: 'file', cost: 1, path: '/console/' },
   'GET /docs': { answer: 'fixed', cost: 1 },
   'GET /docs/': { answer: 'fixed', cost: 1 },
   'GET /docs/*': { answer: 'file', cost: 1, path: '/docs/swagger-ui.css' },

@@ -8,13 +8,21 @@ import { type Browser, chromium as playwright } from 'playwright-core';
 /** Unpacks Chromium and prints its path. The package unpacks into the temporary folder of its process. */
 const UNPACK = `import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))`;
 
+/** Options of the package that switch off what browsers of users check. */
+const UNSAFE = new Set([
+  '--single-process',
+  '--disable-web-security',
+  '--allow-running-insecure-content',
+  '--disable-site-isolation-trials',
+]);
+
 /** Starts a real Chromium from an npm package, without its background requests to the network. */
 export async function openBrowser(): Promise<Browser> {
   return await playwright.launch({
     executablePath: unpacked(),
     headless: true,
     args: [
-      ...chromium.args,
+      ...chromium.args.filter((arg) => !UNSAFE.has(arg)),
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',

@@ -7,6 +7,7 @@ import type { SecretSource } from '#rollcall/providers';
 import { AppModule } from './app.module.js';
 import type { Config } from './config/config.schema.js';
 import { Lifecycle } from './health/lifecycle.js';
+import { serveConsole } from './http/console.js';
 import { serveDocs } from './http/docs.js';
 import { InFlight } from './http/server/in-flight.js';
 import { ProblemFilter } from './http/problems/problem.filter.js';
@@ -61,8 +62,10 @@ const POST_ONLY = ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservat
 /** Creates and initialises the application. The database must be migrated. The server does not listen yet. */
 export async function createApp(parts: AppParts): Promise<App> {
   const app = await composeApp(parts);
-  serveDocs(app.nest, VERSION);
   try {
+    const hasConsole = parts.config.http.console === 'on';
+    serveDocs(app.nest, VERSION, hasConsole);
+    if (hasConsole) await serveConsole(app.nest);
     await app.nest.init();
     await app.nest.getHttpAdapter().getInstance().ready();
     return app;

@@ -25,6 +25,11 @@ export const http = z.strictObject({
       'Addresses or CIDR ranges of the proxies whose `X-Forwarded-For` is trusted. If empty, the header is ignored.',
     expects: NETWORKS_FORMAT,
   }),
+  console: setting(z.enum(['on', 'off']).default('on'), {
+    env: 'ROLLCALL_CONSOLE',
+    about: 'Whether the web console is served at `/console/`, to which a browser is redirected from `/`.',
+    expects: 'on or off',
+  }),
   bodyLimit: setting(byteSize('256KB'), {
     env: 'ROLLCALL_BODY_LIMIT',
     about: 'Maximum size of a request body.',

@@ -7,6 +7,7 @@ import { addUnion, classesOf } from './one.of.js';
 import { ApiError } from './problems/api.error.js';
 import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
 import { replyProblem } from './problems/problem.js';
+import { startPageFor } from './console.js';
 import { PreparedDocuments } from './prepared.documents.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
@@ -92,14 +93,16 @@ const ASSETS = new Set([
 /** A change of the document needs another version of Rollcall, so the document is made once. */
 const CACHE = { 'cache-control': 'public, max-age=300' };
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, and redirects / to it. The page does not store the credential. */
-export function serveDocs(app: NestFastifyApplication, version: string): void {
+/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, and redirects / to it or to the console. The page does not store the credential. */
+export function serveDocs(app: NestFastifyApplication, version: string, hasConsole: boolean): void {
   rejectOtherFiles(app);
   const documents = app.get(PreparedDocuments);
   let described: OpenAPIObject | undefined;
   const describe = (): OpenAPIObject => (described ??= describeApi(app, version));
   const server = app.getHttpAdapter().getInstance();
-  server.get('/', { config: { access: 'public', undocumented: true } }, (_request, reply) => reply.redirect('/docs'));
+  server.get('/', { config: { access: 'public', undocumented: true } }, ({ headers }, reply) =>
+    reply.redirect(startPageFor(headers.accept, hasConsole)),
+  );
   server.get('/openapi.json', { config: { access: 'public' } }, async (_request, reply) => {
     const request = { kind: 'openapi', source: describe, key: '', headers: CACHE };
     await documents.send(reply, request, () => ({ body: describe() }));

@@ -1,0 +1,109 @@
+import { Dialog } from '@base-ui/react/dialog';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useId, useRef, useState } from 'react';
+import { apiAddress } from '../session/session.js';
+import { Problem } from './states.js';
+
+/** The request that an action sends, as people repeat it. */
+export interface ShownRequest {
+  readonly method: 'POST' | 'DELETE' | 'PUT';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+/** The request for a shell. The credential is not shown. */
+export function curlOf({ method, path, body }: ShownRequest): string {
+  const lines = [`curl -X ${method} -H "Authorization: Bearer $ROLLCALL_KEY" ${quoted(apiAddress(path))}`];
+  if (body !== undefined) lines.push(`  -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`);
+  return lines.join(' \\\n');
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+interface ActionProps {
+  /** The text of the button that opens the dialog. */
+  label: string;
+  tone?: 'primary' | 'danger';
+  title: string;
+  /** What will happen, to how many, and how to undo it. */
+  children: ReactNode;
+  /** The text of the button that does it. */
+  verb: string;
+  hasNote?: boolean;
+  disabled?: boolean;
+  request: (note: string) => ShownRequest;
+  run: (note: string, idempotencyKey: string) => Promise<unknown>;
+}
+
+/** A button with a dialog, for something that changes. All repetitions of the action have the same Idempotency-Key. */
+export function Action(props: ActionProps): ReactNode {
+  const { label, tone, title, children, verb, hasNote = true, disabled = false, request, run } = props;
+  const [isOpen, setOpen] = useState(false);
+  const [note, setNote] = useState('');
+  const key = useRef(crypto.randomUUID());
+  const noteId = useId();
+  const queries = useQueryClient();
+  const action = useMutation({
+    mutationFn: async () => await run(note.trim(), key.current),
+    onSuccess: async () => {
+      setOpen(false);
+      await queries.invalidateQueries();
+    },
+  });
+  const change = (next: boolean): void => {
+    if (next) {
+      key.current = crypto.randomUUID();
+      setNote('');
+      action.reset();
+    }
+    setOpen(next);
+  };
+  const curl = curlOf(request(note.trim()));
+  return (
+    <Dialog.Root open={isOpen} onOpenChange={change}>
+      <Dialog.Trigger className={`button ${tone ?? ''}`} disabled={disabled}>
+        {label}
+      </Dialog.Trigger>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="dialog-back" />
+        <Dialog.Popup className="dialog">
+          <Dialog.Title>{title}</Dialog.Title>
+          <div>{children}</div>
+          {hasNote && (
+            <label htmlFor={noteId}>
+              Note for the history
+              <input
+                id={noteId}
+                className="field"
+                value={note}
+                maxLength={500}
+                onChange={({ target }) => setNote(target.value)}
+              />
+            </label>
+          )}
+          <details>
+            <summary>As a command</summary>
+            <pre tabIndex={0}>{curl}</pre>
+            <button className="button" type="button" onClick={() => void navigator.clipboard.writeText(curl)}>
+              Copy
+            </button>
+          </details>
+          {action.error && <Problem error={action.error} />}
+          <div className="buttons">
+            <button
+              className={`button ${tone === 'danger' ? 'danger' : 'primary'}`}
+              type="button"
+              disabled={action.isPending}
+              onClick={() => action.mutate()}
+            >
+              {verb}
+            </button>
+            <Dialog.Close className="button">Cancel</Dialog.Close>
+          </div>
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

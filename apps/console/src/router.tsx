@@ -1,0 +1,39 @@
+import {
+  createHashHistory,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  retainSearchParams,
+} from '@tanstack/react-router';
+import { Root } from './shell/root.js';
+import { NotFound } from './shell/not-found.js';
+
+/** Filters are in the address. Values of the wrong type are dropped. */
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
+const defined = <Key extends string>(values: Record<Key, string | undefined>): Partial<Record<Key, string>> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Record<Key, string>>;
+
+const root = createRootRoute({
+  component: Root,
+  notFoundComponent: NotFound,
+  validateSearch: ({ ns }: Record<string, unknown>) => defined({ ns: text(ns) }),
+  search: { middlewares: [retainSearchParams(['ns'])] },
+});
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  component: lazyRouteComponent(() => import('./screens/overview.js'), 'Overview'),
+});
+
+const routes = root.addChildren([overview]);
+
+export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

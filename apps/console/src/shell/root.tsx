@@ -1,0 +1,53 @@
+import { useQuery } from '@tanstack/react-query';
+import { useSearch } from '@tanstack/react-router';
+import { type ReactNode, useMemo } from 'react';
+import { LiveProvider } from '../live/live.js';
+import { Problem } from '../parts/states.js';
+import {
+  type Caller,
+  CallerProvider,
+  clientWith,
+  isSignedOut,
+  type Permission,
+  useSession,
+} from '../session/session.js';
+import { SignIn } from '../session/sign-in.js';
+import { Shell } from './shell.js';
+
+/**
+ * Asks the server who the caller is, also without a session: a proxy in front may add a credential. What the caller may not do is not
+ * offered.
+ */
+export function Root(): ReactNode {
+  const { token, ended } = useSession();
+  const { ns } = useSearch({ from: '__root__' });
+  const api = useMemo(() => clientWith(token, ns), [token, ns]);
+  const { data: me, error } = useQuery({
+    queryKey: ['me', token !== undefined, ns],
+    queryFn: async ({ signal }) => await api.me.get({ signal }),
+    refetchInterval: 60_000,
+  });
+  const caller = useMemo<Caller | undefined>(
+    () =>
+      me && { api, me, namespace: me.namespace, may: (permission: Permission) => me.permissions.includes(permission) },
+    [api, me],
+  );
+  if (error && isSignedOut(error)) return <SignIn reason={ended} />;
+  if (error && !caller)
+    return (
+      <main className="sign-in">
+        <div className="card">
+          <h1 className="notice">The server does not say who you are.</h1>
+          <Problem error={error} />
+        </div>
+      </main>
+    );
+  if (!caller) return null;
+  return (
+    <CallerProvider caller={caller}>
+      <LiveProvider key={caller.namespace}>
+        <Shell />
+      </LiveProvider>
+    </CallerProvider>
+  );
+}

@@ -1,0 +1,234 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { until } from '#rollcall/test-support';
+import { startApi, type TestApi } from '../support/api.js';
+import { openBrowser } from '../support/browser.js';
+import { ConsolePage, type Theme } from '../support/console-page.js';
+import { TestAgents } from '../support/test-agents.js';
+
+const THEMES: readonly Theme[] = ['light', 'dark'];
+/** `npm run screenshots` sets the folder. */
+const SHOTS = process.env['CONSOLE_SCREENSHOTS'];
+
+let api: TestApi;
+let browser: Browser;
+let agents: TestAgents;
+let tab: ConsolePage;
+
+beforeAll(async () => {
+  api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '10m' });
+  agents = new TestAgents();
+  agents.install(api);
+  await agents.define(api);
+  agents.reset();
+  agents.worked.resolve();
+  await seed();
+  browser = await openBrowser();
+  tab = await ConsolePage.open(browser, api.url);
+  await tab.signIn(api.adminKey);
+});
+afterAll(async () => {
+  await tab.close();
+  await browser.close();
+  agents.finish();
+  await api.stop();
+});
+
+/** A small fleet in which something of everything needs a person. */
+async function seed(): Promise<void> {
+  for (let number = 1; number <= 6; number += 1) {
+    const capabilities = number % 2 === 0 ? ['build', 'plan'] : ['build'];
+    const agent = await api.given.agent({
+      agentId: `builder-0${number}`,
+      capabilities,
+      capacity: 8,
+      costModel: { usdPer1kTokens: 0.003 },
+      ...(number === 3 && { budget: { totalTokens: 400_000, usedTokens: 390_000 } }),
+      ...(number === 2 && { circuit: 'open' as const }),
+    });
+    await api.call('POST', `/v1/agents/${agent.agentId}/heartbeat`, {
+      key: agent.leaseToken,
+      body: { generation: 1, load: { inFlight: number, ratio: number / 8 } },
+    });
+  }
+  const limit = { tokens: 120_000 };
+  const { id } = await api.given.budget({ kind: 'caller', subject: 'key:checkout', window: 'daily', limit });
+  await api.call('POST', `/v1/budgets/${String(id)}/adjust`, {
+    body: { used: { tokens: 117_000 }, note: 'as billed' },
+  });
+  await api.call('POST', '/v1/budgets/reservations', {
+    body: { key: 'spent', agentId: 'builder-01', tokens: 117_000, microUsd: 16_420_000 },
+  });
+  await api.call('POST', '/v1/budgets/reservations/spent/settle', { body: { tokens: 116_500, microUsd: 16_420_000 } });
+}
+
+async function waitingRun(): Promise<string> {
+  const body = { definition: 'payer', input: 'Refund order A-1042.' };
+  const run = await api.call('POST', '/v1/runs?waitMs=20000', { body });
+  expect(run.body).toMatchObject({ state: 'waiting', waitingFor: 'approval' });
+  return String(run.body['id']);
+}
+
+/** Takes pictures of the screen in both themes, wide and narrow. */
+async function shoot(name: string): Promise<void> {
+  if (SHOTS === undefined) return;
+  mkdirSync(SHOTS, { recursive: true });
+  for (const width of [1440, 360]) {
+    await tab.page.setViewportSize({ width, height: 900 });
+    for (const theme of THEMES) {
+      await tab.theme(theme);
+      await tab.page.screenshot({ path: join(SHOTS, `${name}-${theme}-${width}.png`), fullPage: true });
+    }
+  }
+  await tab.page.setViewportSize({ width: 1440, height: 900 });
+}
+
+async function expectAccessible(): Promise<void> {
+  for (const theme of THEMES) expect(await tab.violations(theme)).toEqual([]);
+}
+
+/** No text of the page is cut off at this width. */
+async function expectNoOverflow(width: number): Promise<void> {
+  await tab.page.setViewportSize({ width, height: 900 });
+  const [scrollWidth = 0, clientWidth] = await tab.page.evaluate<number[]>(
+    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+  );
+  expect(scrollWidth).toBeLessThanOrEqual(clientWidth ?? 0);
+  await tab.page.setViewportSize({ width: 1440, height: 900 });
+}
+
+const text = (pattern: string | RegExp): ReturnType<ConsolePage['page']['getByText']> => tab.page.getByText(pattern);
+
+afterEach(() => expect(tab.faults).toEqual([]));
+
+describe('how the console is served', () => {
+  it('S3 its page may load only files of the server, and no inline script', async () => {
+    const { headers, status } = await fetch(`${api.url}/console/`);
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-cache']);
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    );
+  });
+
+  it('N-4 its assets are immutable and compressed, and the first page has at most 260 KB', async () => {
+    const page = await (await fetch(`${api.url}/console/`)).text();
+    const names = [...page.matchAll(/assets\/[\w.-]+\.(?:js|css)/g)].map(([name]) => name);
+    expect(names.length).toBeGreaterThan(1);
+    for (const name of names) {
+      const { headers } = await fetch(`${api.url}/console/${name}`, { headers: { 'accept-encoding': 'br' } });
+      expect([headers.get('content-encoding'), headers.get('cache-control')]).toEqual([
+        'br',
+        'public, max-age=31536000, immutable',
+      ]);
+    }
+    const loaded = await tab.page.evaluate<number>(
+      `performance.getEntriesByType('resource')
+        .filter(({ name }) => name.includes('/assets/') && !name.includes('chart'))
+        .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+    );
+    expect(loaded).toBeGreaterThan(50_000);
+    expect(loaded).toBeLessThan(260 * 1_024);
+  });
+
+  it('a browser at / is redirected to the console, any other client to the documentation', async () => {
+    const locationFor = async (accept: string): Promise<string | null> =>
+      (await fetch(`${api.url}/`, { redirect: 'manual', headers: { accept } })).headers.get('location');
+    expect(await locationFor('text/html,*/*')).toBe('console/');
+    expect(await locationFor('*/*')).toBe('/docs');
+    expect((await fetch(`${api.url}/console`, { redirect: 'manual' })).headers.get('location')).toBe('console/');
+    expect((await fetch(`${api.url}/console/../package.json`)).status).toBe(404);
+    expect((await fetch(`${api.url}/console/.stamp`)).status).toBe(404);
+  });
+
+  it('ROLLCALL_CONSOLE=off serves no console', async () => {
+    const plain = await api.replica({ ROLLCALL_CONSOLE: 'off' });
+    expect((await fetch(`${plain.url}/console/`)).status).toBe(404);
+    const root = await fetch(`${plain.url}/`, { redirect: 'manual', headers: { accept: 'text/html' } });
+    expect(root.headers.get('location')).toBe('/docs');
+    await plain.stop();
+  });
+});
+
+describe('the overview', () => {
+  it('S4 shows in words what needs a person, the counts, the cost and the last events', async () => {
+    await text('misses heartbeats').or(text('its circuit is open after')).first().waitFor();
+    await text(/has 2 % left of 120,000 tokens today/).waitFor();
+    await text('$16.42').first().waitFor();
+    await text('Circuit opened').waitFor();
+    await tab.page.locator('.u-wrap canvas').waitFor();
+    await expectNoOverflow(360);
+    await shoot('overview');
+    await expectAccessible();
+  });
+
+  it('B3 shows an agent that joins and leaves, without a reload', async () => {
+    const { agentId, leaseToken } = await api.given.agent({ agentId: 'latecomer' });
+    await text('latecomer').first().waitFor();
+    await tab.page.getByRole('button', { name: 'live' }).click();
+    await api.call('DELETE', `/v1/agents/${agentId}?generation=1`, { key: leaseToken });
+    await text('1 held back').waitFor();
+    expect(await text('Agent left').count()).toBe(0);
+    await tab.page.getByRole('button', { name: /held back/ }).click();
+    await text('Agent left').first().waitFor();
+  });
+
+  it('B6 a waiting call is approved with the keyboard alone, and the dialog shows the exact call', async () => {
+    const id = await waitingRun();
+    const approve = tab.page.getByRole('button', { name: 'Approve…' });
+    await approve.waitFor();
+    await approve.focus();
+    await tab.page.keyboard.press('Enter');
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.getByText('The run executes exactly this call').waitFor();
+    await shoot('approve');
+    await expectAccessible();
+    await dialog.getByRole('button', { name: 'Approve this call' }).focus();
+    await tab.page.keyboard.press('Enter');
+    await until('the run ends', async () => (await api.call('GET', `/v1/runs/${id}`)).body['state'] === 'completed');
+    await approve.waitFor({ state: 'detached' });
+  });
+
+  it('S3.10 a budget is topped up with the keyboard alone', async () => {
+    await tab.page.getByRole('button', { name: 'Top up…' }).focus();
+    await tab.page.keyboard.press('Enter');
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.getByLabel('Note for the history').fill('month end');
+    await dialog.getByRole('button', { name: 'Add 60,000 tokens' }).focus();
+    await tab.page.keyboard.press('Enter');
+    await text(/% left of 120,000 tokens today/).waitFor({ state: 'detached' });
+    const audited = await api.call<{ items: object[] }>('GET', '/v1/audit?action=budget.topped_up');
+    expect(audited.body.items).toMatchObject([{ details: { tokens: 60_000, note: 'month end' } }]);
+  });
+});
+
+describe('who is signed in', () => {
+  it('S-3 after the sign-in, the key is in no storage, address or request', async () => {
+    const stored = await tab.page.evaluate<string>(
+      'JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])',
+    );
+    expect(stored).not.toContain(api.adminKey);
+    expect(stored).toContain('rs_');
+    const first = tab.requests.findIndex((request) => request.includes('/v1/sessions '));
+    expect(tab.requests.slice(first + 1).join()).not.toContain(api.adminKey);
+    expect(tab.page.url()).not.toContain(api.adminKey);
+  });
+
+  it('B1 a revoked key signs the page out within 2 s, and a ticket in the fragment signs in again', async () => {
+    const issued = await api.call('POST', '/v1/keys', { body: { name: 'console', roles: ['viewer'] } });
+    const { body } = await api.call('POST', '/v1/sessions/tickets', { key: String(issued.body['key']), body: {} });
+    const viewer = await ConsolePage.open(browser, api.url, { fragment: `#ticket=${String(body['ticket'])}` });
+    await viewer.page.getByRole('button', { name: 'live' }).waitFor();
+    expect(viewer.page.url()).not.toContain(String(body['ticket']));
+    expect(await viewer.page.getByRole('button', { name: 'Top up…' }).count()).toBe(0);
+    const since = Date.now();
+    await api.call('DELETE', `/v1/keys/${String(issued.body['id'])}`);
+    await viewer.page.getByText('Your session has ended').waitFor();
+    expect(Date.now() - since).toBeLessThan(3_000); // two seconds, and the time of the test itself
+    for (const theme of THEMES) expect(await viewer.violations(theme)).toEqual([]);
+    if (SHOTS !== undefined) await viewer.page.screenshot({ path: join(SHOTS, 'sign-in-dark-1440.png') });
+    expect(viewer.faults).toEqual([]);
+    await viewer.close();
+  });
+});

@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+export type Theme = 'light' | 'dark';
+
+interface AxeResult {
+  violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+}
+
+/** A tab with the web console. It records everything that the page must not do. */
+export class ConsolePage {
+  /** Violations of the policy, errors in the console of the browser, and requests to other origins. */
+  readonly faults: string[] = [];
+  /** The addresses and headers of all requests. */
+  readonly requests: string[] = [];
+
+  private constructor(
+    readonly page: Page,
+    readonly context: BrowserContext,
+    private readonly origin: string,
+  ) {}
+
+  /** `base` is the address of the server, with the path that a proxy adds. */
+  static async open(browser: Browser, base: string, { width = 1440, fragment = '' } = {}): Promise<ConsolePage> {
+    const context = await browser.newContext({ locale: 'en-US', viewport: { width, height: 900 } });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    const tab = new ConsolePage(page, context, new URL(base).origin);
+    tab.watch();
+    await page.goto(`${base}/console/${fragment}`);
+    return tab;
+  }
+
+  async signIn(key: string): Promise<void> {
+    await this.page.getByLabel('API key').fill(key);
+    await this.page.getByRole('button', { name: 'Sign in' }).click();
+    await this.page.getByRole('navigation', { name: 'Screens' }).waitFor({ state: 'attached' });
+  }
+
+  /** Opens a screen, such as `#/fleet`, without loading the page again. */
+  async go(fragment: string): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+  }
+
+  async theme(colorScheme: Theme): Promise<void> {
+    await this.page.emulateMedia({ colorScheme });
+  }
+
+  /** The violations of the accessibility rules of axe-core, in this theme. */
+  async violations(theme: Theme): Promise<string[]> {
+    await this.theme(theme);
+    await this.page.evaluate(AXE);
+    const { violations } = await this.page.evaluate(
+      async () => await (globalThis as unknown as { axe: { run(): Promise<AxeResult> } }).axe.run(),
+    );
+    return violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${theme} ${id}: ${html} ${failureSummary}`),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.context.close();
+  }
+
+  private watch(): void {
+    const { page, faults, requests } = this;
+    page.on('pageerror', (error) => faults.push(`error: ${error.message}`));
+    page.on('console', (message) => {
+      // the browser reports each rejected request; the page shows it to the user
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+        faults.push(`console: ${message.text()}`);
+    });
+    page.on('request', (request) => {
+      requests.push(`${request.url()} ${JSON.stringify(request.headers())}`);
+      const { origin, protocol } = new URL(request.url());
+      if (origin !== this.origin && protocol !== 'data:' && protocol !== 'blob:')
+        faults.push(`request: ${request.url()}`);
+    });
+  }
+}
