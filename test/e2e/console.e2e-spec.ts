@@ -17,7 +17,10 @@ let agents: TestAgents;
 let tab: ConsolePage;
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '10m' });
+  api = await startApi(
+    { ROLLCALL_HEARTBEAT_EVERY: '10m' },
+    { constants: { circuit: { coolDownMs: 600_000, longestCoolDownMs: 600_000 } } },
+  );
   agents = new TestAgents();
   agents.install(api);
   await agents.define(api);
@@ -49,7 +52,7 @@ async function seed(): Promise<void> {
     });
     await api.call('POST', `/v1/agents/${agent.agentId}/heartbeat`, {
       key: agent.leaseToken,
-      body: { generation: 1, load: { inFlight: number, ratio: number / 8 } },
+      body: { generation: 1, inFlight: number, load: number / 8 },
     });
   }
   const limit = { tokens: 120_000 };
@@ -200,6 +203,87 @@ describe('the overview', () => {
     await text(/% left of 120,000 tokens today/).waitFor({ state: 'detached' });
     const audited = await api.call<{ items: object[] }>('GET', '/v1/audit?action=budget.topped_up');
     expect(audited.body.items).toMatchObject([{ details: { tokens: 60_000, note: 'month end' } }]);
+  });
+});
+
+describe('the fleet', () => {
+  it('B1 lists agents with load, budget and the age of the heartbeat; counts and a text filter, and the filter is in the address', async () => {
+    await tab.go('#/fleet');
+    await tab.page.getByRole('link', { name: 'builder-06' }).waitFor();
+    await text('10,000 tokens').waitFor();
+    await expectNoOverflow(360);
+    await shoot('fleet');
+    await expectAccessible();
+    await tab.page.getByRole('button', { name: /^circuit open/ }).click();
+    await tab.page.getByRole('link', { name: 'builder-01' }).waitFor({ state: 'detached' });
+    await tab.page.getByRole('link', { name: 'builder-02' }).waitFor();
+    expect(tab.page.url()).toContain('circuit=open');
+    expect(await tab.page.getByRole('link', { name: /^builder/ }).allTextContents()).toEqual(['builder-02']);
+    await tab.page.getByRole('button', { name: /^all/ }).click();
+    await tab.page.getByLabel('Find agents by name or agentId').fill('ER-05');
+    await tab.page.getByRole('link', { name: 'builder-06' }).waitFor({ state: 'detached' });
+    await tab.page.getByRole('link', { name: 'builder-05' }).waitFor();
+    await tab.page.getByLabel('Find agents by name or agentId').fill('');
+    await tab.page.getByRole('link', { name: 'builder-06' }).waitFor();
+  });
+
+  it('B1 several agents are drained with the keyboard alone, and one is resumed', async () => {
+    for (const name of ['builder-05', 'builder-06']) {
+      await tab.page.getByLabel(`Select ${name}`).focus();
+      await tab.page.keyboard.press('Space');
+    }
+    await tab.page.getByRole('button', { name: 'Drain…' }).focus();
+    await tab.page.keyboard.press('Enter');
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.getByText('builder-05, builder-06').waitFor();
+    await dialog.getByRole('button', { name: 'Drain 2 agents' }).focus();
+    await tab.page.keyboard.press('Enter');
+    await until('both agents are draining', async () => {
+      const { body } = await api.call<{ items: object[] }>('GET', '/v1/agents?status=draining');
+      return body.items.length === 2;
+    });
+    await text('draining').nth(1).waitFor();
+    await tab.page.getByRole('link', { name: 'builder-06' }).click();
+    await tab.page.getByRole('button', { name: 'Resume…' }).click();
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await tab.page.getByRole('button', { name: 'Drain…' }).waitFor();
+  });
+
+  it('B1 shows health, circuit and desired state of an agent side by side, with budgets, calls and history', async () => {
+    await tab.go('#/agents/builder-02');
+    await text(/open: calls are rejected until a probe; 5 failures in a row/).waitFor();
+    await text('Circuit opened').first().waitFor();
+    await text('failed').nth(4).waitFor();
+    await expectNoOverflow(360);
+    await shoot('agent');
+    await expectAccessible();
+  });
+
+  it('S3 an agent that does not exist is a sentence with the code and the request id', async () => {
+    await tab.go('#/agents/nobody');
+    await text(/AGENT_NOT_FOUND · request/).waitFor();
+  });
+
+  it('S3 hostile names, labels and cards are text: no markup, no request, no change of direction', async () => {
+    const evil = '<img src=x onerror=alert(1)>\u202egnp.exe';
+    const card = { name: evil, url: 'javascript:alert(1)', description: 'x'.repeat(60_000) };
+    const agent = {
+      agentId: 'hostile',
+      name: evil,
+      capabilities: ['build'],
+      labels: { team: evil },
+      agentCard: card,
+    };
+    await api.given.agent(agent);
+    await tab.go('#/fleet');
+    await tab.page.getByRole('link', { name: 'hostile' }).click();
+    await text('Agent card').waitFor();
+    const content = await tab.page.locator('main').innerText();
+    expect(content).toContain('<img src=x onerror=alert(1)>');
+    expect(content).not.toContain('\u202e');
+    expect(content.length).toBeLessThan(20_000);
+    expect(await tab.page.locator('main img').count()).toBe(0);
+    await expectNoOverflow(360);
   });
 });
 

@@ -28,7 +28,20 @@ const overview = createRoute({
   component: lazyRouteComponent(() => import('./screens/overview.js'), 'Overview'),
 });
 
-const routes = root.addChildren([overview]);
+const fleet = createRoute({
+  getParentRoute: () => root,
+  path: '/fleet',
+  validateSearch: ({ status, circuit, q }: Record<string, unknown>) =>
+    defined({ status: text(status), circuit: text(circuit), q: text(q) }),
+  component: lazyRouteComponent(() => import('./screens/fleet.js'), 'Fleet'),
+});
+const agent = createRoute({
+  getParentRoute: () => root,
+  path: '/agents/$agentId',
+  component: lazyRouteComponent(() => import('./screens/agent.js'), 'Agent'),
+});
+
+const routes = root.addChildren([overview, fleet, agent]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 

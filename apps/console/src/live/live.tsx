@@ -166,13 +166,20 @@ export class LiveFeed {
     if (this.isPaused || document.hidden) return;
     const topics = new Set(this.stale);
     this.stale.clear();
-    void this.queries.invalidateQueries({ predicate: ({ queryKey }) => topics.has(String(queryKey[0])) });
+    void this.queries.invalidateQueries({
+      predicate: ({ queryKey, state }) => topics.has(String(queryKey[0])) && !isLongList(state.data),
+    });
   }
 
   private update(change: Partial<LiveSnapshot>): void {
     this.snapshot = { ...this.snapshot, ...change };
     this.listeners.forEach((listener) => listener());
   }
+}
+
+/** A list of many pages is not read again as a whole; its rows on the screen are read again by themselves. */
+function isLongList(data: unknown): boolean {
+  return ((data as { pages?: unknown[] } | undefined)?.pages?.length ?? 0) > 2;
 }
 
 const LiveContext = createContext<LiveFeed | undefined>(undefined);

@@ -108,3 +108,13 @@ export function useTitle(title: string): void {
     document.title = `${title} · Rollcall`;
   }, [title]);
 }
+
+/** A row of a list of facts. */
+export function Fact({ term, children }: { term: string; children: ReactNode }): ReactNode {
+  return (
+    <>
+      <dt>{term}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { AgentView, BudgetView, PendingCallView, RunSummary } from '#rollcall/client';
 import { Action } from '../parts/action.js';
@@ -230,6 +231,16 @@ function TopUp({ id, name, unit, by, format }: TopUpProps): ReactNode {
   );
 }
 
+function AgentName({ id }: { id: string }): ReactNode {
+  return (
+    <b>
+      <Link to="/agents/$agentId" params={{ agentId: id }} className="text-link">
+        {plain(id)}
+      </Link>
+    </b>
+  );
+}
+
 function ofCircuit({ agentId, health, capabilities }: AgentView): Need {
   return {
     key: `circuit ${agentId}`,
@@ -237,8 +248,8 @@ function ofCircuit({ agentId, health, capabilities }: AgentView): Need {
     tone: 'bad',
     text: (
       <>
-        <b>{plain(agentId)}</b> gets no calls: its circuit is open after {count(health.consecutiveFailures)} failures in
-        a row
+        <AgentName id={agentId} /> gets no calls: its circuit is open after {count(health.consecutiveFailures)} failures
+        in a row
         {capabilities.length > 0 && <> ({plain(capabilities.slice(0, 3).join(', '))})</>}. A probe follows by itself.
       </>
     ),
@@ -253,7 +264,7 @@ function ofSuspect({ agentId, health }: AgentView): Need {
     tone: 'warn',
     text: (
       <>
-        <b>{plain(agentId)}</b> misses heartbeats and will be evicted if it stays silent
+        <AgentName id={agentId} /> misses heartbeats and will be evicted if it stays silent
       </>
     ),
     at: health.lastHeartbeat,

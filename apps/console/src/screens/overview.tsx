@@ -1,12 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useMemo } from 'react';
 import type { BudgetView, SummaryView, UsageView } from '#rollcall/client';
+import { Link } from '@tanstack/react-router';
 import { useLive } from '../live/live.js';
 import { clock, count, spanText, money } from '../parts/format.js';
 import { Ago, Stat, useTitle } from '../parts/parts.js';
 import { Empty, Loaded } from '../parts/states.js';
 import { useCaller } from '../session/session.js';
 import { eventSubject, eventText } from './event-text.js';
+import { AgentTable } from './agent-table.js';
 import { NeedsYou, useLowBudgets } from './needs-you.js';
 
 const Chart = lazy(async () => await import('../parts/chart.js'));
@@ -27,6 +29,7 @@ export function Overview(): ReactNode {
         <CostToday />
         <JustHappened />
       </div>
+      <FirstAgents />
     </>
   );
 }
@@ -174,6 +177,36 @@ function CostChart({ usage }: { usage: UsageView }): ReactNode {
   );
 }
 
+function FirstAgents(): ReactNode {
+  const { api } = useCaller();
+  const query = useQuery({
+    queryKey: ['agents', 'first'],
+    queryFn: async ({ signal }) => (await api.agents.list({ limit: FIRST }, { signal }).page()).items,
+  });
+  return (
+    <section className="card">
+      <header>
+        <h2>Fleet</h2>
+        <Link to="/fleet" className="action-link">
+          all agents
+        </Link>
+      </header>
+      <Loaded query={query}>
+        {(agents) =>
+          agents.length === 0 ? (
+            <Empty>
+              No agent is registered in this namespace. <code>POST /v1/agents</code> registers one.
+            </Empty>
+          ) : (
+            <AgentTable agents={agents} />
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+const FIRST = 5;
 const SHOWN = 6;
 
 function JustHappened(): ReactNode {

@@ -1,7 +1,7 @@
 import { Select } from '@base-ui/react/select';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { ChevronDown, House, LogOut, Menu, Moon, Pause, Play, Sun, SunMoon } from 'lucide-react';
+import { ChevronDown, House, LogOut, Menu, Moon, Pause, Play, Rows3, Sun, SunMoon } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useLive } from '../live/live.js';
 import { count } from '../parts/format.js';
@@ -9,13 +9,16 @@ import { type Permission, session, useCaller, useSession } from '../session/sess
 import { nextTheme, themeNow } from './theme.js';
 
 interface NavItem {
-  to: '/';
+  to: '/' | '/fleet';
   label: string;
   icon: typeof House;
   needs: Permission;
 }
 
-const ITEMS: readonly NavItem[] = [{ to: '/', label: 'Overview', icon: House, needs: 'agents:read' }];
+const ITEMS: readonly NavItem[] = [
+  { to: '/', label: 'Overview', icon: House, needs: 'agents:read' },
+  { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
+];
 
 /** The sidebar, the header, and the screen. */
 export function Shell(): ReactNode {
