@@ -158,3 +158,26 @@ describe('the endpoint of MCP', () => {
     expect(actions).toEqual(['run.continued', 'run.started']);
   });
 });
+
+describe('the tools for hosted agents', () => {
+  it('S1.12 create_agent, list_agents and shutdown_agent do what the routes of /v1/runtime do, and are audited', async () => {
+    const client = await mcpClient(`${api.url}/mcp`, await api.given.key('operator'));
+    const content = { description: 'Helps.', instructions: 'Help.' };
+    const made = await callTool(client, 'create_agent', { name: 'mcp-made', content });
+    expect(made.facts).toMatchObject({ name: 'mcp-made', provider: 'native', state: 'idle' });
+    expect((await api.call('GET', '/v1/runtime/agents/mcp-made')).status).toBe(200);
+    const again = await callTool(client, 'create_agent', { name: 'mcp-made', content });
+    expect(again).toMatchObject({ isError: true, facts: { code: 'AGENT_ALREADY_EXISTS' } });
+    const neither = await callTool(client, 'create_agent', { name: 'mcp-none' });
+    expect(neither).toMatchObject({ isError: true, facts: { code: 'SPAWN_INVALID' } });
+    const listed = await callTool(client, 'list_agents', { state: 'idle' });
+    expect(listed.facts).toMatchObject({ items: [{ name: 'mcp-made' }], nextCursor: null });
+    const closed = await callTool(client, 'shutdown_agent', { name: 'mcp-made' });
+    expect(closed).toMatchObject({ isError: false, facts: { phase: 'stop', error: null } });
+    expect(await callTool(client, 'shutdown_agent', { name: 'mcp-made' })).toMatchObject({ isError: true });
+    const { body } = await api.call<{ items: { action: string; target: string }[] }>('GET', '/v1/audit?limit=50');
+    const actions = body.items.filter(({ target }) => target === 'mcp-made').map(({ action }) => action);
+    expect(actions).toEqual(['agent.shutdown', 'agent.spawned']);
+    await client.close();
+  });
+});

@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
@@ -18,6 +22,7 @@ interface Page {
 
 const AGENT = '/v1/agents/builder-01';
 
+const workspaces = mkdtempSync(join(tmpdir(), 'workspaces-'));
 let api: TestApi;
 let document: OpenApiDocument;
 let check: ResponseCheck;
@@ -94,6 +99,8 @@ const STEPS: Step[] = [
   { operationId: 'runs.stream', path: run },
   { operationId: 'runs.getTree', path: run },
   { operationId: 'runs.export', path: run },
+  { operationId: 'runs.listFiles', path: run },
+  { operationId: 'runs.readFile', path: run, before: putFile },
   { operationId: 'runs.sendMessage', path: run, before: async () => await wait('input') },
   { operationId: 'runs.decide', path: run, before: async () => await wait('approval') },
   { operationId: 'runs.cancel', path: run },
@@ -120,6 +127,13 @@ const STEPS: Step[] = [
 
 function plain(...operationIds: string[]): Step[] {
   return operationIds.map((operationId) => ({ operationId }));
+}
+
+/** No replica executes runs here, so the test puts the file into the workspace. */
+async function putFile(): Promise<void> {
+  const folder = join(workspaces, 'default', valueOf('runs.start', 'id'), 'src');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'sum.js'), 'x');
 }
 
 /** No replica executes runs here, so the test offers a task. */
@@ -212,13 +226,17 @@ beforeAll(async () => {
   const settings = {
     ROLLCALL_SEALING_KEY: 'k'.repeat(32),
     ROLLCALL_SKILLS_DIR: 'examples/skills',
+    ROLLCALL_WORKSPACES: workspaces,
     ROLLCALL_RUNS_MAX: '0', // runs stay in the queue, so that they can be cancelled
   };
   api = await startApi(settings, { constants: { webhooks: { tries: 1 } } });
   document = await documentOf(api);
   check = new ResponseCheck(document);
 });
-afterAll(async () => await api.stop());
+afterAll(async () => {
+  await api.stop();
+  rmSync(workspaces, { recursive: true, force: true });
+});
 
 function operationOf(id: string): Operation {
   const operation = operationsOf(document).find(({ operationId }) => operationId === id);

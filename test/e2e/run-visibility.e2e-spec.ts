@@ -80,6 +80,7 @@ const READS: Record<string, (key: string, id: string) => Promise<boolean>> = {
   'GET /v1/runs/{id}/stream': async (key, id) => await isFound(`/v1/runs/${id}/stream`, key),
   'GET /v1/runs/{id}/tree': async (key, id) => await isFound(`/v1/runs/${id}/tree`, key),
   'GET /v1/runs/{id}/export': async (key, id) => await isFound(`/v1/runs/${id}/export`, key),
+  'GET /v1/runs/{id}/files': async (key, id) => await isFound(`/v1/runs/${id}/files`, key),
   'MCP get_run': async (key, runId) =>
     await withMcp(key, async (client) => (await callTool(client, 'get_run', { runId })).facts['runId'] === runId),
   'MCP resources': async (key, id) =>

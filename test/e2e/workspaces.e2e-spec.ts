@@ -1,22 +1,48 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { definitions } from '#rollcall/agent-runtime';
+import { type ModelRequest, VendorRegistry } from '#rollcall/providers';
+import { callTools, say, ScriptedModel } from '#rollcall/providers/testing';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 
 const OTHERS = ['Read', 'Write', 'Edit', 'Glob', 'Grep', 'Bash', 'TodoWrite'];
 const OURS = ['read_file', 'write_file', 'edit_file', 'list_files', 'search_files', 'todo_write', 'bash'];
+const FIXTURES = resolve(import.meta.dirname, '../fixtures');
+const SECRET = 'the secret outside';
+const MODELS = {
+  default: 'demo',
+  presets: {
+    demo: { vendor: 'scripted', model: 'demo' },
+    anthropic: {
+      vendor: 'scripted',
+      model: 'demo',
+      capabilities: ['chat', 'tools', 'not valid!'],
+      usdPerMillionTokens: { input: 3, output: 15 },
+    },
+  },
+};
 
+let base: string;
 let root: string;
 let api: TestApi;
 beforeAll(async () => {
-  root = mkdtempSync(join(tmpdir(), 'rollcall-workspaces-'));
-  // not a sandbox: attacks on a sandbox are in bash.tool.spec.ts
-  api = await startApi({ ROLLCALL_WORKSPACES: root, ROLLCALL_TOOLS_BASH: 'nice -n 0' });
+  base = mkdtempSync(join(tmpdir(), 'rollcall-workspaces-'));
+  root = join(base, 'inside');
+  mkdirSync(root);
+  writeFileSync(join(base, 'secret.txt'), SECRET);
+  api = await startApi({
+    ROLLCALL_WORKSPACES: root,
+    ROLLCALL_TOOLS_BASH: 'nice -n 0', // not a sandbox: attacks on a sandbox are in bash.tool.spec.ts
+    ROLLCALL_SKILLS_DIR: join(FIXTURES, 'source/skills'),
+    ROLLCALL_MODELS: JSON.stringify(MODELS),
+  });
 });
 afterAll(async () => {
   await api.stop();
-  rmSync(root, { recursive: true, force: true });
+  rmSync(base, { recursive: true, force: true });
 });
 
 async function define(name: string, content: object): Promise<Answer> {
@@ -73,6 +99,217 @@ describe('an agent with a workspace', () => {
     });
     const done = await run('reviewer', ['write_file', { path: 'a', content: 'b' }]);
     expect(JSON.stringify(done['result'])).toContain('a was created');
+  });
+});
+
+/** Imports spec files, and returns the report. */
+async function imported(...files: { path: string; content: string }[]): Promise<Record<string, unknown>> {
+  return (await api.call('POST', '/v1/definition-imports', { body: { files } })).body;
+}
+
+const read = (path: string): string => readFileSync(join(FIXTURES, path), 'utf8');
+const SUM = 'export const sum = (a, b) => a - b;\n';
+
+describe('the files of a run', () => {
+  it('S4.10 are put into its workspace before it begins, and can be read when it has ended', async () => {
+    await define('filer', { tools: ['Read', 'Edit'] });
+    const files = [
+      { path: 'src/sum.js', content: SUM, mediaType: 'text/javascript' },
+      { path: 'logo.png', content: 'iVBORw0KGgo=', encoding: 'base64' },
+    ];
+    const input = 'Call edit_file {"path": "src/sum.js", "oldText": "a - b", "newText": "a + b"}';
+    const body = { definition: 'filer', input, files };
+    const done = (await api.call('POST', '/v1/runs?waitMs=30000', { body })).body;
+    expect(done).toMatchObject({ state: 'completed' });
+    const path = `/v1/runs/${String(done['id'])}/files`;
+    const items = [
+      { path: 'logo.png', bytes: 8 },
+      { path: 'src/sum.js', bytes: 36 },
+    ];
+    expect((await api.call('GET', path)).body).toEqual({ items });
+    const content = async (name: string): Promise<Answer> =>
+      await api.call('GET', `${path}/content?path=${encodeURIComponent(name)}`);
+    expect((await content('src/sum.js')).body).toMatchObject({ encoding: 'utf8', content: SUM.replace('-', '+') });
+    expect((await content('logo.png')).body).toMatchObject({ encoding: 'base64', content: 'iVBORw0KGgo=' });
+    expect(await content('absent')).toMatchObject({ status: 404, body: { code: 'RUN_FILE_NOT_FOUND' } });
+    expect(await content('../secret.txt')).toMatchObject({ status: 400, body: { code: 'WORKSPACE_REJECTED' } });
+    const { body: steps } = await api.call('GET', `/v1/runs/${String(done['id'])}/steps`);
+    expect(JSON.stringify(steps)).toContain('"path":"src/sum.js"');
+  });
+
+  it('S4.10 a path that leads outside is rejected before the run starts', async () => {
+    const body = { definition: 'filer', input: 'x', files: [{ path: '../x', content: 'y' }] };
+    expect(await api.call('POST', '/v1/runs', { body })).toMatchObject({
+      status: 400,
+      body: { code: 'WORKSPACE_REJECTED' },
+    });
+  });
+
+  it('S4.10 B8 belong to those who see the run', async () => {
+    const done = await run('filer', ['read_file', { path: 'a' }]);
+    const key = await api.given.key('caller');
+    expect(await api.call('GET', `/v1/runs/${String(done['id'])}/files`, { key })).toMatchObject({
+      status: 404,
+      body: { code: 'RUN_NOT_FOUND' },
+    });
+  });
+});
+
+describe('agents that were written for other systems', () => {
+  it('S4.2 M-9 the code-reviewer of the source document, verbatim, reviews a file of a workspace', async () => {
+    const report = await imported({ path: 'code-reviewer.md', content: read('source/code-reviewer.md') });
+    expect(report).toMatchObject({ loaded: 1, warned: 0, rejected: 0 });
+    const { body: effective } = await api.call('GET', '/v1/definitions/code-reviewer/effective');
+    expect(effective).toMatchObject({
+      model: { preset: 'anthropic' },
+      tools: [{ name: 'read_file' }, { name: 'search_files' }],
+      skills: [{ name: 'php-standards', mode: 'preload' }],
+    });
+    const files = [{ path: 'login.php', content: '<?php\n$db->query("SELECT * FROM user WHERE id = $_GET[id]");\n' }];
+    const input = 'Call search_files {"pattern": "_GET"}\nCall read_file {"path": "login.php"}';
+    const body = { definition: 'code-reviewer', input, files };
+    const done = (await api.call('POST', '/v1/runs?waitMs=30000', { body })).body;
+    expect(done).toMatchObject({ state: 'completed' });
+    expect(JSON.stringify(done['result'])).toContain('login.php:2: $db->query(');
+  });
+
+  it('S4.3 M-9 every one of 30 files in the style of public collections has a tool that works', async () => {
+    const paths = readdirSync(join(FIXTURES, 'collections'), { recursive: true, encoding: 'utf8' });
+    const files = paths
+      .filter((path) => path.endsWith('.md'))
+      .map((path) => ({ path, content: read(join('collections', path)) }));
+    const report = await imported(...files);
+    expect(report).toMatchObject({ loaded: 30, rejected: 0, skipped: 1 });
+    const ours = new Set([...OURS, 'spawn_subagent']);
+    for (const { path } of files.filter((file) => !file.path.endsWith('README.md'))) {
+      const name = path.split('/').at(-1)!.replace('.md', '');
+      const { body } = await api.call('GET', `/v1/definitions/${name}/effective`);
+      const tools = (body['tools'] as { name: string }[]).map((tool) => tool.name);
+      expect({ name, works: tools.some((tool) => ours.has(tool)) }).toEqual({ name, works: true });
+    }
+    const [first] = files.filter(({ path }) => path.endsWith('docs/changelog-writer.md'));
+    expect(first).toBeDefined();
+    const done = await run('changelog-writer', ['write_file', { path: 'CHANGELOG.md', content: '# 1.0' }]);
+    expect(JSON.stringify(done['result'])).toContain('CHANGELOG.md was created');
+  });
+
+  it('S0.10 M-6 a definition has the capabilities and the price of its preset, unless it states a price', async () => {
+    const content = { model: 'anthropic', capabilities: ['review', 'not valid!'], tools: [] };
+    await define('capable', content);
+    const { body } = await api.call('GET', '/v1/definitions/capable/capabilities');
+    expect(body).toEqual({ capabilities: ['chat', 'review', 'tools'] });
+    await api.call('POST', '/v1/runtime/agents', { body: { definition: 'capable' } });
+    expect((await api.call('GET', '/v1/agents/capable')).body).toMatchObject({
+      capabilities: ['chat', 'review', 'tools'],
+      costModel: { usdPerTask: null, usdPer1kTokens: 0.006 },
+    });
+    const costModel = { usdPerTask: 0.5, usdPer1kTokens: null };
+    const stated = { description: 'x', instructions: 'x', ...content, costModel };
+    await api.call('POST', '/v1/runtime/agents', { body: { name: 'priced', content: stated } });
+    expect((await api.call('GET', '/v1/agents/priced')).body).toMatchObject({ costModel });
+    const query = { capabilities: ['tools'], prefer: 'cheapest', consistency: 'strong' };
+    const ranked = (await api.call('POST', '/v1/agents/query', { body: query })).body;
+    const candidates = ranked['candidates'] as { agent: { agentId: string } }[];
+    expect(candidates.map(({ agent }) => agent.agentId)).toEqual(['capable', 'priced']);
+  });
+});
+
+describe('the coding agent', () => {
+  const FOLDER = resolve(FIXTURES, '../../examples/agents/coding');
+  const file = (name: string): { path: string; content: string } => ({
+    path: `${name}.md`,
+    content: readFileSync(join(FOLDER, `${name}.md`), 'utf8'),
+  });
+
+  it('S4.11 the files and the definitions in code are the same agents', async () => {
+    const report = await imported(file('coder'), file('reviewer'), file('tester'));
+    expect(report).toMatchObject({ loaded: 3, warned: 0 });
+    const ready = [
+      definitions.codingAgent({ commands: true }),
+      definitions.reviewer(),
+      definitions.tester({ commands: true }),
+    ];
+    for (const { name, tools, ...content } of ready) {
+      const { body } = await api.call('GET', `/v1/definitions/${name}`);
+      expect({ name, content: body['content'] }).toMatchObject({ name, content });
+      const effective = (await api.call('GET', `/v1/definitions/${name}/effective`)).body;
+      const names = (effective['tools'] as { name: string }[]).map((tool) => tool.name);
+      expect(names.toSorted()).toEqual([...(tools ?? [])].toSorted());
+    }
+  });
+
+  it('S4.11 changes a small repository, and has the change reviewed in the same workspace', async () => {
+    const review = 'Call read_file {"path": "src/sum.js"}';
+    const calls: [string, object][] = [
+      ['todo_write', { todos: [{ text: 'Correct sum', state: 'in_progress' }] }],
+      ['edit_file', { path: 'src/sum.js', oldText: 'a - b', newText: 'a + b' }],
+      ['spawn_subagent', { subagent: 'reviewer', prompt: review }],
+    ];
+    const input = calls.map(([tool, given]) => `Call ${tool} ${JSON.stringify(given)}`).join('\n');
+    const body = { definition: 'coder', input, files: [{ path: 'src/sum.js', content: SUM }] };
+    const done = (await api.call('POST', '/v1/runs?waitMs=30000', { body })).body;
+    expect(done).toMatchObject({ state: 'completed' });
+    expect(JSON.stringify(done['result'])).toContain('export const sum = (a, b) => a + b;');
+  });
+});
+
+describe('a hostile model', () => {
+  const PIECES = [
+    '..',
+    '.',
+    '...',
+    '',
+    'link',
+    'secret.txt',
+    'etc',
+    'passwd',
+    'proc',
+    'self',
+    'environ',
+    'root',
+    'a',
+    '~',
+  ];
+  const SEPARATORS = ['/', '//', '/./', '\\', '%2f', '\u2215', '/..;/', '\0', '\n', '\u202e'];
+  const PATH = fc
+    .tuple(
+      fc.constantFrom('', '/', '../', './', 'link/', 'file:///', 'C:\\', '%2e%2e/'),
+      fc.array(fc.tuple(fc.constantFrom(...PIECES), fc.constantFrom(...SEPARATORS)), { minLength: 1, maxLength: 6 }),
+      fc.constantFrom('secret.txt', 'passwd', 'x', ''),
+    )
+    .map(([start, middle, end]) => start + middle.flat().join('') + end);
+
+  it('S4.10 reaches nothing outside its workspace with 200 generated paths', async () => {
+    const paths = fc.sample(PATH, { seed: 32, numRuns: 200 });
+    const attacks = paths.map((path, index): [string, object, string] => {
+      const all: [string, object][] = [
+        ['read_file', { path }],
+        ['write_file', { path, content: 'owned' }],
+        ['edit_file', { path, oldText: 'secret', newText: 'owned' }],
+        ['list_files', { pattern: path }],
+        ['search_files', { pattern: 'secret|root:', files: path }],
+      ];
+      return [...all[index % all.length]!, `attack-${index}`];
+    });
+    const seen: string[] = [];
+    const open = (): ScriptedModel =>
+      new ScriptedModel((request: ModelRequest, call) => {
+        seen.push(JSON.stringify(request.messages.at(-1)));
+        if (call === 1) return callTools(['bash', { command: `ln -s ${base} link; ln -s /etc/passwd passwd` }]);
+        const some = attacks.splice(0, 20);
+        return some.length > 0 ? callTools(...some) : say('Done.');
+      });
+    api.app.nest.get(VendorRegistry).register({ name: 'hostile', needsKey: false, open });
+    await define('hostile', { tools: OTHERS, model: { vendor: 'hostile', model: 'x' } });
+    const done = (await api.call('POST', '/v1/runs?waitMs=30000', { body: { definition: 'hostile', input: 'Go.' } }))
+      .body;
+    expect(done).toMatchObject({ state: 'completed' });
+    expect(seen.length).toBe(12);
+    expect(seen.join('\n')).not.toMatch(/the secret outside|root:x:/);
+    expect(seen.slice(2).join('\n')).not.toContain(base);
+    expect(readFileSync(join(base, 'secret.txt'), 'utf8')).toBe(SECRET);
+    expect(readdirSync(base).toSorted()).toEqual(['inside', 'secret.txt']);
+    expect(readdirSync(root)).toEqual(['default']);
   });
 });
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync, symlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { freePort } from '#rollcall/test-support';
 import { newFolder, RollcallProcess } from '../support/process.js';
 import { READER_PAUSE_S } from '../support/reader.js';
@@ -15,6 +15,7 @@ let server: RollcallProcess;
 
 beforeEach(async () => {
   folder = newFolder();
+  symlinkSync(resolve(import.meta.dirname, '../../examples'), join(folder, 'examples'));
   url = `http://127.0.0.1:${await freePort()}`;
   await start();
 });
@@ -25,7 +26,10 @@ afterEach(async () => {
 
 async function start(): Promise<void> {
   const { port } = new URL(url);
-  const settings = { ROLLCALL_HEARTBEAT_EVERY: '10m' }; // the tour of the registry uses the interval
+  const settings = {
+    ROLLCALL_HEARTBEAT_EVERY: '10m', // the tour of the registry uses the interval
+    ROLLCALL_WORKSPACES: join(folder, '.rollcall/workspaces'),
+  };
   const environment = { PORT: port, ROLLCALL_DATA_DIR: join(folder, '.rollcall'), ...settings };
   server = new RollcallProcess(environment, { constants: { runtime: { runs: { leaseMs: 3_000 } } } });
   await server.ready();
@@ -45,13 +49,14 @@ async function follow(tour: Tour): Promise<string[]> {
 
 describe('the tours of runs and of the registry', () => {
   it(
-    'B6 B2 D1 every command prints what the page says: an agent runs and delegates, and its run continues after the server is killed',
+    'B6 B2 D1 S4.11 every command prints what the page says: an agent runs and delegates, and its run continues after the server is killed',
     async () => {
       const tour = Tour.of('docs/tour.md');
       expect(await follow(tour)).toEqual([]);
       const repeated = await follow(tour.before('kill -9'));
       expect(repeated).toEqual([expect.stringContaining('"name":"clerk","change":"unchanged"')]);
       expect(await follow(Tour.of('docs/registry-tour.md'))).toEqual([]);
+      expect(await follow(Tour.of('docs/coding-tour.md'))).toEqual([]); // S4.11
     },
     TIMEOUT_MS,
   );

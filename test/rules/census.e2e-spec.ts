@@ -101,6 +101,8 @@ const CENSUS: RouteFacts[] = [
   { route: 'GET /v1/runs', access: 'runs:read' },
   { route: 'GET /v1/runs/:id', access: 'runs:read' },
   { route: 'GET /v1/runs/:id/export', access: 'runs:read' },
+  { route: 'GET /v1/runs/:id/files', access: 'runs:read' },
+  { route: 'GET /v1/runs/:id/files/content', access: 'runs:read' },
   { route: 'GET /v1/runs/:id/steps', access: 'runs:read' },
   { route: 'GET /v1/runs/:id/stream', access: 'runs:read' },
   { route: 'GET /v1/runs/:id/tree', access: 'runs:read' },

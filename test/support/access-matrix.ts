@@ -176,6 +176,8 @@ export const ACCESS: Record<string, AccessRow> = {
   'GET /v1/runs': { roles: READS_MODELS, ok: 200 },
   'GET /v1/runs/:id': run,
   'GET /v1/runs/:id/export': run,
+  'GET /v1/runs/:id/files': run,
+  'GET /v1/runs/:id/files/content': { ...run, ok: 404, query: '?path=a' },
   'GET /v1/runs/:id/steps': run,
   'GET /v1/runs/:id/stream': run,
   'GET /v1/runs/:id/tree': run,

@@ -15,6 +15,9 @@ export const TOOLS: Record<string, Permission> = {
   answer_run: 'runs:start',
   cancel_run: 'runs:start',
   get_budgets: 'budgets:read',
+  create_agent: 'agents:spawn',
+  list_agents: 'agents:read',
+  shutdown_agent: 'agents:spawn',
 };
 
 export interface McpClientOptions {

@@ -95,6 +95,13 @@ export const MCP_TOOLS: OperationTable = {
     },
     cancel_run: { ...run, roles: CALLS, others: { caller: 'RUN_NOT_FOUND' }, params: byRun },
     get_budgets: { roles: ALL, ok: 'ok', params: none },
+    create_agent: {
+      roles: 'admin operator',
+      ok: 'ok',
+      params: () => ({ name: `made-${crypto.randomUUID()}`, content: { description: 'Made here.' } }),
+    },
+    list_agents: { roles: ALL, ok: 'ok', params: none },
+    shutdown_agent: { roles: 'admin operator', ok: 'AGENT_NOT_FOUND', params: () => ({ name: 'absent' }) },
   },
 };
 

@@ -118,4 +118,7 @@ export const TOOL_BOUNDS: Readonly<Record<string, StorageBound>> = {
   answer_run: REPLY,
   cancel_run: CHANGE,
   get_budgets: READ,
+  create_agent: quota('agents'),
+  list_agents: READ,
+  shutdown_agent: CHANGE,
 };

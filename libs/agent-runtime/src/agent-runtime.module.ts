@@ -13,6 +13,7 @@ import { AgentNameStore } from './definitions/agent-name.store.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
 import { AgentNames } from './definitions/agent.names.js';
 import { DefinitionChanges } from './definitions/definition.changes.js';
+import { DefinitionFacts } from './definitions/definition.facts.js';
 import { DefinitionImports } from './definitions/definition.imports.js';
 import { ConversationHistory } from './conversations/conversation.history.js';
 import { ConversationStore } from './conversations/conversation.store.js';
@@ -61,6 +62,7 @@ import { RunEvents } from './runs/journal/run.events.js';
 import { RunJournals } from './runs/journal/run.journal.js';
 import { RunSettlement } from './runs/journal/run.settlement.js';
 import { RunChannel } from './runs/observe/run.channel.js';
+import { RunFiles } from './runs/observe/run.files.js';
 import { RunFeed } from './runs/observe/run.feed.js';
 import { RunMeter } from './runs/observe/run.meter.js';
 import { RunReader } from './runs/observe/run.reader.js';
@@ -152,6 +154,7 @@ export class AgentRuntimeModule {
         AgentBuilder,
         AgentLifecycle,
         AgentFactoryRegistry,
+        DefinitionFacts,
         DefinitionImports,
         DefinitionsService,
         DefinitionValidator,
@@ -163,6 +166,7 @@ export class AgentRuntimeModule {
         UsageStore,
         NamedAgents,
         RunFeed,
+        RunFiles,
         RunMeter,
         RunReader,
         RunsService,
@@ -225,6 +229,7 @@ function delegationProviders(options: DelegationOptions): Provider[] {
 
 const DEFINITIONS: Provider[] = [
   AgentBuilder,
+  DefinitionFacts,
   DefinitionChanges,
   AgentNameStore,
   AgentNames,
@@ -303,6 +308,7 @@ function runProviders(options: RunsOptions): Provider[] {
   return [
     { provide: RUNS_OPTIONS, useValue: options },
     RunFeed,
+    RunFiles,
     { provide: RunRecorder, useExisting: DelegatedRuns },
     ...TASKS,
     ...RUNS,

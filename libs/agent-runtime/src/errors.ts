@@ -35,6 +35,7 @@ export type RuntimeErrorCode =
   | 'RUN_DECISION_MISMATCH'
   | 'RUN_DELEGATED'
   | 'RUN_FINISHED'
+  | 'RUN_FILE_NOT_FOUND'
   | 'RUN_FOREIGN'
   | 'RUN_MEMORY_REJECTED'
   | 'RUN_NOT_FINISHED'

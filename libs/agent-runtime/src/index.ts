@@ -9,7 +9,12 @@ export type {
   ConversationRun,
 } from './conversations/conversation.js';
 export { ConversationsService } from './conversations/conversations.service.js';
-export { capabilitiesOf, type Definition, type DefinitionContent } from './definitions/definition.js';
+export {
+  type CodingAgentOptions,
+  readyDefinitions as definitions,
+} from './definitions/deployment/ready.definitions.js';
+export { DefinitionFacts } from './definitions/definition.facts.js';
+export { type Definition, type DefinitionContent } from './definitions/definition.js';
 export {
   DefinitionImports,
   type ImportChange,
@@ -91,6 +96,7 @@ export {
   UsageStore,
 } from './spending/usage.store.js';
 export type { Skill } from './skills/skill.js';
+export { RunFiles } from './runs/observe/run.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';
 export { type Taker, TaskInbox } from './tasks/task.inbox.js';

@@ -42,6 +42,7 @@ export {
   ModelsConfigSchema,
   PresetCatalog,
   type PresetView,
+  type ModelChoice,
   type WantedModel,
 } from './presets/preset.catalog.js';
 export { costOf, type Prices } from './presets/prices.js';

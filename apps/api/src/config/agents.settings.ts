@@ -64,8 +64,13 @@ const agentFiles = z.strictObject({
   }),
   watch: setting(onOff, {
     env: 'ROLLCALL_AGENTS_WATCH',
-    about: 'Whether the folder is loaded again when its files change.',
+    about: 'Whether the folder, and the folders with skills, are loaded again when their files change.',
     expects: 'true or false',
+  }),
+  prefix: setting(z.enum(['none', 'folder']).default('none'), {
+    env: 'ROLLCALL_AGENTS_PREFIX',
+    about: 'With folder, the names of agents begin with the folder of their file: team:reviewer for team/reviewer.md.',
+    expects: 'none or folder',
   }),
 });
 

@@ -161,10 +161,14 @@ function deploymentOptions({
   runtime,
   quotas,
 }: Config): Pick<AgentRuntimeOptions, 'configured' | 'files' | 'revisionQuota'> {
-  const { agentFiles: files } = runtime;
+  const { prefix, ...files } = runtime.agentFiles;
   const isUsed = files.folder !== DEFAULT_AGENTS_FOLDER || existsSync(files.folder);
   const revisionQuota = { limit: quotas.definitions, setting: quotaSetting('definitions') };
-  return { configured: { agents, ...(agent && { agent }) }, revisionQuota, ...(isUsed && { files }) };
+  return {
+    configured: { agents, ...(agent && { agent }) },
+    revisionQuota,
+    ...(isUsed && { files: { ...files, prefixes: prefix === 'folder' } }),
+  };
 }
 
 /** On an embedded database the deployment is one machine, so agents on loopback addresses may be called. */

@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import type { DefinitionContent } from '#rollcall/agent-runtime';
+import { CostModelBody } from '../agents/registration/registration.dto.js';
 import { LimitView } from '../budgets/amount.js';
 
 class DefinitionSkillView {
@@ -68,6 +69,13 @@ class OptionalContent {
     description: 'The capabilities that the agent claims in the registry. Invalid capabilities are not claimed.',
   })
   capabilities?: readonly string[];
+
+  @ApiPropertyOptional({
+    type: CostModelBody,
+    description:
+      'The price of the agent in the registry. Absent: that of its model, with three input tokens for each output token.',
+  })
+  costModel?: CostModelBody;
 
   @ApiPropertyOptional({
     type: 'integer',

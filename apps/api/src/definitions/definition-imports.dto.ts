@@ -89,6 +89,11 @@ class ImportedDefinitionView {
 
 class ImportedFileView implements ImportedFile {
   @ApiProperty({ example: 'reviewer.md', description: 'The path.' }) path: string;
+  @ApiPropertyOptional({
+    example: 'The file does not begin with front matter (---), so it contains no agent.',
+    description: 'Why the file contains no definition, if it is neither loaded nor rejected.',
+  })
+  skipped?: string;
   @ApiProperty({ type: [ImportedDefinitionView], description: 'The definitions that are loaded.' })
   definitions: ImportedDefinitionView[];
   @ApiProperty({ type: [ImportProblemView], description: 'What was dropped or changed.' })

@@ -1,5 +1,5 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { capabilitiesOf, type Definition, type FieldChange } from '#rollcall/agent-runtime';
+import { type Definition, type DefinitionFacts, type FieldChange } from '#rollcall/agent-runtime';
 import { PageView } from '../http/page.js';
 import { ContentView } from './content.view.js';
 
@@ -83,7 +83,7 @@ export class DiffView {
   changes: FieldChangeView[];
 }
 
-export function toSummary(definition: Definition): DefinitionSummaryView {
+export function toSummary(definition: Definition, facts: DefinitionFacts): DefinitionSummaryView {
   const { namespace, name, revision, source, content, createdAt, createdBy } = definition;
   const { description } = content;
   return {
@@ -92,7 +92,7 @@ export function toSummary(definition: Definition): DefinitionSummaryView {
     revision,
     source,
     description,
-    capabilities: capabilitiesOf(content),
+    capabilities: facts.capabilitiesOf(namespace, content),
     createdAt,
     createdBy,
   };

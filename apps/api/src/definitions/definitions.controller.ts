@@ -9,7 +9,7 @@ import {
   ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
-import { type Definition, DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
+import { DefinitionFacts, type Definition, DefinitionsService, EffectiveDefinitions } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { IfMatch, SendsVersion, type VersionFormat } from '../http/etag.js';
 import { PagedList, PageQuery } from '../http/page.js';
@@ -47,6 +47,7 @@ export class DefinitionsController {
   constructor(
     private readonly definitions: DefinitionsService,
     private readonly effective: EffectiveDefinitions,
+    private readonly facts: DefinitionFacts,
   ) {}
 
   @Post()
@@ -83,7 +84,12 @@ export class DefinitionsController {
   @Problems('CURSOR_INVALID')
   async list(@Query() { limit, cursor }: PageQuery, @Caller() { namespace }: Principal): Promise<DefinitionPage> {
     const rows = await this.definitions.list(namespace, limit + 1, DEFINITIONS.readCursor(cursor));
-    return DEFINITIONS.toPage(rows, limit, toSummary, ({ name }) => name);
+    return DEFINITIONS.toPage(
+      rows,
+      limit,
+      (row) => toSummary(row, this.facts),
+      ({ name }) => name,
+    );
   }
 
   @Post('effective')

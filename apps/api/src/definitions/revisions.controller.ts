@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
-import { DefinitionsService } from '#rollcall/agent-runtime';
+import { DefinitionFacts, DefinitionsService } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -15,7 +15,10 @@ const REVISIONS = new PagedList('revisions', /^\d{1,9}$/);
 @Controller('definitions/:name')
 @Permit('definitions:read')
 export class RevisionsController {
-  constructor(private readonly definitions: DefinitionsService) {}
+  constructor(
+    private readonly definitions: DefinitionsService,
+    private readonly facts: DefinitionFacts,
+  ) {}
 
   @Get('revisions')
   @ApiOperation({ operationId: 'definitions.listRevisions', summary: 'List the revisions of a definition' })
@@ -30,7 +33,12 @@ export class RevisionsController {
     const before = REVISIONS.readCursor(cursor);
     const key = { namespace, name };
     const rows = await this.definitions.revisions(key, limit + 1, before === undefined ? undefined : Number(before));
-    return REVISIONS.toPage(rows, limit, toSummary, ({ revision }) => String(revision));
+    return REVISIONS.toPage(
+      rows,
+      limit,
+      (row) => toSummary(row, this.facts),
+      ({ revision }) => String(revision),
+    );
   }
 
   @Get('revisions/:revision')

@@ -9,6 +9,7 @@ import { McpSubscriptions } from './mcp.subscriptions.js';
 import { McpTasks } from './tasks/mcp.tasks.js';
 import { TaskSubscriptions } from './tasks/task.subscriptions.js';
 import { McpTools } from './tools/mcp.tools.js';
+import { HostedAgentTools } from './tools/hosted-agent.tools.js';
 import { RegistryTools } from './tools/registry.tools.js';
 import { RunActions } from './tools/run.actions.js';
 import { RunTools } from './tools/run.tools.js';
@@ -29,6 +30,7 @@ export { McpExchange };
     McpSubscriptions,
     McpTasks,
     McpTools,
+    HostedAgentTools,
     RegistryTools,
     RunActions,
     RunTools,

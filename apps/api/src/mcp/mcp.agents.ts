@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
+import { DefinitionFacts, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import type { AgentRecord } from '#rollcall/registry';
 import { AgentLookup, descriptionOf } from '../agents/discovery/agent.lookup.js';
 
@@ -16,12 +16,15 @@ export interface McpAgent {
 /** Finds the agents that MCP clients address. */
 @Injectable()
 export class McpAgents {
-  constructor(private readonly lookup: AgentLookup) {}
+  constructor(
+    private readonly lookup: AgentLookup,
+    private readonly facts: DefinitionFacts,
+  ) {}
 
   /** Rejects with AGENT_NOT_FOUND. */
   async get(namespace: string, agentId: string): Promise<McpAgent> {
     const { record, definition } = await this.lookup.get(namespace, agentId);
-    return record ? registered(record, definition) : defined(definition);
+    return record ? registered(record, definition) : defined(definition, this.facts);
   }
 }
 
@@ -31,14 +34,14 @@ function registered(record: AgentRecord, definition: Definition | undefined): Mc
   return { agentId, name, description, target: { agent: agentId }, facts: { description, ...record } };
 }
 
-function defined({ name, revision, content }: Definition): McpAgent {
+function defined({ namespace, name, revision, content }: Definition, known: DefinitionFacts): McpAgent {
   const { description } = content;
   const facts = {
     agentId: name,
     name,
     description,
     definition: `${name}@${revision}`,
-    capabilities: capabilitiesOf(content),
+    capabilities: known.capabilitiesOf(namespace, content),
     status: 'defined',
   };
   return { agentId: name, name, description, target: { definition: name }, facts };

@@ -36,6 +36,12 @@ class ModelChoiceView {
   @ApiPropertyOptional({ type: 'integer', example: 200_000, description: 'The size in tokens.' })
   contextWindow?: number;
   @ApiPropertyOptional({
+    type: [String],
+    example: ['chat', 'tools', 'vision'],
+    description: 'What the model can do. The capabilities of definitions include it.',
+  })
+  capabilities?: readonly string[];
+  @ApiPropertyOptional({
     type: 'object',
     additionalProperties: { type: 'number' },
     example: { input: 1_000_000, output: 5_000_000 },

@@ -24,6 +24,8 @@ class FilePartView {
   @ApiPropertyOptional({ example: 'plan.png', description: 'The name of the file.' }) name?: string;
   @ApiPropertyOptional({ example: 'iVBORw0KGgo=', description: 'The content in Base64. Absent if `url` is present.' })
   bytes?: string;
+  @ApiPropertyOptional({ example: 'docs/plan.png', description: 'Where the file is put in the workspace of the run.' })
+  path?: string;
   @ApiPropertyOptional({
     example: 'https://files.example.com/plan.png',
     description: 'The address of the file, which Rollcall does not read. Absent if `bytes` is present.',

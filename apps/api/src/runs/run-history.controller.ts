@@ -1,6 +1,7 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { isUtf8 } from 'node:buffer';
+import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
-import { type RunExport, RunReader, type RunTree } from '#rollcall/agent-runtime';
+import { type RunExport, RunFiles, RunReader, type RunTree } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
@@ -8,7 +9,7 @@ import { NoInput } from '../http/validation/fields.js';
 import { runKeyOf } from './run.commands.js';
 import { RunSummaryView, RunView, toRunSummaryView, toRunView } from './run.view.js';
 import { RunStepView, toStepView } from './step.view.js';
-import { RUN_ID_PARAM } from './runs.dto.js';
+import { FILE_ENCODINGS, FileQuery, RUN_ID_PARAM } from './runs.dto.js';
 import { Caller, type Principal } from '../auth/principal.js';
 
 class SubtreeView {
@@ -38,12 +39,30 @@ class RunExportView {
   children: RunExportView[];
 }
 
-/** Reads whole trees of runs. */
+class RunFileView {
+  @ApiProperty({ example: 'src/sum.js', description: 'The path in the workspace.' }) path: string;
+  @ApiProperty({ type: 'integer', example: 1_204, description: 'The size.' }) bytes: number;
+}
+
+class RunFilesView {
+  @ApiProperty({ type: [RunFileView], description: 'The files, sorted by path.' }) items: RunFileView[];
+}
+
+class FileContentView extends RunFileView {
+  @ApiProperty({ enum: FILE_ENCODINGS, example: 'utf8', description: '`base64` for a file that is not a text.' })
+  encoding: (typeof FILE_ENCODINGS)[number];
+  @ApiProperty({ example: 'export const sum = (a, b) => a + b;\n', description: 'The content.' }) content: string;
+}
+
+/** Reads whole trees of runs, and their files. */
 @ApiTags('runs')
 @Controller('runs')
 @Permit('runs:read')
 export class RunHistoryController {
-  constructor(private readonly reader: RunReader) {}
+  constructor(
+    private readonly reader: RunReader,
+    private readonly runFiles: RunFiles,
+  ) {}
 
   @Get(':id/tree')
   @NoInput()
@@ -72,6 +91,38 @@ export class RunHistoryController {
   @Problems('RUN_NOT_FOUND')
   async export(@Param('id') id: string, @Caller() caller: Principal): Promise<RunExportView> {
     return toExportView(await this.reader.export(runKeyOf(caller, id)));
+  }
+
+  @Get(':id/files')
+  @NoInput()
+  @ApiOperation({
+    operationId: 'runs.listFiles',
+    summary: 'List the files of a run',
+    description:
+      'The files in the workspace of the run as they are now. A delegated run has the workspace of its root.',
+  })
+  @ApiParam(RUN_ID_PARAM)
+  @ApiOkResponse({ type: RunFilesView, description: 'The files; none if the run has no workspace.' })
+  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'WORKSPACE_REJECTED')
+  async files(@Param('id') id: string, @Caller() caller: Principal): Promise<RunFilesView> {
+    return { items: await this.runFiles.list(runKeyOf(caller, id)) };
+  }
+
+  @Get(':id/files/content')
+  @Limits({ kind: 'streams' })
+  @ApiOperation({ operationId: 'runs.readFile', summary: 'Read a file of a run' })
+  @ApiParam(RUN_ID_PARAM)
+  @ApiOkResponse({ type: FileContentView, description: 'The content.' })
+  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'RUN_FILE_NOT_FOUND', 'WORKSPACE_REJECTED')
+  async readFile(
+    @Param('id') id: string,
+    @Query() { path }: FileQuery,
+    @Caller() caller: Principal,
+  ): Promise<FileContentView> {
+    const content = await this.runFiles.read(runKeyOf(caller, id), path);
+    const isText = isUtf8(content) && !content.includes(0);
+    const encoding = isText ? 'utf8' : 'base64';
+    return { path, bytes: content.length, encoding, content: content.toString(encoding) };
   }
 }
 

@@ -1,12 +1,11 @@
 import { Body, Controller, HttpCode, Param, Post, Query, Res } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiBody, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { message } from '#rollcall/providers';
 import { Permit } from '../auth/route.access.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
-import { RunCommands } from './run.commands.js';
+import { partsOf, RunCommands } from './run.commands.js';
 import { RunView } from './run.view.js';
 import { httpCommandOf, NO_WAIT, PreferHeader, RunWaits, waitsOrRequests } from './run.waits.js';
 import { DECISION_EXAMPLES, DecisionBody, MessageBody, RUN_ID_PARAM, RunQuery } from './runs.dto.js';
@@ -41,15 +40,15 @@ export class RunRepliesController {
     type: RunView,
     description: 'The run, which is queued again. If the request waits, the run as it is at the end of the wait.',
   })
-  @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DELEGATED', 'RUN_FOREIGN')
+  @Problems('RUN_NOT_FOUND', 'RUN_FINISHED', 'RUN_NOT_WAITING', 'RUN_DELEGATED', 'RUN_FOREIGN', 'WORKSPACE_REJECTED')
   async message(
     @Param('id') id: string,
-    @Body() { input, data }: MessageBody,
+    @Body() body: MessageBody,
     @Query() query: RunQuery,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RunView> {
-    const { parts } = message(input, data);
-    const continued = await this.commands.continue(httpCommandOf(reply.request), id, { parts });
+    const next = { parts: partsOf(body) };
+    const continued = await this.commands.continue(httpCommandOf(reply.request), id, next);
     return await this.waits.answer(reply, query, continued);
   }
 

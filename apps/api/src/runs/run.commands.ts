@@ -10,7 +10,7 @@ import {
   type VisibleRuns,
 } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
-import { message } from '#rollcall/providers';
+import { type ContentPart, message } from '#rollcall/providers';
 import { AuditService } from '../audit/audit.service.js';
 import type { Principal } from '../auth/principal.js';
 import { ApiError } from '../http/problems/api.error.js';
@@ -18,7 +18,7 @@ import { validationFailed } from '../http/validation/validation.errors.js';
 import { StorageRate } from '../limits/storage.rate.js';
 import { IdempotencyService, type KeyedRequest } from '../idempotency/idempotency.service.js';
 import { type RunView, toRunView } from './run.view.js';
-import type { StartRunBody } from './runs.dto.js';
+import type { InputFileBody, MessageBody, StartRunBody } from './runs.dto.js';
 
 /** Who sends a command, and how its repetitions are recognised. */
 export interface RunCommand {
@@ -196,7 +196,7 @@ function repeated(response: string | RunView): RunCommandResult {
 
 /** Rejects a body that names more than one target, or `prefer` without `capabilities`. */
 export function toStartRun(body: StartRunBody, { namespace, owner: by }: Principal): StartRun {
-  const { agent, definition, capabilities, prefer, input, data, budget, deadline } = body;
+  const { agent, definition, capabilities, prefer, budget, deadline } = body;
   const { redactAfterMs, conversationId } = body;
   const named = Object.entries({ agent, definition, capabilities }).filter(([, value]) => value !== undefined);
   if (named.length > 1) {
@@ -208,13 +208,23 @@ export function toStartRun(body: StartRunBody, { namespace, owner: by }: Princip
   return {
     namespace,
     target: { agent, definition, capabilities, prefer },
-    input: message(input, data).parts,
+    input: partsOf(body),
     ...(budget && { limit: { tokens: budget.tokens ?? null, microUsd: budget.microUsd ?? null } }),
     ...(deadline !== undefined && { deadline: Date.parse(deadline) }),
     ...(redactAfterMs !== undefined && { redactAfterMs }),
     ...(conversationId !== undefined && { conversationId }),
     by,
   };
+}
+
+/** The parts of a message. Files are put into the workspace of the run, if it has one. */
+export function partsOf({ input, data, files = [] }: MessageBody): ContentPart[] {
+  return [...message(input, data).parts, ...files.map(toFilePart)];
+}
+
+function toFilePart({ path, content, encoding = 'utf8', mediaType = 'text/plain' }: InputFileBody): ContentPart {
+  const bytes = Buffer.from(content, encoding).toString('base64');
+  return { type: 'file', name: path, path, mediaType, bytes };
 }
 
 export function runActorOf({ owner: by, permissions }: Principal): RunActor {

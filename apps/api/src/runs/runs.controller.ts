@@ -51,7 +51,7 @@ export class RunsController {
       'The run, which is queued, or running if this replica has room. If the request waits, the run as it is at the end of the wait.',
   })
   @Problems('RUN_TARGET_MISSING', 'RUN_TARGET_UNKNOWN', 'RUN_TARGET_UNAVAILABLE', 'DEFINITION_NOT_FOUND')
-  @Problems('AGENT_BUSY', 'RUN_QUEUE_FULL')
+  @Problems('AGENT_BUSY', 'RUN_QUEUE_FULL', 'WORKSPACE_REJECTED')
   @Problems('RUN_DEADLINE_PASSED', { SPENDING_LIMIT_REACHED: 'Nothing can be reserved, so the run is not started.' })
   async start(
     @Body() body: StartRunBody,

@@ -21,8 +21,9 @@ import { LimitBody } from '../budgets/amount.js';
 import { INPUT_LIMITS } from '../http/body/input.check.js';
 import { PageQuery } from '../http/page.js';
 import { MAX_WAIT_MS } from '../http/server/in-flight.js';
-import { IsDateTime, Nested, Optional, QueryNumber } from '../http/validation/fields.js';
+import { IsDateTime, Nested, NestedList, Optional, QueryNumber } from '../http/validation/fields.js';
 
+export const FILE_ENCODINGS = ['utf8', 'base64'] as const;
 const MAX_NAME = 128;
 const MAX_REDACT_AFTER_MS = 3_600_000;
 
@@ -50,6 +51,14 @@ export const START_EXAMPLES = {
     summary: 'Continue a conversation',
     value: { definition: 'reviewer', input: 'And the one before?', conversationId: 'release-notes' },
   },
+  files: {
+    summary: 'Run a definition with files',
+    value: {
+      definition: 'reviewer',
+      input: 'Review src/sum.js.',
+      files: [{ path: 'src/sum.js', content: 'export const sum = (a, b) => a - b;' }],
+    },
+  },
   capabilities: {
     summary: 'Run the best agent with these capabilities',
     value: { capabilities: ['code.review'], prefer: 'cheapest', input: 'Review the last change.' },
@@ -74,6 +83,42 @@ const States = (): PropertyDecorator =>
     typeof value === 'string' ? value.split(',', RUN_STATES.length + 1) : value,
   );
 
+const MAX_FILES = 200;
+const MAX_PATH = 1_024;
+
+/** A file for the workspace of a run. */
+export class InputFileBody {
+  @ApiProperty({
+    minLength: 1,
+    maxLength: MAX_PATH,
+    example: 'src/sum.js',
+    description: 'The path in the workspace, with `/`.',
+  })
+  @IsString()
+  @Length(1, MAX_PATH)
+  path: string;
+
+  @ApiProperty({
+    maxLength: INPUT_LIMITS.stringLength,
+    example: 'export const sum = (a, b) => a - b;\n',
+    description: 'The content, as `encoding` says.',
+  })
+  @IsString()
+  @MaxLength(INPUT_LIMITS.stringLength)
+  content: string;
+
+  @ApiPropertyOptional({ enum: FILE_ENCODINGS, example: 'utf8', default: 'utf8', description: 'How it is encoded.' })
+  @Optional()
+  @IsIn(FILE_ENCODINGS)
+  encoding?: (typeof FILE_ENCODINGS)[number];
+
+  @ApiPropertyOptional({ maxLength: 200, example: 'text/javascript', description: 'The media type.' })
+  @Optional()
+  @IsString()
+  @Length(1, 200)
+  mediaType?: string;
+}
+
 export class MessageBody {
   @ApiProperty({
     minLength: 1,
@@ -94,6 +139,17 @@ export class MessageBody {
   @Optional()
   @IsObject()
   data?: Record<string, unknown>;
+
+  @ApiPropertyOptional({
+    type: [InputFileBody],
+    maxItems: MAX_FILES,
+    description:
+      'Files for the workspace of the run, if workspaces are on and Rollcall runs the agent. Any other agent receives them with the message.',
+  })
+  @Optional()
+  @NestedList(() => InputFileBody)
+  @ArrayMaxSize(MAX_FILES)
+  files?: InputFileBody[];
 }
 
 export class StartRunBody extends MessageBody {
@@ -234,6 +290,13 @@ export class DecisionBody {
   @IsString()
   @MaxLength(MAX_OUTPUT)
   output?: string;
+}
+
+export class FileQuery {
+  @ApiProperty({ minLength: 1, maxLength: MAX_PATH, example: 'src/sum.js', description: 'The path of the file.' })
+  @IsString()
+  @Length(1, MAX_PATH)
+  path: string;
 }
 
 export class RunQuery {

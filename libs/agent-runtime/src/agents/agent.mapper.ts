@@ -43,7 +43,9 @@ function toModelPart(part: ContentPart, inputMedia: readonly string[]): TextPart
 
 function toFilePart(file: File, inputMedia: readonly string[]): TextPart | FilePart {
   if ('url' in file) return text(`[Attached ${labelOf(file)} at ${file.url}. Its content is not included.]`);
-  const { mediaType, bytes: data, name } = file;
+  const { mediaType, bytes: data, name, path } = file;
+  // a line of its own, also where the parts are joined
+  if (path !== undefined) return text(`\n[The file ${JSON.stringify(path)} (${mediaType}) is in the workspace.]`);
   if (inputMedia.includes(mediaType))
     return { type: 'file', mediaType, data, ...(name !== undefined && { filename: name }) };
   if (TEXT_MEDIA.test(mediaType)) return text(`[Attached ${labelOf(file)}]\n${labelled('file', {}, decoded(data))}`);

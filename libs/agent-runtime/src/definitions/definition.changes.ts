@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database, type EventDraft, EventOutbox } from '#rollcall/platform';
-import { capabilitiesOf, type DefinitionContent, type DefinitionSource } from './definition.js';
+import type { DefinitionSource } from './definition.js';
+import { type DefinedParts, DefinitionFacts } from './definition.facts.js';
 
 export type ChangeType = 'definition.registered' | 'definition.replaced' | 'definition.unregistered';
 export type ChangeListener = (namespace: string, name: string) => void;
@@ -11,7 +12,7 @@ export interface DefinitionChange {
   readonly namespace: string;
   readonly name: string;
   readonly revision: number;
-  readonly content: Pick<DefinitionContent, 'capabilities'>;
+  readonly content: DefinedParts;
   readonly source: DefinitionSource;
   readonly by: string;
 }
@@ -24,6 +25,7 @@ export class DefinitionChanges {
   constructor(
     private readonly db: Database,
     private readonly outbox: EventOutbox,
+    private readonly facts: DefinitionFacts,
   ) {}
 
   /** Calls the listener after each commit on this replica that replaces or removes a definition. */
@@ -32,15 +34,15 @@ export class DefinitionChanges {
   }
 
   async append(...changes: readonly DefinitionChange[]): Promise<void> {
-    await this.outbox.appendAll(changes.map(toEvent));
+    await this.outbox.appendAll(changes.map((change) => this.toEvent(change)));
     const changed = changes.filter(({ type }) => type !== 'definition.registered');
     this.db.afterCommit(() => {
       for (const { namespace, name } of changed) this.listeners.forEach((listener) => listener(namespace, name));
     });
   }
-}
 
-function toEvent({ type, namespace, name, revision, content, source, by }: DefinitionChange): EventDraft {
-  const data = { revision, source, by };
-  return { type, subject: name, data, namespace, capabilities: capabilitiesOf(content) };
+  private toEvent({ type, namespace, name, revision, content, source, by }: DefinitionChange): EventDraft {
+    const data = { revision, source, by };
+    return { type, subject: name, data, namespace, capabilities: this.facts.capabilitiesOf(namespace, content) };
+  }
 }

@@ -39,9 +39,11 @@ export interface ImportProblem {
   readonly message: string;
 }
 
-/** The result of one file. A file without definitions and errors, such as a README, is skipped. */
+/** The result of one file. */
 export interface ImportedFile {
   readonly path: string;
+  /** Why the file, such as a README, contains no definition although it has no errors. */
+  readonly skipped?: string;
   readonly definitions: readonly { readonly name: string; readonly change: ImportChange }[];
   readonly warnings: readonly ImportProblem[];
   readonly errors: readonly ImportProblem[];
@@ -67,6 +69,9 @@ class ImportTooLargeError extends RuntimeError {
 
 const AGENTS_FOLDER = '.claude/agents/';
 const MAX_DEFINITIONS = 1_000;
+
+const NOT_A_SPEC =
+  'Only Markdown and JSON files are read, without hidden ones; if there are files below .claude/agents, only these.';
 
 /** Imported definitions belong to REST: other requests can change them, and an import removes no definitions. */
 const REST: readonly ManagedSource[] = [{ source: 'rest', removes: false }];
@@ -132,7 +137,7 @@ async function readImport(files: readonly SpecText[], options: SpecOptions): Pro
     if (count > MAX_DEFINITIONS) throw new ImportTooLargeError(MAX_DEFINITIONS);
     results.push(result);
   }
-  return specReportOf(results, []);
+  return specReportOf(results, [], options.strict);
 }
 
 function specFiles(files: readonly SpecText[]): SpecText[] {
@@ -144,23 +149,26 @@ function specFiles(files: readonly SpecText[]): SpecText[] {
 /** `changes` contains, for each loaded definition, its change or the reason why it is rejected. */
 function importReport(
   files: readonly SpecText[],
-  { loaded, warned, rejected }: SpecReport,
+  { loaded, warned, rejected, skipped }: SpecReport,
   changes: ReadonlyMap<string, ImportChange | Error>,
 ): ImportReport {
   const specs = Map.groupBy(loaded, ({ file }) => file);
   const warnings = Map.groupBy(warned, ({ file }) => file);
   const errors = Map.groupBy(rejected, ({ file }) => file);
+  const reasons = new Map(skipped.map(({ file, message }) => [file, message]));
   const imported = files.map(({ path }): ImportedFile => {
     const own = (specs.get(path) ?? []).map(({ name, line }) => ({ name, line, change: changes.get(name) }));
     const refused = own.flatMap(({ line, change }) =>
       change instanceof Error ? [{ line, message: change.message }] : [],
     );
-    return {
+    const result = {
       path,
       definitions: own.flatMap(({ name, change }) => (typeof change === 'string' ? [{ name, change }] : [])),
       warnings: (warnings.get(path) ?? []).map(toProblem),
       errors: [...(errors.get(path) ?? []).map(toProblem), ...refused],
     };
+    const isEmpty = [result.definitions, result.warnings, result.errors].every(({ length }) => length === 0);
+    return isEmpty ? { ...result, skipped: reasons.get(path) ?? NOT_A_SPEC } : result;
   });
   return { ...countsOf(imported), files: imported };
 }
@@ -175,6 +183,6 @@ function countsOf(files: readonly ImportedFile[]): Omit<ImportReport, 'files'> {
     loaded: count(({ definitions }) => definitions.length > 0),
     warned: count(({ warnings }) => warnings.length > 0),
     rejected: count(({ errors }) => errors.length > 0),
-    skipped: count(({ definitions, errors }) => definitions.length === 0 && errors.length === 0),
+    skipped: count(({ skipped }) => skipped !== undefined),
   };
 }

@@ -12,6 +12,7 @@ const MAX_ELEMENTS = 100;
 const Names = z.array(z.string().min(1).max(200)).max(500).readonly();
 const Json = z.record(z.string(), z.unknown());
 const Amount = z.int().positive().nullable();
+const Dollars = z.number().nonnegative().max(1_000_000).nullish();
 const AgentName = z.string().refine(isDefinitionName, 'must be the name of a definition');
 
 const ContentSchema = z.strictObject({
@@ -34,6 +35,7 @@ const ContentSchema = z.strictObject({
     .readonly()
     .optional(),
   capabilities: Names.optional(),
+  costModel: z.strictObject({ usdPerTask: Dollars, usdPer1kTokens: Dollars }).optional(),
   maxIterations: z.int().min(1).max(1_000).optional(),
   maxDelegationDepth: z.int().min(0).max(32).optional(),
   maxConcurrency: z.int().min(1).max(10_000).optional(),

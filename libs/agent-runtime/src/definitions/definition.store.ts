@@ -3,6 +3,7 @@ import { Database, DEFAULT_NAMESPACE } from '#rollcall/platform';
 import type { DesiredState } from '#rollcall/registry';
 import { AgentNameStore } from './agent-name.store.js';
 import { type Definition, isDefinitionName } from './definition.js';
+import type { DefinedParts } from './definition.facts.js';
 import type { DefinitionRevisionEntity } from './definition.entity.js';
 
 export type RevisionRow = DefinitionRevisionEntity;
@@ -112,13 +113,15 @@ export class DefinitionStore {
     );
   }
 
-  /** Only definitions with capabilities whose agents get work. */
-  async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
-    return await this.db.query(
-      `SELECT r.name, r.content->'capabilities' AS capabilities FROM ${CURRENT}
-       WHERE namespace = $1 AND r.content ? 'capabilities' AND ${GETS_WORK} ORDER BY name COLLATE "C"`,
-      [namespace],
+  /** Only definitions whose agents get work. Unless `all`, only those that state capabilities. */
+  async capable(namespace: string, all: boolean): Promise<(DefinedParts & { name: string })[]> {
+    const rows = await this.db.query<{ name: string; parts: DefinedParts }>(
+      `SELECT r.name, jsonb_build_object('capabilities', coalesce(r.content->'capabilities', '[]'), 'model', r.content->'model',
+         'provider', r.content->'provider', 'costModel', r.content->'costModel') AS parts FROM ${CURRENT}
+       WHERE namespace = $1 AND ($2 OR r.content ? 'capabilities') AND ${GETS_WORK} ORDER BY name COLLATE "C"`,
+      [namespace, all],
     );
+    return rows.map(({ name, parts }) => ({ name, ...parts }));
   }
 
   async revision(namespace: string, name: string, revision: number): Promise<RevisionRow | undefined> {

@@ -29,6 +29,8 @@ export interface DefinitionContent {
   approve?: Readonly<Record<string, Approver>>;
   skills?: readonly { name: string; mode: 'preload' | 'catalog' }[];
   capabilities?: readonly string[];
+  /** The price of the agent in the registry. Absent: that of its model. */
+  costModel?: { usdPerTask?: number | null; usdPer1kTokens?: number | null };
   maxIterations?: number;
   maxDelegationDepth?: number;
   maxConcurrency?: number;
@@ -89,7 +91,7 @@ export function proposedName(text: string): string | undefined {
   return isDefinitionName(name) ? name : undefined;
 }
 
-/** The capabilities that an agent of this definition claims: the valid ones, in their normal form, sorted (S0.5). */
+/** The claimable capabilities among those that a definition states: the valid ones, in their normal form, sorted (S0.5). */
 export function capabilitiesOf({ capabilities = [] }: Pick<DefinitionContent, 'capabilities'>): string[] {
   const claimable = capabilities.filter((one) => capabilityFault(one) === undefined).map(normaliseCapability);
   return [...new Set(claimable.filter((one) => VALID_CAPABILITY.test(one)))].toSorted();

@@ -13,13 +13,13 @@ import {
   DefinitionRevisionNotFoundError,
 } from './definition.errors.js';
 import {
-  capabilitiesOf,
   type Definition,
   type DefinitionContent,
   type DefinitionKey,
   type DefinitionSource,
   isDefinitionName,
 } from './definition.js';
+import { DefinitionFacts } from './definition.facts.js';
 import { DefinitionStore, type DefinitionSummary, type RevisionRow, toDefinition } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
 import {
@@ -57,6 +57,7 @@ export class DefinitionsService {
     private readonly validator: DefinitionValidator,
     private readonly changes: DefinitionChanges,
     private readonly names: AgentNames,
+    private readonly facts: DefinitionFacts,
     @Inject(DEPLOYMENT_OPTIONS) private readonly deployment: DeploymentOptions,
   ) {}
 
@@ -182,12 +183,12 @@ export class DefinitionsService {
    * quarantined are left out.
    */
   async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
-    const rows = await this.store.capabilitiesByName(namespace);
-    return rows.map(({ name, capabilities }) => ({ name, capabilities: capabilitiesOf({ capabilities }) }));
+    const rows = await this.store.capable(namespace, this.facts.hasModelCapabilities(namespace));
+    return rows.map(({ name, ...parts }) => ({ name, capabilities: this.facts.capabilitiesOf(namespace, parts) }));
   }
 
   async capabilities(key: DefinitionKey): Promise<string[]> {
-    return capabilitiesOf((await this.get(key)).content);
+    return this.facts.capabilitiesOf(key.namespace, (await this.get(key)).content);
   }
 
   /**

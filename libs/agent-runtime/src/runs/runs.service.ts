@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database, DomainError, GroupCommit, isOutage, type Statement, StopsIn } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
+import { Workspaces } from '../tools/workspace/workspaces.js';
 import { toUserMessage } from '../agents/agent.mapper.js';
 import type { ConversationKey } from '../conversations/conversation.js';
 import { ConversationStore } from '../conversations/conversation.store.js';
@@ -82,6 +83,7 @@ export class RunsService {
     private readonly tasks: TaskCalls,
     private readonly conversations: ConversationStore,
     private readonly turns: ConversationTurns,
+    private readonly workspaces: Workspaces,
   ) {
     this.starts = new GroupCommit(db, {
       name: 'run-starts',
@@ -127,7 +129,8 @@ export class RunsService {
    * rejects further runs.
    */
   async prepare(request: StartRun, retryOf: string | null = null): Promise<PreparedRun> {
-    const { namespace, target, input, messageId, a2a, conversationId, deadline = null, by } = request;
+    const { namespace, target, messageId, a2a, conversationId, deadline = null, by } = request;
+    const input = this.workspaces.accepted(request.input);
     toUserMessage({ parts: input }); // rejects an empty message
     this.admission.checkDeadline(deadline);
     const chosen = await this.targets.choose(namespace, target);
@@ -200,13 +203,14 @@ export class RunsService {
   }
 
   /** Continues the conversation of a run that waits. Calls that wait for an approval are then not executed. */
-  async continue(key: RunKey, { parts, messageId, a2a }: NewMessage, actor: RunActor): Promise<Run> {
+  async continue(key: RunKey, { parts: given, messageId, a2a }: NewMessage, actor: RunActor): Promise<Run> {
+    const parts = this.workspaces.accepted(given);
     toUserMessage({ parts });
     return await this.resume(key, actor, (run) => {
       if (isFinal(run.state)) throw new RunFinishedError(run.state);
       if (run.state !== 'waiting' || run.waitingFor === 'needs_review') throw new RunNotWaitingError(run, 'message');
-      const given = { ...(messageId !== undefined && { messageId }), ...(a2a && { a2a }) };
-      const step = { type: 'message', parts, ...given } as const;
+      const sent = { ...(messageId !== undefined && { messageId }), ...(a2a && { a2a }) };
+      const step = { type: 'message', parts, ...sent } as const;
       return { runId: run.id, step, result: currentResult('queued', run.result) };
     });
   }

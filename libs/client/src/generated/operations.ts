@@ -142,9 +142,12 @@ import type {
   RunsGetResponse,
   RunsGetTreeResponse,
   RunsListData,
+  RunsListFilesResponse,
   RunsListResponse,
   RunsListStepsData,
   RunsListStepsResponse,
+  RunsReadFileData,
+  RunsReadFileResponse,
   RunsRetryResponse,
   RunsSendMessageData,
   RunsSendMessageResponse,
@@ -412,6 +415,10 @@ export interface Operations {
     getTree(id: string, options?: CallOptions): Promise<RunsGetTreeResponse>;
     /** Export a run. */
     export(id: string, options?: CallOptions): Promise<RunsExportResponse>;
+    /** List the files of a run. */
+    listFiles(id: string, options?: CallOptions): Promise<RunsListFilesResponse>;
+    /** Read a file of a run. */
+    readFile(id: string, input: NonNullable<RunsReadFileData['query']>, options?: CallOptions): Promise<RunsReadFileResponse>;
     /** Answer a question of a run. */
     sendMessage(id: string, input: NonNullable<RunsSendMessageData['body']> & NonNullable<RunsSendMessageData['query']>, options?: CallOptions): Promise<RunsSendMessageResponse>;
     /** Approve or reject a call. */
@@ -623,6 +630,8 @@ export const OPERATIONS = {
     stream: 'GET /v1/runs/{id}/stream query stream',
     getTree: 'GET /v1/runs/{id}/tree',
     export: 'GET /v1/runs/{id}/export',
+    listFiles: 'GET /v1/runs/{id}/files',
+    readFile: 'GET /v1/runs/{id}/files/content query',
     sendMessage: 'POST /v1/runs/{id}/messages body ?waitMs',
     decide: 'POST /v1/runs/{id}/approvals body ?waitMs',
     retry: 'POST /v1/runs/{id}/retry',

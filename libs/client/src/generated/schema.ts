@@ -2783,6 +2783,10 @@ export type ContentBody = {
      */
     capabilities?: Array<string>;
     /**
+     * The price of the agent in the registry. Absent: that of its model, with three input tokens for each output token.
+     */
+    costModel?: CostModelBody;
+    /**
      * How many model replies a run may use.
      */
     maxIterations?: number;
@@ -2890,6 +2894,10 @@ export type ContentView = {
      * The capabilities that the agent claims in the registry. Invalid capabilities are not claimed.
      */
     capabilities?: Array<string>;
+    /**
+     * The price of the agent in the registry. Absent: that of its model, with three input tokens for each output token.
+     */
+    costModel?: CostModelBody;
     /**
      * How many model replies a run may use.
      */
@@ -3060,6 +3068,10 @@ export type ModelChoiceView = {
      * The size in tokens.
      */
     contextWindow?: number;
+    /**
+     * What the model can do. The capabilities of definitions include it.
+     */
+    capabilities?: Array<string>;
     /**
      * Micro-dollars per million tokens.
      */
@@ -3291,6 +3303,10 @@ export type ImportedFileView = {
      */
     path: string;
     /**
+     * Why the file contains no definition, if it is neither loaded nor rejected.
+     */
+    skipped?: string;
+    /**
      * The definitions that are loaded.
      */
     definitions: Array<ImportedDefinitionView>;
@@ -3477,6 +3493,10 @@ export type PresetModel = {
      */
     contextWindow?: number;
     /**
+     * What the model can do. The capabilities of definitions include it.
+     */
+    capabilities?: Array<string>;
+    /**
      * Micro-dollars per million tokens.
      */
     prices?: {
@@ -3566,6 +3586,25 @@ export type ProviderList = {
     items: Array<ProviderItem>;
 };
 
+export type InputFileBody = {
+    /**
+     * The path in the workspace, with `/`.
+     */
+    path: string;
+    /**
+     * The content, as `encoding` says.
+     */
+    content: string;
+    /**
+     * How it is encoded.
+     */
+    encoding?: 'utf8' | 'base64';
+    /**
+     * The media type.
+     */
+    mediaType?: string;
+};
+
 export type StartRunBody = {
     /**
      * What the agent shall do.
@@ -3577,6 +3616,10 @@ export type StartRunBody = {
     data?: {
         [key: string]: unknown;
     };
+    /**
+     * Files for the workspace of the run, if workspaces are on and Rollcall runs the agent. Any other agent receives them with the message.
+     */
+    files?: Array<InputFileBody>;
     /**
      * The agentId of a registered agent.
      */
@@ -4655,6 +4698,43 @@ export type RunExportView = {
     children: Array<RunExportView>;
 };
 
+export type RunFileView = {
+    /**
+     * The path in the workspace.
+     */
+    path: string;
+    /**
+     * The size.
+     */
+    bytes: number;
+};
+
+export type RunFilesView = {
+    /**
+     * The files, sorted by path.
+     */
+    items: Array<RunFileView>;
+};
+
+export type FileContentView = {
+    /**
+     * The path in the workspace.
+     */
+    path: string;
+    /**
+     * The size.
+     */
+    bytes: number;
+    /**
+     * `base64` for a file that is not a text.
+     */
+    encoding: 'utf8' | 'base64';
+    /**
+     * The content.
+     */
+    content: string;
+};
+
 export type MessageBody = {
     /**
      * What the agent shall do.
@@ -4666,6 +4746,10 @@ export type MessageBody = {
     data?: {
         [key: string]: unknown;
     };
+    /**
+     * Files for the workspace of the run, if workspaces are on and Rollcall runs the agent. Any other agent receives them with the message.
+     */
+    files?: Array<InputFileBody>;
 };
 
 export type DecisionBody = {
@@ -10966,6 +11050,71 @@ export type RunsExportResponses = {
 };
 
 export type RunsExportResponse = RunsExportResponses[keyof RunsExportResponses];
+
+export type RunsListFilesData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the run.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/v1/runs/{id}/files';
+};
+
+export type RunsListFilesErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type RunsListFilesError = RunsListFilesErrors[keyof RunsListFilesErrors];
+
+export type RunsListFilesResponses = {
+    /**
+     * The files; none if the run has no workspace.
+     */
+    200: RunFilesView;
+};
+
+export type RunsListFilesResponse = RunsListFilesResponses[keyof RunsListFilesResponses];
+
+export type RunsReadFileData = {
+    body?: never;
+    path: {
+        /**
+         * The id of the run.
+         */
+        id: string;
+    };
+    query: {
+        /**
+         * The path of the file.
+         */
+        path: string;
+    };
+    url: '/v1/runs/{id}/files/content';
+};
+
+export type RunsReadFileErrors = {
+    /**
+     * An error.
+     */
+    default: Problem;
+};
+
+export type RunsReadFileError = RunsReadFileErrors[keyof RunsReadFileErrors];
+
+export type RunsReadFileResponses = {
+    /**
+     * The content.
+     */
+    200: FileContentView;
+};
+
+export type RunsReadFileResponse = RunsReadFileResponses[keyof RunsReadFileResponses];
 
 export type RunsSendMessageData = {
     body: MessageBody;

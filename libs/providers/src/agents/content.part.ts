@@ -6,8 +6,14 @@ export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   /** Any JSON value. */
   | { readonly type: 'data'; readonly data: unknown; readonly mediaType?: string }
-  /** A file with its content in Base64. */
-  | { readonly type: 'file'; readonly bytes: string; readonly mediaType: string; readonly name?: string }
+  /** A file with its content in Base64. With `path`, it is put there in the workspace of the run, and the model does not get its content. */
+  | {
+      readonly type: 'file';
+      readonly bytes: string;
+      readonly mediaType: string;
+      readonly name?: string;
+      readonly path?: string;
+    }
   /** A file at an address. Rollcall passes the address on and does not read it. */
   | { readonly type: 'file'; readonly url: string; readonly mediaType: string; readonly name?: string };
 

@@ -80,9 +80,9 @@ function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {
   };
 }
 
-/** If the model changes, the prices and the context window of the new model are unknown, so they are removed. */
+/** If the model changes, the prices, the context window and the capabilities of the new model are unknown, so they are removed. */
 function changed(choice: ModelChoice, { model, settings }: { model?: string; settings?: object }): ModelChoice {
-  const { contextWindow, prices, ...rest } = choice;
+  const { contextWindow, prices, capabilities, ...rest } = choice;
   const same = model === undefined || model === choice.model;
   return {
     ...rest,

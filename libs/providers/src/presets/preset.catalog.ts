@@ -36,11 +36,18 @@ const BaseUrl = z
 
 const VendorDefaultsSchema = z.strictObject({ baseUrl: BaseUrl.optional(), keyEnv: EnvName.optional() });
 
+/** What the model can do, such as chat, tools and vision: a list, or a map with these keys. */
+const CapabilitiesSchema = z.union([
+  z.array(z.string().min(1).max(100)).max(50),
+  z.record(z.string().min(1).max(100), z.unknown()).transform((all) => Object.keys(all)),
+]);
+
 const PresetSchema = VendorDefaultsSchema.extend({
   vendor: Name,
   model: Name,
   settings: SettingsSchema.optional(),
   contextWindow: z.int().positive().optional(),
+  capabilities: CapabilitiesSchema.optional(),
   usdPerMillionTokens: PricesSchema.optional(),
   namespaces: NamespacesSchema,
 });
@@ -79,6 +86,8 @@ export interface ModelChoice {
   keyEnv?: string;
   settings: ModelSettings;
   contextWindow?: number;
+  /** What the model can do. Agents that use it claim this, too (S0.10). */
+  capabilities?: readonly string[];
   prices?: Prices;
 }
 

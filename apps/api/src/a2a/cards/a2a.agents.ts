@@ -1,6 +1,6 @@
 import type { AgentCard, AgentSkill } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
-import { capabilitiesOf, type Definition, type RunTarget } from '#rollcall/agent-runtime';
+import { DefinitionFacts, type Definition, type RunTarget } from '#rollcall/agent-runtime';
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
 import { AgentLookup, descriptionOf } from '../../agents/discovery/agent.lookup.js';
@@ -66,6 +66,7 @@ export class A2aAgents {
     private readonly lookup: AgentLookup,
     private readonly agents: AgentsService,
     private readonly urls: PublicUrl,
+    private readonly facts: DefinitionFacts,
   ) {}
 
   /** Rollcall itself. Its extended card lists the capabilities of the agents of the namespace. */
@@ -82,7 +83,9 @@ export class A2aAgents {
   async get(namespace: string, agentId: string): Promise<AddressedAgent> {
     const { record, definition } = await this.lookup.get(namespace, agentId);
     const url = this.urlOf(agentId);
-    return record ? registeredAgent(record, url, definition) : definedAgent(definition, url);
+    return record
+      ? registeredAgent(record, url, definition)
+      : definedAgent(definition, url, this.facts.capabilitiesOf(namespace, definition.content));
   }
 
   /** Also finds an agent that has left, because its tasks can still be read. Rejects with AGENT_NOT_FOUND. */
@@ -136,10 +139,10 @@ function registeredAgent(record: AgentRecord, url: string, definition?: Definiti
 }
 
 /** An agent that exists only as a definition. Rollcall builds it when a run needs it. */
-function definedAgent({ name, revision, content }: Definition, url: string): AddressedAgent {
+function definedAgent({ name, revision, content }: Definition, url: string, capabilities: string[]): AddressedAgent {
   const { description } = content;
   const live = { health: { status: 'active' }, definition: `${name}@${revision}` };
-  const skills = skillsOf(capabilitiesOf(content), { name, description });
+  const skills = skillsOf(capabilities, { name, description });
   const card = cardOf({ name, description, url, version: String(revision), skills, live });
   return { agentId: name, card, extended: async () => await Promise.resolve(card), target: { definition: name } };
 }

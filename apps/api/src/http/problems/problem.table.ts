@@ -91,6 +91,7 @@ const RUNTIME_PROBLEMS = {
   RUN_DEADLINE_PASSED: { status: 400, title: 'The deadline of the run is in the past' },
   RUN_TARGET_MISSING: { status: 400, title: 'The run names no agent, and there is no default agent' },
   RUN_FOREIGN: { status: 403, title: 'Another principal started the run' },
+  RUN_FILE_NOT_FOUND: { status: 404, title: 'The run has no such file' },
   RUN_NOT_FOUND: { status: 404, title: 'The run does not exist' },
   RUN_TARGET_UNKNOWN: { status: 404, title: 'The agent of the run does not exist' },
   APPROVAL_FORBIDDEN: { status: 403, title: 'The call needs the decision of an operator' },

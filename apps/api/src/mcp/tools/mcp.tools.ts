@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { permit } from '../../auth/auth.guard.js';
 import type { McpCall } from '../mcp.call.js';
+import { HostedAgentTools } from './hosted-agent.tools.js';
 import type { McpTool } from './mcp.tool.js';
 import { RegistryTools } from './registry.tools.js';
 import { RunTools } from './run.tools.js';
@@ -13,8 +14,10 @@ export class McpTools {
   constructor(
     registry: RegistryTools,
     private readonly runs: RunTools,
+    hosted: HostedAgentTools,
   ) {
-    this.tools = [registry.findAgents(), registry.describeAgent(), ...runs.all(), registry.getBudgets()];
+    const found = [registry.findAgents(), registry.describeAgent()];
+    this.tools = [...found, ...runs.all(), registry.getBudgets(), ...hosted.all()];
   }
 
   /** The tools that the permissions of the caller allow. */

@@ -30,15 +30,16 @@ interface FilesListener {
 export class DefinitionFiles {
   constructor(private readonly specs: SpecValidator) {}
 
-  async load({ folder, strict }: AgentFilesOptions): Promise<FileDefinitions> {
+  async load({ folder, strict, prefixes }: AgentFilesOptions): Promise<FileDefinitions> {
     const options = this.specs.optionsFor(DEFAULT_NAMESPACE, strict);
-    return await this.check(await loadFromDirectory(folder, options), strict);
+    return await this.check(await loadFromDirectory(folder, options, prefixes), strict);
   }
 
   /** The caller starts and closes the watcher. */
-  watch({ folder, strict }: AgentFilesOptions, { known, onChange, onError }: FilesListener): SpecWatcher {
+  watch({ folder, strict, prefixes }: AgentFilesOptions, { known, onChange, onError }: FilesListener): SpecWatcher {
     return new SpecWatcher(folder, {
       specOptions: () => this.specs.optionsFor(DEFAULT_NAMESPACE, strict),
+      prefixes,
       onReport: async (report) => await onChange(await this.check(report, strict)),
       onError,
       ...(known.parsed && { known: known.parsed }),
@@ -56,7 +57,7 @@ export class DefinitionFiles {
 }
 
 const NO_FILES: FileDefinitions = {
-  report: { loaded: [], warned: [], rejected: [], skipped: 0 },
+  report: { loaded: [], warned: [], rejected: [], skipped: [] },
   definitions: [],
   managed: { source: 'file', removes: false },
 };
@@ -122,6 +123,7 @@ class DeploymentReport {
     for (const { file, line, message } of warned) this.warn('definitions.file_warning', `${file}:${line}: ${message}`);
     for (const { file, line, message } of rejected)
       this.warn('definitions.file_rejected', `${file}:${line}: ${message}`);
+    for (const { file, message } of skipped) this.logger.debug({ event: 'definitions.file_skipped', file, message });
     this.logConflicts(result);
     const { added, replaced, removed, unchanged, taken } = result;
     this.logger.log({
@@ -131,7 +133,11 @@ class DeploymentReport {
       unregistered: removed.map(idOf),
       unchanged: unchanged.length,
       taken: taken.map(({ wanted }) => idOf(wanted)),
-      files: { warnings: warned.length, rejected: new Set(rejected.map(({ file }) => file)).size, skipped },
+      files: {
+        warnings: warned.length,
+        rejected: new Set(rejected.map(({ file }) => file)).size,
+        skipped: skipped.length,
+      },
     });
   }
 

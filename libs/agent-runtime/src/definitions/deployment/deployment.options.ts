@@ -33,6 +33,8 @@ export interface AgentFilesOptions {
   readonly folder: string;
   /** Whether the folder is loaded again when its files change. */
   readonly watch?: boolean;
+  /** Whether names begin with the folder of their file. */
+  readonly prefixes?: boolean;
   /** Whether a file with a warning is rejected. */
   readonly strict?: boolean;
 }

@@ -1,3 +1,4 @@
+import type { WantedModel } from '#rollcall/providers';
 import { qualifiedId } from '#rollcall/platform';
 import type { DefinitionContent, DefinitionSource } from '../definition.js';
 
@@ -20,6 +21,8 @@ export interface RegisteredDefinition {
   readonly capabilities: readonly string[] | null;
   /** The plugins that it needs. */
   readonly plugins?: readonly string[] | null;
+  readonly model?: WantedModel;
+  readonly provider?: string;
 }
 
 /** What one source may change. */

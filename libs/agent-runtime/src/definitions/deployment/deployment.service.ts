@@ -75,6 +75,7 @@ export class DeploymentService {
   }
 }
 
-function toRemoval({ capabilities, plugins: _plugins, ...one }: RegisteredDefinition, by: string): DefinitionChange {
-  return { ...one, type: 'definition.unregistered', content: { capabilities: capabilities ?? [] }, by };
+function toRemoval({ capabilities, model, provider, plugins: _plugins, ...one }: RegisteredDefinition, by: string): DefinitionChange {
+  const content = { capabilities: capabilities ?? [], model, provider };
+  return { ...one, type: 'definition.unregistered', content, by };
 }

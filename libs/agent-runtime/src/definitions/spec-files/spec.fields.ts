@@ -9,6 +9,7 @@ const DEFINITION_KEYS = [
   'provider',
   'settings',
   'capabilities',
+  'costModel',
   'approve',
   'maxIterations',
   'maxDelegationDepth',
@@ -66,6 +67,7 @@ const MAX_MESSAGE = 300;
 const MAX_NAMED = 10;
 const AnyRecord = z.record(z.string(), z.unknown());
 const Amount = z.int().nonnegative().nullable();
+const Dollars = z.number().nonnegative().nullish();
 const TextList = z.unknown().transform((value, context) => {
   const list = textList(value);
   if (list) return list;
@@ -77,6 +79,7 @@ const SCHEMAS = {
   provider: z.string().min(1),
   settings: AnyRecord,
   capabilities: TextList,
+  costModel: z.strictObject({ usdPerTask: Dollars, usdPer1kTokens: Dollars }),
   approve: z.record(z.string(), z.enum(['operator', 'caller'])),
   maxIterations: z.int().positive(),
   maxDelegationDepth: z.int().nonnegative(),

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
-import type { DefinitionContent } from '../definition.js';
+import { type DefinitionContent, proposedName } from '../definition.js';
 import { checkedText, fileProblem, isInside, readLimited } from './limited.file.js';
 import { type ParsedFile, type ParsedSpec, shown, SpecFileError, type SpecOptions } from './spec.js';
 import { parseJsonSpecs, parseMarkdownSpec } from './spec.parser.js';
@@ -27,8 +27,8 @@ export interface SpecReport {
   readonly loaded: readonly LoadedSpec[];
   readonly warned: readonly SpecDiagnostic[];
   readonly rejected: readonly SpecDiagnostic[];
-  /** The number of Markdown files without front matter, such as a README. */
-  readonly skipped: number;
+  /** Markdown files without front matter, such as a README. */
+  readonly skipped: readonly SpecDiagnostic[];
 }
 
 /** A file that is in memory. */
@@ -64,9 +64,13 @@ export async function loadFromFile(file: string, options: SpecOptions = {}): Pro
 
 /**
  * Loads all Markdown and JSON files below a folder, or below its `.claude/agents` if there is one. A wrong file never stops the
- * others. If specs have the same name, none of them is loaded.
+ * others. If specs have the same name, the first one is loaded, in the order of the paths. With `prefixes`, names begin with the folder of their file.
  */
-export async function loadFromDirectory(folder: string, options: SpecOptions = {}): Promise<SpecReport> {
+export async function loadFromDirectory(
+  folder: string,
+  options: SpecOptions = {},
+  prefixes = false,
+): Promise<SpecReport> {
   const root = await agentsFolder(folder);
   if (root instanceof SpecFileError) return rejectedReport('.', root.message);
   const { files, problems } = await findSpecFiles(root);
@@ -77,7 +81,7 @@ export async function loadFromDirectory(folder: string, options: SpecOptions = {
       await loadFile({ root, path: join(root, file), file }, options);
     results.push(...(await Promise.all(batch.map(load))));
   }
-  return specReportOf(results, problems);
+  return specReportOf(prefixes ? results.map(withPrefix) : results, problems, options.strict);
 }
 
 /** Reads a file that is in memory. */
@@ -126,38 +130,52 @@ function failed(file: string, error: unknown): FileResult {
 
 type FoundSpec = ParsedSpec & { readonly file: string };
 
-export function specReportOf(results: readonly FileResult[], problems: readonly SpecDiagnostic[]): SpecReport {
+/** Of several specs with the same name, the first one is loaded. With `strict`, the others are rejected. */
+export function specReportOf(
+  results: readonly FileResult[],
+  problems: readonly SpecDiagnostic[],
+  strict = false,
+): SpecReport {
   const all = results.flatMap(({ file, specs }) => specs.map((spec) => ({ file, ...spec })));
-  const byName = Map.groupBy(all, ({ name }) => name);
-  const unique = all.filter(({ name }) => byName.get(name)?.length === 1);
+  const firsts = [...Map.groupBy(all, ({ name }) => name).values()].flatMap(([first]) => first ?? []);
+  const ignored = all.filter((spec) => !firsts.includes(spec)).map((spec) => toIgnored(spec, firsts));
   return {
-    loaded: unique.map(withoutWarnings).toSorted((one, other) => (one.name < other.name ? -1 : 1)),
-    warned: unique.flatMap(({ file, warnings }) => warnings.map((warning) => ({ file, ...warning }))),
+    loaded: firsts.map(withoutWarnings).toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    warned: [
+      ...firsts.flatMap(({ file, warnings }) => warnings.map((warning) => ({ file, ...warning }))),
+      ...(strict ? [] : ignored),
+    ],
     rejected: [
       ...problems,
       ...results.flatMap(({ file, errors }) => errors.map((error) => ({ file, ...error }))),
-      ...[...byName.values()].flatMap(duplicates),
+      ...(strict ? ignored : []),
     ],
-    skipped: results.filter(({ specs, errors }) => specs.length === 0 && errors.length === 0).length,
+    skipped: results.flatMap(({ file, skipped }) =>
+      skipped === undefined ? [] : [{ file, line: 1, message: skipped }],
+    ),
   };
+}
+
+/** `tuner` in `team/db/tuner.md` becomes `team:db:tuner`. */
+function withPrefix({ file, specs, ...rest }: FileResult): FileResult {
+  const folders = file.split('/').slice(0, -1);
+  const prefix = folders.flatMap((folder) => proposedName(folder) ?? []).join(':');
+  if (prefix === '') return { file, specs, ...rest };
+  return { file, ...rest, specs: specs.map((spec) => ({ ...spec, name: `${prefix}:${spec.name}` })) };
 }
 
 function withoutWarnings({ file, line, lines, name, content }: FoundSpec): LoadedSpec {
   return { file, line, lines, name, content };
 }
 
-/** Rejects all specs with the same name, because it is unknown which spec the author means. */
-function duplicates(specs: readonly FoundSpec[]): SpecDiagnostic[] {
-  return specs.flatMap(({ file, line, name }, index) => {
-    const other = specs.find((_spec, position) => position !== index);
-    if (!other) return [];
-    const message = `The name ${shown(name)} is used in ${file} and in ${other.file}. Rename one of the agents.`;
-    return [{ file, line, message }];
-  });
+function toIgnored({ file, line, name }: FoundSpec, loaded: readonly FoundSpec[]): SpecDiagnostic {
+  const other = loaded.find((spec) => spec.name === name)?.file ?? '';
+  const message = `This agent is ignored, because ${other} also contains an agent ${shown(name)}. Rename one of them, or set ROLLCALL_AGENTS_PREFIX to folder.`;
+  return { file, line, message };
 }
 
 function rejectedReport(file: string, message: string): SpecReport {
-  return { loaded: [], warned: [], rejected: [{ file, line: 1, message }], skipped: 0 };
+  return { loaded: [], warned: [], rejected: [{ file, line: 1, message }], skipped: [] };
 }
 
 /** Finds the Markdown and JSON files below a folder. Hidden entries and node_modules are ignored. Links out of the folder are rejected. */

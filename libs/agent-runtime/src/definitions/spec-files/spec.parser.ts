@@ -5,7 +5,11 @@ import { KNOWN_KEYS, PROMPT_KEYS } from './spec.fields.js';
 import { type ParsedFile, type ParsedSpec, shown, SpecFileError, type SpecOptions, SpecProblems } from './spec.js';
 
 type Fields = Readonly<Record<string, unknown>>;
-const NO_SPEC: ParsedFile = Object.freeze({ specs: [], errors: [] });
+const NO_SPEC: ParsedFile = Object.freeze({
+  specs: [],
+  errors: [],
+  skipped: 'The file does not begin with front matter (---), so it contains no agent.',
+});
 const MAX_SPECS = 1_000;
 const BYTE_ORDER_MARK = /^\uFEFF/;
 /** A key at the start of a line of the front matter, with the spaces after it. */

@@ -30,8 +30,10 @@ export interface ParsedSpec {
   readonly warnings: readonly SpecProblem[];
 }
 
-/** The result of one file. A Markdown file without front matter contains no spec and has no errors. */
+/** The result of one file. */
 export interface ParsedFile {
+  /** Why the file contains no spec although it has no errors. */
+  readonly skipped?: string;
   readonly specs: readonly ParsedSpec[];
   readonly errors: readonly SpecProblem[];
 }

@@ -3,6 +3,8 @@ import { SpecFileError, type SpecOptions } from './spec.js';
 import { agentsFolder, loadFromDirectory, type SpecReport } from './spec.loader.js';
 
 export interface WatchOptions extends SpecOptions {
+  /** Whether names begin with the folder of their file. */
+  readonly prefixes?: boolean;
   /** Returns how files are read. Called before each pass. Absent: the options of the watcher apply. */
   readonly specOptions?: () => SpecOptions;
   /** A report that the caller already has. It is not delivered again. */
@@ -65,7 +67,11 @@ export class SpecWatcher {
     clearTimeout(this.timer);
     this.timer = undefined;
     await this.watchFolder(); // before loading, so that no change is missed
-    const report = await loadFromDirectory(this.folder, this.options.specOptions?.() ?? this.options);
+    const report = await loadFromDirectory(
+      this.folder,
+      this.options.specOptions?.() ?? this.options,
+      this.options.prefixes,
+    );
     const isDelivered = await this.deliver(report);
     if ((!this.watcher || !isDelivered) && this.timer === undefined)
       this.schedule(this.options.pollMs ?? DEFAULT_POLL_MS);

@@ -12,7 +12,8 @@ import {
   StaleGenerationError,
 } from '#rollcall/registry';
 import { AgentNames } from '../../definitions/agent.names.js';
-import { capabilitiesOf, type DefinitionContent, maxRunsOf } from '../../definitions/definition.js';
+import { type DefinitionContent, maxRunsOf } from '../../definitions/definition.js';
+import { DefinitionFacts } from '../../definitions/definition.facts.js';
 import type { Blueprint } from '../hosted.agent.js';
 import { AgentExistsError } from '../lifecycle.errors.js';
 import type { Membership, SpawnedAgent, SpawnedFacts } from '../spawned.agent.js';
@@ -34,6 +35,7 @@ export class AgentRegistrar {
     private readonly store: RuntimeAgentStore,
     private readonly providers: AgentProviderRegistry,
     private readonly names: AgentNames,
+    private readonly definitions: DefinitionFacts,
   ) {}
 
   /** Registers a new agent. Throws AGENT_ALREADY_EXISTS if a live agent has the name, on any replica. */
@@ -51,9 +53,15 @@ export class AgentRegistrar {
   /** Updates the registration to a new revision of the definition. */
   async redeclare(agent: SpawnedAgent, { content, revision }: Blueprint): Promise<void> {
     const { definition } = agent.facts;
-    const { capabilities, capacity, provider } = registrationOf({ ...agent.facts, revision }, content);
+    const { capabilities, capacity, provider, costModel } = this.registrationOf({ ...agent.facts, revision }, content);
     const label = definitionLabel(definition, revision);
-    await this.agents.update(leaseCredentialOf(agent), { capabilities, capacity, provider, definition: label });
+    await this.agents.update(leaseCredentialOf(agent), {
+      capabilities,
+      capacity,
+      provider,
+      costModel,
+      definition: label,
+    });
     const { agentType } = this.providers.get(content.provider);
     Object.assign(agent.facts, { revision, agentType, provider: content.provider });
     await this.store.publish([agent.vitals]);
@@ -95,7 +103,7 @@ export class AgentRegistrar {
     leaseToken: string | null,
   ): Promise<Membership & { spawnedAt: Date }> {
     const { namespace, name, spawnedBy: by } = facts;
-    const registration = registrationOf(facts, content);
+    const registration = this.registrationOf(facts, content);
     return await this.db.transaction(async () => {
       await this.names.lockForAgent({ namespace, name }, facts.definition);
       const joined = await this.agents
@@ -110,6 +118,27 @@ export class AgentRegistrar {
       return { generation, leaseToken: joined.leaseToken, spawnedAt: await this.store.insert(row) };
     });
   }
+
+  private registrationOf({ namespace, name, definition, revision }: Joining, content: DefinitionContent): Registration {
+    return {
+      name,
+      endpoint: null,
+      work: 'push',
+      idempotent: false,
+      agentCard: null,
+      capabilities: this.definitions.capabilitiesOf(namespace, content),
+      sandboxLevel: 0,
+      provider: { adapter: content.provider, type: 'local', plan: null },
+      budget: { totalTokens: null, usedTokens: 0, source: 'reported' },
+      costModel: this.definitions.costModelOf(namespace, content),
+      capacity: content.maxConcurrency ?? null,
+      declaredMs: null,
+      typicalTokens: null,
+      version: null,
+      definition: definitionLabel(definition, revision),
+      labels: {},
+    };
+  }
 }
 
 /** Whether the registration of the agent has ended, or another agent has its name. */
@@ -119,27 +148,6 @@ export function hasEnded(error: unknown): boolean {
 
 export function leaseCredentialOf({ agentId, membership }: SpawnedAgent): LeaseCredential {
   return { agentId, generation: membership.generation, tokenHash: hashOfToken(membership.leaseToken) };
-}
-
-function registrationOf({ name, definition, revision }: Joining, content: DefinitionContent): Registration {
-  return {
-    name,
-    endpoint: null,
-    work: 'push',
-    idempotent: false,
-    agentCard: null,
-    capabilities: capabilitiesOf(content),
-    sandboxLevel: 0,
-    provider: { adapter: content.provider, type: 'local', plan: null },
-    budget: { totalTokens: null, usedTokens: 0, source: 'reported' },
-    costModel: { usdPerTask: null, usdPer1kTokens: null },
-    capacity: content.maxConcurrency ?? null,
-    declaredMs: null,
-    typicalTokens: null,
-    version: null,
-    definition: definitionLabel(definition, revision),
-    labels: {},
-  };
 }
 
 function limitsOf(content: DefinitionContent): Pick<RuntimeAgentRow, 'runLimit' | 'maxRuns'> {

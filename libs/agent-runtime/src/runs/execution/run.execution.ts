@@ -18,6 +18,7 @@ import { RunCrashedError } from '../run.errors.js';
 import type { Run } from '../run.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
 import { decisionsOf, lastMessage, type RunStep } from '../run.step.js';
+import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
 import { CallProgress, recordedCall } from './agent.call.js';
@@ -46,6 +47,7 @@ export class RunExecution {
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
     private readonly history: ConversationHistory,
+    private readonly workspaces: Workspaces,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
@@ -120,6 +122,7 @@ export class RunExecution {
         return crashReviewOf(run, journal.steps, progress);
       }
       await this.recordRevision(journal, opened.revision);
+      await this.receiveFiles(journal, target);
       const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
       const payment = { spending: this.spending };
@@ -129,6 +132,13 @@ export class RunExecution {
     } finally {
       await target.close();
     }
+  }
+
+  /** A message that the agent has not answered may be received again: nothing has changed its files since. */
+  private async receiveFiles({ run, steps }: RunJournal, { agent }: OpenAgent['target']): Promise<void> {
+    const last = steps.at(-1);
+    if (agent.agentType !== 'in-process' || last?.type !== 'message') return;
+    await this.workspaces.receive({ namespace: run.namespace, rootRunId: run.rootId }, last.parts);
   }
 
   /** The definition may have received a new revision between the creation of the run and its first execution. */

@@ -66,6 +66,16 @@ export class WorkspaceFolder {
     return bytes.toString('utf8');
   }
 
+  /** Undefined if there is no such file. */
+  async readIfPresent(path: string): Promise<Buffer | undefined> {
+    try {
+      return await this.read(path);
+    } catch (error) {
+      if (error instanceof WorkspaceError && isAbsent(error.cause)) return undefined;
+      throw error;
+    }
+  }
+
   async read(path: string): Promise<Buffer> {
     return await this.within(namesOf(path), async (folder, name) => await this.readIn(folder, name, path));
   }
@@ -255,6 +265,11 @@ async function readBytes(file: FileHandle, size: number): Promise<Buffer> {
   return buffer.subarray(0, length);
 }
 
+/** Throws WORKSPACE_REJECTED if the path cannot be that of a file in a workspace. */
+export function checkWorkspacePath(path: string): void {
+  namesOf(path);
+}
+
 /** The names on a path. Throws if the path could mean something outside the workspace, or is not what it looks like. */
 function namesOf(path: string): string[] {
   const shown = JSON.stringify(path.slice(0, 100));
@@ -298,6 +313,10 @@ const REASONS: Readonly<Record<string, string>> = {
 function explained(error: unknown, path: string): unknown {
   const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ''];
   return reason === undefined ? error : new WorkspaceError(`${path} ${reason}`, { cause: error });
+}
+
+function isAbsent(cause: unknown): boolean {
+  return (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 }
 
 function unless(code: string): (error: NodeJS.ErrnoException) => undefined {

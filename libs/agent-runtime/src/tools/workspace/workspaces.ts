@@ -1,10 +1,11 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { ContentPart } from '#rollcall/providers';
 import type { RunContext } from '../../loop/run.context.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
-import { WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
+import { checkWorkspacePath, WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
 
 /** Identifies a workspace: all runs of a tree share the workspace of their root. */
 export type WorkspaceKey = Pick<RunContext, 'namespace' | 'rootRunId'>;
@@ -35,6 +36,35 @@ export class Workspaces {
     let folder = this.folders.get(path);
     if (!folder) this.folders.set(path, (folder = new WorkspaceFolder(path)));
     return folder;
+  }
+
+  /** Checks the paths of the files of a message. Without workspaces, the files stay in the message, so that the model gets them. */
+  accepted(parts: readonly ContentPart[]): ContentPart[] {
+    return parts.map((part) => {
+      if (part.type !== 'file' || !('bytes' in part) || part.path === undefined) return part;
+      const { path, ...rest } = part;
+      checkWorkspacePath(path);
+      return this.isOn ? part : rest;
+    });
+  }
+
+  /** Puts the files of a message into the workspace. Without workspaces, it does nothing. */
+  async receive(key: WorkspaceKey, parts: readonly ContentPart[]): Promise<void> {
+    if (!this.isOn) return;
+    for (const part of parts) {
+      if (part.type !== 'file' || !('bytes' in part) || part.path === undefined) continue;
+      await (await this.of(key)).write(part.path, Buffer.from(part.bytes, 'base64'));
+    }
+  }
+
+  /** The workspace of a run that has used it; undefined if there is none. */
+  async find(key: WorkspaceKey): Promise<WorkspaceFolder | undefined> {
+    if (!this.isOn) return undefined;
+    const isThere = await stat(this.pathOf(key)).then(
+      (found) => found.isDirectory(),
+      () => false,
+    );
+    return isThere ? await this.of(key) : undefined;
   }
 
   /** The workspaces on the disk of this replica. */
