@@ -8,6 +8,7 @@ import { ContractRuns } from './contracts/contract.runs.js';
 import { ContractTargets, WinnerConnector } from './contracts/contract.targets.js';
 import { EndpointInviter } from './contracts/endpoint.inviter.js';
 import { HostedInviter } from './contracts/hosted.inviter.js';
+import { NativeBids } from './contracts/native.bids.js';
 import { RemoteAgents } from './contracts/remote.agents.js';
 import { AgentNameStore } from './definitions/agent-name.store.js';
 import { AgentBuilder } from './definitions/agent.builder.js';
@@ -36,6 +37,7 @@ import { Delegation, DELEGATION_OPTIONS, type DelegationOptions } from './delega
 import { RunRecorder } from './delegation/delegation.services.js';
 import { AgentConnector } from './delegation/targets/agent.connector.js';
 import { AgentFactoryRegistry } from './delegation/targets/agent.factories.js';
+import { CapabilityTargets } from './delegation/targets/capability.targets.js';
 import { DefinitionTargets } from './delegation/targets/definition.targets.js';
 import { CombinedTargets, type DelegationTargets } from './delegation/targets/delegation.targets.js';
 import { RegistryTargets } from './delegation/targets/registry.targets.js';
@@ -218,13 +220,14 @@ function delegationProviders(options: DelegationOptions): Provider[] {
     useFactory: (recorder: RunRecorder) => ({ ...options, recorder }),
     inject: [RunRecorder],
   };
-  /** The agents in the namespace of a run: the winner of an auction if the run asks for it, then definitions, then the live registry. */
+  /** The agents in the namespace of a run: the winner of an auction, or the best one with some capabilities, or by name definitions and then the live registry. */
   const targets = {
     provide: CombinedTargets,
     useFactory: (...sources: DelegationTargets[]) => new CombinedTargets(sources),
-    inject: [ContractTargets, DefinitionTargets, RegistryTargets],
+    inject: [ContractTargets, CapabilityTargets, DefinitionTargets, RegistryTargets],
   };
-  return [settings, AgentFactoryRegistry, AgentConnector, RegistryTargets, DefinitionTargets, targets, Delegation];
+  const sources = [RegistryTargets, DefinitionTargets, CapabilityTargets];
+  return [settings, AgentFactoryRegistry, AgentConnector, ...sources, targets, Delegation];
 }
 
 const DEFINITIONS: Provider[] = [
@@ -318,6 +321,7 @@ function runProviders(options: RunsOptions): Provider[] {
 
 /** What the contract net needs from the runtime: delivery to agents, and runs of winners. */
 const CONTRACTS: Provider[] = [
+  NativeBids,
   HostedInviter,
   EndpointInviter,
   ContractRuns,

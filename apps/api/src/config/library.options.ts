@@ -116,7 +116,7 @@ export function runtimeOptions(config: Config): AgentRuntimeOptions {
       redactAfterMs,
       now: Date.now,
     },
-    skills: { folders: runtime.skills.filter(isUsed) },
+    skills: { folders: runtime.skills.filter(isUsed), watch: runtime.agentFiles.watch },
     lifecycle: lifecycleOptions(config),
     tools: {
       off,

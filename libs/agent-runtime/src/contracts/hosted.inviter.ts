@@ -16,6 +16,8 @@ import { AgentHost } from '../lifecycle/agent.host.js';
 import { AgentBusyError } from '../lifecycle/lifecycle.errors.js';
 import { leaseCredentialOf } from '../lifecycle/registration/agent.registrar.js';
 import type { SpawnedAgent } from '../lifecycle/spawned.agent.js';
+import { NATIVE } from '../definitions/definition.js';
+import { NativeBids } from './native.bids.js';
 import { repeated } from './temporary.errors.js';
 
 /** The errors that are expected, because the auction can close or the agent can leave in the meantime. */
@@ -28,8 +30,8 @@ const OVER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Invites the agents that this replica hosts. An agent that implements `bid` is asked for a bid; any other agent refuses. The award of
- * a hosted agent is confirmed for it, because it can be called at once.
+ * Invites the agents that this replica hosts. An agent that implements `bid` is asked for a bid, `NativeBids` bids for agents of the provider
+ * `native`, and any other agent refuses. The award of a hosted agent is confirmed for it, because it can be called at once.
  */
 @Injectable()
 export class HostedInviter implements Inviter {
@@ -38,6 +40,7 @@ export class HostedInviter implements Inviter {
     private readonly bidding: ContractBidding,
     private readonly clock: RegistryClock,
     private readonly inviters: ContractInviters,
+    private readonly native: NativeBids,
   ) {
     inviters.add(this);
   }
@@ -78,7 +81,12 @@ export class HostedInviter implements Inviter {
 
   /** Releases the agent at the deadline, even if its call ignores the signal. */
   private async ask(agent: SpawnedAgent, notice: ContractNotice, signal: AbortSignal): Promise<AgentBid | undefined> {
-    const bidOf = async (one: Agent): Promise<AgentBid | undefined> => await one.bid?.(toNoticeView(notice), signal);
+    const { namespace, name, provider } = agent.facts;
+    const bidOf = async (one: Agent): Promise<AgentBid | undefined> => {
+      if (one.bid || provider !== NATIVE) return await one.bid?.(toNoticeView(notice), signal);
+      const { blueprint } = await agent.hosted.instance();
+      return await this.native.bid({ namespace, name, content: blueprint.content }, toNoticeView(notice));
+    };
     return await this.using(agent, async (one) =>
       signal.aborted ? undefined : await untilAborted(bidOf(one), signal),
     );

@@ -19,7 +19,7 @@ import {
   type DefinitionSource,
   isDefinitionName,
 } from './definition.js';
-import { DefinitionFacts } from './definition.facts.js';
+import { type DefinedParts, DefinitionFacts } from './definition.facts.js';
 import { DefinitionStore, type DefinitionSummary, type RevisionRow, toDefinition } from './definition.store.js';
 import { DefinitionValidator } from './definition.validator.js';
 import {
@@ -179,12 +179,13 @@ export class DefinitionsService {
   }
 
   /**
-   * The capabilities of all definitions that claim any, sorted by the name of the definition. Definitions whose agents are drained or
-   * quarantined are left out.
+   * The definitions that claim capabilities, sorted by name. Definitions whose agents are drained or quarantined are left out.
    */
-  async capabilitiesByName(namespace: string): Promise<{ name: string; capabilities: string[] }[]> {
+  async capableByName(namespace: string): Promise<{ name: string; capabilities: string[]; parts: DefinedParts }[]> {
     const rows = await this.store.capable(namespace, this.facts.hasModelCapabilities(namespace));
-    return rows.map(({ name, ...parts }) => ({ name, capabilities: this.facts.capabilitiesOf(namespace, parts) }));
+    return rows.map(({ name, ...parts }) => {
+      return { name, capabilities: this.facts.capabilitiesOf(namespace, parts), parts };
+    });
   }
 
   async capabilities(key: DefinitionKey): Promise<string[]> {

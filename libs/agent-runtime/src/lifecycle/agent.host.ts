@@ -5,6 +5,7 @@ import { AgentBuilder } from '../definitions/agent.builder.js';
 import { DefinitionNotFoundError } from '../definitions/definition.errors.js';
 import type { DefinitionKey } from '../definitions/definition.js';
 import { DefinitionsService } from '../definitions/definitions.service.js';
+import { SkillLibrary } from '../skills/skill.library.js';
 import { type Blueprint, HostedAgent } from './hosted.agent.js';
 import type { AgentUse, PinnedRevision, UseOptions } from './hosted.agents.js';
 import { LifecycleLog } from './lifecycle.log.js';
@@ -30,9 +31,11 @@ export class AgentHost {
     private readonly builder: AgentBuilder,
     private readonly registrar: AgentRegistrar,
     private readonly faults: BackgroundFaults,
+    skills: SkillLibrary,
     @Inject(LIFECYCLE_OPTIONS) readonly options: LifecycleOptions,
   ) {
     definitions.onChanged((namespace, name) => this.renew({ namespace, name }));
+    skills.onChanged(() => this.renewAll());
   }
 
   get spawned(): SpawnedAgent[] {
@@ -91,6 +94,12 @@ export class AgentHost {
       agent.isOutdated = true;
       void this.refresh(agent).catch((error: unknown) => this.faults.report('runtime.refresh', error));
     }
+  }
+
+  /** The next call of each agent builds a new instance. */
+  renewAll(): void {
+    for (const { hosted } of this.members.values()) hosted.renew();
+    for (const agent of this.cached.values()) agent.renew();
   }
 
   /** Any definition may have changed: compares the agents with the current revisions. */

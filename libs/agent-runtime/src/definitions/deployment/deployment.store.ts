@@ -9,7 +9,6 @@ type RegisteredRow = RegisteredDefinition & object;
 const ROWS_PER_STATEMENT = 500;
 const COLUMNS = `r.namespace, r.name, r.revision, r.hash, r.source, r.content->'capabilities' AS capabilities,
   r.content->'plugins' AS plugins,
-
   r.content->'model' AS model, r.content->>'provider' AS provider`;
 
 /** Writes many definitions with few statements. The caller of a write has locked all names. */

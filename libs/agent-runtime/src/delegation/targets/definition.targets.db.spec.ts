@@ -1,3 +1,4 @@
+import { given } from '#rollcall/registry/testing';
 import { Logger } from '@nestjs/common';
 import { type TestDatabase, testDatabase } from '#rollcall/platform/testing';
 import { type AgentConfig, type AgentResult, message, type ModelRequest, Secret } from '#rollcall/providers';
@@ -132,6 +133,34 @@ describe('definitions as targets of a delegation', () => {
     expect(outputsOf('boss')).toEqual([expect.stringContaining('I am helper.')]);
     await run('boss', wanted(['write', 'paint']));
     expect(outputsOf('boss')).toEqual([expect.stringContaining('No other agent with the capabilities write, paint')]);
+  });
+
+  it('M-5 prefer decides between definitions and live agents: by price, and in turn', async () => {
+    await define('boss');
+    const chosen = async (prefer: string): Promise<string> => {
+      await run('boss', once(callTool('delegate_to_agent', { capabilities: ['forge'], prefer, task: 'Do it.' })));
+      return /agent="(\w+)"/.exec(outputsOf('boss')[0] ?? '')?.[1] ?? String(outputsOf('boss'));
+    };
+    const costModel = { usdPerTask: 0.1, usdPer1kTokens: null };
+    const endpoint = 'http://127.0.0.1:9/unused';
+    await here.agents.register({
+      namespace: 'default',
+      agentId: 'outsider',
+      leaseToken: null,
+      by: 'key:test',
+      facts: given.registration({ name: 'outsider', endpoint, capabilities: ['forge'], costModel }),
+    });
+    await define('insider', { capabilities: ['forge'], costModel: { usdPerTask: 0.5 } });
+    expect(await chosen('cheapest')).toBe('outsider');
+    await here.definitions.replace({
+      namespace: 'default',
+      name: 'insider',
+      content: { description: 'x', model: { vendor: 'test', model: 'insider' }, capabilities: ['forge'], costModel: { usdPerTask: 0.05 } },
+      source: 'rest',
+      by: 'key:test',
+    });
+    expect(await chosen('cheapest')).toBe('insider');
+    expect([await chosen('round-robin'), await chosen('round-robin')].toSorted()).toEqual(['insider', 'outsider']);
   });
 
   it('S2.3 a factory is preferred to a definition with the same name', async () => {

@@ -50,6 +50,11 @@ export class RegistryTargets implements DelegationTargets {
     return 'name' in wanted ? await this.byName(wanted.name, run) : await this.byCapabilities(wanted, run);
   }
 
+  /** Whether the name of the record means this agent, and not a definition. */
+  async isMeant(record: AgentRecord): Promise<boolean> {
+    return (await this.names.meant([record])).length > 0;
+  }
+
   /** Opens the agent of a record. Throws DELEGATION_TARGET_UNKNOWN if the record has no address. */
   connect(record: AgentRecord): DelegationTarget {
     const { agentId, costModel, typicalTokens } = record;

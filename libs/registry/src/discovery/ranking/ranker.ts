@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { AgentRecord } from '../../agents/agent.record.js';
 import { Directory } from '../directory/directory.js';
+import { qualifiedId } from '#rollcall/platform';
+import { DEFAULT_LOW_BUDGET } from '../../budgets/budget.js';
+import { CLOSED_CIRCUIT } from '../../circuit/circuit.breaker.js';
+import { compareIds, compareRank } from '../capabilities/ordered.list.js';
+import type { DirectoryEntry } from '../directory/directory.entry.js';
 import { type AgentQuery, DEFAULT_STRATEGY } from './agent.query.js';
+import { assess, type Assessment } from './assessment.js';
 import { explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
 import { type ExcludedAgent, type QueryResult, type Ranking, rankingJson, toRanking } from './ranking.js';
@@ -63,6 +69,28 @@ export class Ranker {
     return matches.map(({ listing }) => listing.assessment.record);
   }
 
+  /**
+   * The records of the best matches, and the other agents, in the order of the strategy. The others need not be registered: they are ranked as
+   * if they were, with what their records say, and before registered agents of equal rank.
+   */
+  orderWith(query: AgentQuery, now: number, others: readonly AgentRecord[]): AgentRecord[] {
+    const plan = this.plan(query);
+    this.directory.advance(now);
+    const { strategy, queryKey } = plan;
+    const key = `with others ${queryKey}`;
+    const registered = this.match(plan, new Search(plan, this.directory.indexOf(plan.namespace)));
+    const added = others.map((record) => assess(unregistered(record), now, DEFAULT_LOW_BUDGET));
+    const known = new Set(added.map(({ agentId }) => agentId));
+    const rest = registered.map(({ listing }) => listing.assessment).filter(({ agentId }) => !known.has(agentId));
+    const last = strategy.rotates ? this.rotation.lastFirstOf(key) : undefined;
+    const isUpToLast = ({ agentId }: Assessment): number => (last !== undefined && agentId <= last ? 1 : 0);
+    const byId = (one: Assessment, other: Assessment): number =>
+      strategy.rotates ? isUpToLast(one) - isUpToLast(other) || compareIds(one.agentId, other.agentId) : 0;
+    const order = [...added, ...rest].toSorted((one, other) => compareRank(strategy, one, other) || byId(one, other));
+    if (strategy.rotates && order[0]) this.rotation.record(key, order[0].agentId);
+    return order.map(({ record }) => record);
+  }
+
   /** `departed` are agents that left recently; an explanation lists them after the live ones. */
   rankJson(plan: QueryPlan, now: number, departed: readonly ExcludedAgent[] = []): string {
     const { facts, ...result } = this.resultOf(plan, now);
@@ -111,4 +139,9 @@ export class Ranker {
     const index = this.directory.indexOf(plan.namespace);
     return { ...facts, ...explain(plan, search, matches, now), unclaimed: unclaimed(search, index) };
   }
+}
+
+function unregistered(record: AgentRecord): DirectoryEntry {
+  const agentId = qualifiedId(record.namespace, record.agentId);
+  return { agentId, record, revision: 0, circuit: CLOSED_CIRCUIT, circuitVersion: 0, dampedUntil: null };
 }
