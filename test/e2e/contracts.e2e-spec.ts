@@ -207,6 +207,27 @@ describe('the contract net over HTTP (S3.9)', () => {
     expect(['cancelled', 'expired']).toContain((await get(id)).state);
   });
 
+  it('S3.9 M-10 agents of the provider native bid the price of their model, and later what their runs have cost', async () => {
+    const costModel = { usdPerTask: 0.02, usdPer1kTokens: null };
+    const content = { description: 'Works.', capabilities: ['native.work'] };
+    await other.call('POST', '/v1/runtime/agents', { body: { name: 'priced', content: { ...content, costModel } } });
+    await other.call('POST', '/v1/definitions', { body: { name: 'worker', content } });
+    await other.call('POST', '/v1/runtime/agents', { body: { definition: 'worker' } });
+    await until('the first replica knows the agents', async () => (await matches('native.work')) === 2);
+    const capabilities = ['native.work'];
+    const first = await reach((await announce({ capabilities })).id, 'confirmed');
+    const offers = (contract: ContractBody): Record<string, unknown>[] =>
+      contract.transcript.filter(({ kind }) => kind === 'bid').map(({ data }) => data);
+    expect(JSON.stringify(offers(first))).toContain('"price":20000');
+    expect(JSON.stringify(offers(first))).toContain('from the price of its model');
+    const run = await api.call('POST', '/v1/runs?waitMs=30000', { body: { definition: 'worker', input: 'Hello.' } });
+    expect(run.body).toMatchObject({ state: 'completed' });
+    const second = await reach((await announce({ capabilities, limits: { price: 15_000 } })).id, 'confirmed');
+    expect(second).toMatchObject({ winner: 'worker', answered: 2 });
+    expect(JSON.stringify(second.transcript)).toContain('from its last 1 runs');
+    expect(JSON.stringify(second.transcript)).toContain('It costs about 20000 micro-dollars.');
+  });
+
   it('S3.9 a hosted agent whose bid fails or is invalid counts as refusing; an agent that does not answer in time is ignored', async () => {
     for (const name of Object.keys(ODD_BIDS)) {
       const content = { description: 'Odd.', provider: 'odd', capabilities: ['odd'] };

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import fc from 'fast-check';
+import { array, constantFrom, sample, tuple } from 'fast-check';
 import { definitions } from '#rollcall/agent-runtime';
 import { type ModelRequest, VendorRegistry } from '#rollcall/providers';
 import { callTools, say, ScriptedModel } from '#rollcall/providers/testing';
@@ -187,8 +187,6 @@ describe('agents that were written for other systems', () => {
       const tools = (body['tools'] as { name: string }[]).map((tool) => tool.name);
       expect({ name, works: tools.some((tool) => ours.has(tool)) }).toEqual({ name, works: true });
     }
-    const [first] = files.filter(({ path }) => path.endsWith('docs/changelog-writer.md'));
-    expect(first).toBeDefined();
     const done = await run('changelog-writer', ['write_file', { path: 'CHANGELOG.md', content: '# 1.0' }]);
     expect(JSON.stringify(done['result'])).toContain('CHANGELOG.md was created');
   });
@@ -271,25 +269,24 @@ describe('a hostile model', () => {
     '~',
   ];
   const SEPARATORS = ['/', '//', '/./', '\\', '%2f', '\u2215', '/..;/', '\0', '\n', '\u202e'];
-  const PATH = fc
-    .tuple(
-      fc.constantFrom('', '/', '../', './', 'link/', 'file:///', 'C:\\', '%2e%2e/'),
-      fc.array(fc.tuple(fc.constantFrom(...PIECES), fc.constantFrom(...SEPARATORS)), { minLength: 1, maxLength: 6 }),
-      fc.constantFrom('secret.txt', 'passwd', 'x', ''),
-    )
-    .map(([start, middle, end]) => start + middle.flat().join('') + end);
+  const PATH = tuple(
+    constantFrom('', '/', '../', './', 'link/', 'file:///', 'C:\\', '%2e%2e/'),
+    array(tuple(constantFrom(...PIECES), constantFrom(...SEPARATORS)), { minLength: 1, maxLength: 6 }),
+    constantFrom('secret.txt', 'passwd', 'x', ''),
+  ).map(([start, middle, end]) => start + middle.flat().join('') + end);
 
   it('S4.10 reaches nothing outside its workspace with 200 generated paths', async () => {
-    const paths = fc.sample(PATH, { seed: 32, numRuns: 200 });
+    const paths = sample(PATH, { seed: 32, numRuns: 200 });
+    const TOOLS: ((path: string) => [string, object])[] = [
+      (path) => ['read_file', { path }],
+      (path) => ['write_file', { path, content: 'owned' }],
+      (path) => ['edit_file', { path, oldText: 'secret', newText: 'owned' }],
+      (path) => ['list_files', { pattern: path }],
+      (path) => ['search_files', { pattern: 'secret|root:', files: path }],
+    ];
     const attacks = paths.map((path, index): [string, object, string] => {
-      const all: [string, object][] = [
-        ['read_file', { path }],
-        ['write_file', { path, content: 'owned' }],
-        ['edit_file', { path, oldText: 'secret', newText: 'owned' }],
-        ['list_files', { pattern: path }],
-        ['search_files', { pattern: 'secret|root:', files: path }],
-      ];
-      return [...all[index % all.length]!, `attack-${index}`];
+      const [tool, input] = TOOLS[index % TOOLS.length](path);
+      return [tool, input, `attack-${index}`];
     });
     const seen: string[] = [];
     const open = (): ScriptedModel =>

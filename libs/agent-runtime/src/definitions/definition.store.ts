@@ -114,14 +114,13 @@ export class DefinitionStore {
   }
 
   /** Only definitions whose agents get work. Unless `all`, only those that state capabilities. */
-  async capable(namespace: string, all: boolean): Promise<(DefinedParts & { name: string })[]> {
-    const rows = await this.db.query<{ name: string; parts: DefinedParts }>(
+  async capable(namespace: string, all: boolean): Promise<{ name: string; parts: DefinedParts }[]> {
+    return await this.db.query<{ name: string; parts: DefinedParts }>(
       `SELECT r.name, jsonb_build_object('capabilities', coalesce(r.content->'capabilities', '[]'), 'model', r.content->'model',
          'provider', r.content->'provider', 'costModel', r.content->'costModel') AS parts FROM ${CURRENT}
        WHERE namespace = $1 AND ($2 OR r.content ? 'capabilities') AND ${GETS_WORK} ORDER BY name COLLATE "C"`,
       [namespace, all],
     );
-    return rows.map(({ name, parts }) => ({ name, ...parts }));
   }
 
   async revision(namespace: string, name: string, revision: number): Promise<RevisionRow | undefined> {

@@ -183,7 +183,7 @@ export class DefinitionsService {
    */
   async capableByName(namespace: string): Promise<{ name: string; capabilities: string[]; parts: DefinedParts }[]> {
     const rows = await this.store.capable(namespace, this.facts.hasModelCapabilities(namespace));
-    return rows.map(({ name, ...parts }) => {
+    return rows.map(({ name, parts }) => {
       return { name, capabilities: this.facts.capabilitiesOf(namespace, parts), parts };
     });
   }

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { until } from '#rollcall/test-support';
 import { labelled } from '../untrusted.text.js';
 import type { RunContext } from '../loop/run.context.js';
 import type { Tool, ToolContext } from '../tools/tool.js';
@@ -234,5 +235,24 @@ describe('hidden files', () => {
     await write('.claude/skills/plain/guide.md', 'Read me.');
     const { skills } = await loadSkills([join(folder, '.claude/skills')]);
     expect(await readSkillFile(skills[0], 'guide.md')).toBe('Read me.');
+  });
+});
+
+describe('M-3 a watched folder of skills', () => {
+  it('is loaded again after a change, and the listeners know it', async () => {
+    await write('one/SKILL.md', skillText('one'));
+    const library = new SkillLibrary({ folders: [folder], watch: true });
+    let changes = 0;
+    await library.onModuleInit();
+    library.onChanged(() => (changes += 1));
+    try {
+      await write('two/SKILL.md', skillText('two'));
+      await until('the new skill is found', () => library.find('two') !== undefined);
+      await write('one/SKILL.md', skillText('one', 'Do it differently.'));
+      await until('the changed skill is read', () => library.get('one').body.includes('differently'));
+      expect(changes).toBeGreaterThanOrEqual(2);
+    } finally {
+      await library.close();
+    }
   });
 });

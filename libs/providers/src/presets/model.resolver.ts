@@ -90,6 +90,7 @@ function changed(choice: ModelChoice, { model, settings }: { model?: string; set
     settings: { ...choice.settings, ...settings },
     ...(same && contextWindow !== undefined && { contextWindow }),
     ...(same && prices && { prices }),
+    ...(same && capabilities && { capabilities }),
   };
 }
 

@@ -75,7 +75,10 @@ export class DeploymentService {
   }
 }
 
-function toRemoval({ capabilities, model, provider, plugins: _plugins, ...one }: RegisteredDefinition, by: string): DefinitionChange {
+function toRemoval(
+  { capabilities, model, provider, plugins: _plugins, ...one }: RegisteredDefinition,
+  by: string,
+): DefinitionChange {
   const content = { capabilities: capabilities ?? [], model, provider };
   return { ...one, type: 'definition.unregistered', content, by };
 }

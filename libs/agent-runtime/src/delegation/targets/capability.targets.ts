@@ -80,12 +80,7 @@ export class CapabilityTargets implements DelegationTargets {
     });
   }
 
-  private recordOf(
-    namespace: string,
-    name: string,
-    capabilities: readonly string[],
-    parts: DefinedParts,
-  ): AgentRecord {
+  private recordOf(namespace: string, name: string, capabilities: readonly string[], parts: DefinedParts): AgentRecord {
     const live = this.directory.find(qualifiedId(namespace, name))?.record;
     const isOwn = live?.definition?.startsWith(`${name}@`) === true;
     const costModel = this.facts.costModelOf(namespace, parts);

@@ -155,7 +155,12 @@ describe('definitions as targets of a delegation', () => {
     await here.definitions.replace({
       namespace: 'default',
       name: 'insider',
-      content: { description: 'x', model: { vendor: 'test', model: 'insider' }, capabilities: ['forge'], costModel: { usdPerTask: 0.05 } },
+      content: {
+        description: 'x',
+        model: { vendor: 'test', model: 'insider' },
+        capabilities: ['forge'],
+        costModel: { usdPerTask: 0.05 },
+      },
       source: 'rest',
       by: 'key:test',
     });

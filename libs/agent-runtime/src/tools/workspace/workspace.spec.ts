@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -11,6 +12,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { aRun, TestCalls } from '../../testing/tool-calls.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools.options.js';
 import { DEFAULT_WORKSPACE_LIMITS, WorkspaceFolder } from './workspace.folder.js';
@@ -249,6 +252,28 @@ describe('the limits of a workspace', () => {
     await expect(folder.write('taken', 'x')).rejects.toThrow('is a folder');
     expect(readFileSync(join(root, 'a'), 'utf8')).toBe('old');
     expect(readdirSync(root).toSorted()).toEqual(['a', 'taken']);
+  });
+
+  it('S4.10 a replica that is killed while it writes never leaves half a file', async () => {
+    const hooks = pathToFileURL(join(import.meta.dirname, '../../../../../test/support/typescript.hooks.js')).href;
+    const folderFile = pathToFileURL(join(import.meta.dirname, 'workspace.folder.ts')).href;
+    const program = `const { WorkspaceFolder } = await import(${JSON.stringify(folderFile)});
+      const folder = new WorkspaceFolder(${JSON.stringify(root)});
+      for (let round = 0; ; round += 1) {
+        await folder.write('file', String(round % 10).repeat(1_000_000));
+        if (round === 0) process.stdout.write('writes');
+      }`;
+    for (const delayMs of [0, 7, 23]) {
+      const child = spawn(process.execPath, ['--import', hooks, '--input-type=module', '-e', program]);
+      const ended = once(child, 'exit');
+      await once(child.stdout, 'data');
+      await setTimeout(delayMs);
+      child.kill('SIGKILL');
+      await ended;
+      const text = readFileSync(join(root, 'file'), 'utf8');
+      expect([text.length, new Set(text).size]).toEqual([1_000_000, 1]);
+      expect((await folderWith({}).files()).map(({ path }) => path)).toEqual(['file']);
+    }
   });
 
   it('S4.10 an unfinished file of a crashed replica is invisible', async () => {
