@@ -133,6 +133,9 @@ describe('the files of a run', () => {
     expect((await content('logo.png')).body).toMatchObject({ encoding: 'base64', content: 'iVBORw0KGgo=' });
     expect(await content('absent')).toMatchObject({ status: 404, body: { code: 'RUN_FILE_NOT_FOUND' } });
     expect(await content('../secret.txt')).toMatchObject({ status: 400, body: { code: 'WORKSPACE_REJECTED' } });
+    const headers = { 'a2a-version': '1.0' };
+    const { body: task } = await api.call('GET', `/a2a/tasks/${String(done['id'])}`, { headers });
+    expect(task['artifacts']).toMatchObject([{ name: 'result' }, { name: 'logo.png' }, { name: 'src/sum.js' }]);
     const { body: steps } = await api.call('GET', `/v1/runs/${String(done['id'])}/steps`);
     expect(JSON.stringify(steps)).toContain('"path":"src/sum.js"');
   });

@@ -96,7 +96,7 @@ export {
   UsageStore,
 } from './spending/usage.store.js';
 export type { Skill } from './skills/skill.js';
-export { RunFiles } from './runs/observe/run.files.js';
+export { type FileContent, RunFiles } from './runs/observe/run.files.js';
 export { SkillLibrary } from './skills/skill.library.js';
 export { filesOf, type SkillDiagnostic } from './skills/skill.loader.js';
 export { type Taker, TaskInbox } from './tasks/task.inbox.js';

@@ -160,7 +160,7 @@ export function withPlugins(options: AgentRuntimeOptions, { runtime, ownerships 
   return {
     ...options,
     tools: { ...options.tools, boxes: [...(options.tools.boxes ?? []), ...boxes] },
-    skills: { folders: [...options.skills.folders, ...skillFolders] },
+    skills: { ...options.skills, folders: [...options.skills.folders, ...skillFolders] },
     definitions: [...(options.definitions ?? []), ...definitions],
     delegation: { ...options.delegation, factories },
     plugins: ownerships,

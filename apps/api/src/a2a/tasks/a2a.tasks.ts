@@ -7,6 +7,8 @@ import {
   type ChangePosition,
   type Run,
   type RunMessages,
+  isFinal,
+  RunFiles,
   RunNotFoundError,
   RunReader,
   type StoredStep,
@@ -16,10 +18,12 @@ import { isTaskAt, mayChange } from '../../runs/run.task.js';
 import type { IncomingCall } from '../incoming.calls.js';
 import { checkHistoryLength } from '../messages/message.js';
 import { fitting } from '../../http/page.js';
-import { runsIn, TASK_STATES, toA2aTask, toListedTask } from './task.mapper.js';
+import { fileArtifact, runsIn, TASK_STATES, toA2aTask, toListedTask } from './task.mapper.js';
 
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 100;
+/** A task with larger files would be too large for many clients. GET /v1/runs/{id}/files returns all. */
+const FILE_LIMITS = { files: 50, bytes: 1_048_576 };
 /** The tasks of a list are counted only up to this number. */
 const MAX_COUNTED = 10_000;
 
@@ -37,7 +41,10 @@ export interface SentMessage {
  */
 @Injectable()
 export class A2aTasks {
-  constructor(private readonly reader: RunReader) {}
+  constructor(
+    private readonly reader: RunReader,
+    private readonly files: RunFiles,
+  ) {}
 
   /** Rejects with RUN_NOT_FOUND if the run does not exist or the caller may not see it. */
   async get(call: IncomingCall, id: string): Promise<Run> {
@@ -65,7 +72,8 @@ export class A2aTasks {
 
   async task(run: Run, historyLength?: number): Promise<Task> {
     checkHistoryLength(historyLength);
-    return toA2aTask(run, historyLength === 0 ? [] : await this.reader.messages([run.id]), { historyLength });
+    const messages = historyLength === 0 ? [] : await this.reader.messages([run.id]);
+    return await this.withFiles(run, toA2aTask(run, messages, { historyLength }));
   }
 
   private async after(
@@ -75,7 +83,14 @@ export class A2aTasks {
   ): Promise<Task> {
     const options = { waitMs, signal: call.signal, ...(known && { known }) };
     const { run, messages } = await this.reader.waitWithMessages(runKeyOf(call.caller, id), options);
-    return toA2aTask(run, messages, { historyLength });
+    return await this.withFiles(run, toA2aTask(run, messages, { historyLength }));
+  }
+
+  /** The files in the workspace of a finished run are artifacts, after its answer. */
+  private async withFiles(run: Run, task: Task): Promise<Task> {
+    if (!isFinal(run.state)) return task;
+    const files = await this.files.contentsOf(run, FILE_LIMITS);
+    return files.length === 0 ? task : { ...task, artifacts: [...task.artifacts, ...files.map(fileArtifact)] };
   }
 
   /** The tasks have previews of their contents: at most the first message, and the beginning of each text. */

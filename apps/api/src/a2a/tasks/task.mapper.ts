@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import {
   type Artifact,
   Message,
@@ -10,6 +11,7 @@ import {
 } from '@a2a-js/sdk';
 import {
   type ChangeFilter,
+  type FileContent,
   isFinal,
   type Run,
   type RunStatus,
@@ -21,7 +23,7 @@ import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
 import { runFacts } from '../../runs/run.task.js';
 import { EXTENSION } from '../cards/agent.card.js';
 
-/** A task has at most one artifact: the answer of its run. */
+/** The artifact with the answer of a run. The other artifacts are its files. */
 const ARTIFACT = 'result';
 
 const APPROVAL =
@@ -132,6 +134,16 @@ export function artifact(parts: readonly ContentPart[]): Artifact {
     metadata: undefined,
     extensions: [],
   };
+}
+
+/** A file in the workspace of a run. Without its content, the size says what is missing. */
+export function fileArtifact({ path, bytes, content }: FileContent): Artifact {
+  const mediaType = content && isUtf8(content) ? 'text/plain' : 'application/octet-stream';
+  const part: ContentPart = content
+    ? { type: 'file', name: path, mediaType, bytes: content.toString('base64') }
+    : { type: 'data', data: { path, bytes } };
+  const description = 'A file in the workspace of the run';
+  return { ...artifact([part]), artifactId: `file:${path}`, name: path, description };
 }
 
 export function agentMessage({ id, conversationId }: Run, messageId: string, parts: readonly ContentPart[]): Message {

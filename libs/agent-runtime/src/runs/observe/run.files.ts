@@ -3,11 +3,20 @@ import { RuntimeError } from '../../errors.js';
 import type { WorkspaceFile, WorkspaceFolder } from '../../tools/workspace/workspace.folder.js';
 import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { RunRedactedError } from '../run.errors.js';
-import type { RunKey } from '../run.js';
+import type { Run, RunKey } from '../run.js';
 import { RunReader } from './run.reader.js';
 
 class RunFileNotFoundError extends RuntimeError {
   readonly code = 'RUN_FILE_NOT_FOUND';
+}
+
+export interface FileLimits {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface FileContent extends WorkspaceFile {
+  readonly content: Buffer | undefined;
 }
 
 /** The files in the workspace of a run. A delegated run has the workspace of its root. */
@@ -31,6 +40,23 @@ export class RunFiles {
     throw new RunFileNotFoundError(
       `The run has no file ${JSON.stringify(path)}. GET /v1/runs/{id}/files lists its files.`,
     );
+  }
+
+  /**
+   * The files of a run with their contents, up to a size of all together; undefined for the content of a file that does not fit. It needs no read of the
+   * database.
+   */
+  async contentsOf({ namespace, rootId: rootRunId, redactedAt }: Run, limits: FileLimits): Promise<FileContent[]> {
+    const folder = redactedAt === null ? await this.workspaces.find({ namespace, rootRunId }) : undefined;
+    const files = ((await folder?.files()) ?? []).slice(0, limits.files);
+    const found: FileContent[] = [];
+    let left = limits.bytes;
+    for (const { path, bytes } of files) {
+      const content = bytes <= left ? await folder?.readIfPresent(path) : undefined;
+      left -= content?.length ?? 0;
+      found.push({ path, bytes, content });
+    }
+    return found;
   }
 
   private async folderOf(key: RunKey): Promise<WorkspaceFolder | undefined> {
