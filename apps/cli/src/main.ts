@@ -8,8 +8,8 @@ import { type Format, FORMATS, Output } from './output/output.js';
 import { type GlobalValues, programFor, usageFailure } from './program.js';
 import { COMMANDS, GROUPS } from './table.js';
 
-/** A lost connection is repeated a few times only, because a person waits. */
-const RETRIES = 2;
+/** A lost connection is repeated once only, because a person waits. */
+const RETRIES = 1;
 
 /** Runs one command line, without the name of the program. It returns the exit code and never throws. */
 export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
@@ -25,7 +25,7 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
         exitCode = (await runCommand(command, args, options, globals, { io, output })) ?? EXIT.done;
       },
     );
-    await program.parseAsync([...argv], { from: 'user' });
+    await program.parseAsync(argv.length === 0 ? ['--help'] : [...argv], { from: 'user' });
     return exitCode;
   } catch (thrown) {
     const error = usageFailure(thrown);

@@ -79,7 +79,6 @@ export function programFor(
     'after',
     '\nExample:\n  $ rollcall agents list\n\nHelp of a command: rollcall agents list --help. All commands: docs/cli.md.',
   );
-  program.action(() => program.outputHelp());
   return program;
 }
 
@@ -87,7 +86,6 @@ function groupOf(program: Commander, groups: Map<string, Commander>, name: strin
   const known = groups.get(name);
   if (known) return known;
   const group = inherit(program, new Commander(name)).description(title).usage('COMMAND [options]');
-  group.action(() => group.help({ error: true }));
   program.addCommand(group);
   groups.set(name, group);
   return group;

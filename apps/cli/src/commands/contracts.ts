@@ -63,7 +63,7 @@ export const contractCommands = [
     options: {
       capabilities: required(option.list('NAMES', 'Capabilities of the agents that are invited.')),
       within: option.duration('How long agents may bid.'),
-      maxPrice: option.number('USD', 'The highest price of a bid.'),
+      maxPrice: option.usd('The highest price of a bid.'),
       reserveTokens: option.number('COUNT', 'Tokens that are reserved for the work.'),
       reserveUsd: option.usd('US dollars that are reserved for the work.'),
       run: option.flag('Start the run of the winner.'),
@@ -104,7 +104,7 @@ export const contractCommands = [
 function bidText({ agentId, answer, price, etaMs, rank, result }: ContractDetailView['bids'][number]): string {
   const facts = [
     answer ?? 'no answer',
-    price === null ? undefined : money(price * 1_000_000),
+    price === null ? undefined : money(price),
     etaMs === null ? undefined : `in ${span(etaMs)}`,
     rank === null ? undefined : `rank ${rank}`,
     result ?? undefined,

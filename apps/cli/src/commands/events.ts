@@ -53,6 +53,7 @@ export const eventCommands = [
       const rollcall = await client();
       const filter = { ...(agents && { agentIds: agents }), ...(capabilities && { capabilities }) };
       const start = after === undefined ? {} : { after };
+      await rollcall.events.page({ after: 'latest', limit: 1 }); // fails at once if the server is away
       const events = untilNow
         ? existingEvents(rollcall, { ...filter, ...start, ...(types && { types }) })
         : rollcall.follow({

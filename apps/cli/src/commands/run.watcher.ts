@@ -63,6 +63,7 @@ export class RunWatcher {
   private async *messages(id: string): AsyncGenerator<WatchedMessage, void> {
     const { signal } = this.session.io;
     const onReconnect = ({ message }: Error): void => this.note(`Reconnecting: ${message}`);
+    await this.client.runs.get(id, {}); // fails at once if the server is away; a connection that is lost later is opened again
     for await (const message of this.client.runs.watch(id, { signal, onReconnect })) {
       yield message;
       if (message.event === 'state' && message.data.state === 'waiting') return;
@@ -114,7 +115,7 @@ function adviceFor({ id, state, waitingFor, result }: RunView): string[] {
   if (waitingFor === 'input') return [`The run waits for your answer: rollcall runs reply ${id} "…"`];
   if (state === 'waiting') {
     const calls = (result?.approvals ?? []).map(
-      ({ tool, input, runId }) => `  ${tool} ${oneLine(JSON.stringify(input))}  rollcall approve ${runId ?? id}`,
+      ({ tool, input }) => `  ${tool} ${oneLine(JSON.stringify(input))}  rollcall approve ${id}`,
     );
     return [`The run waits for a decision (${waitingFor}).`, ...calls];
   }

@@ -242,7 +242,7 @@ async function printRun({ runs }: Rollcall, output: Session['output'], id: strin
   const run = await runs.get(id, {});
   const parts = (run.result?.parts ?? []).map((part) => (part.type === 'text' ? part.text : JSON.stringify(part)));
   const pending = (run.result?.approvals ?? []).map(
-    (call) => `waits for a decision: ${callText(call)}\n  rollcall approve ${call.runId ?? id}`,
+    (call) => `waits for a decision: ${callText(call)}\n  rollcall approve ${id}`,
   );
   await output.item(RUN, run, [...parts, ...pending]);
 }
@@ -277,8 +277,8 @@ async function decide(
       `The run waits for several decisions. Use --all, or --call with one of: ${pending.map(callText).join('; ')}`,
     );
   let run: RunView | undefined;
-  for (const { callId, inputHash, runId = id } of pending)
-    run = await runs.decide(runId, { callId, inputHash, approved: !reject, ...(reason !== undefined && { reason }) });
+  for (const { callId, inputHash } of pending)
+    run = await runs.decide(id, { callId, inputHash, approved: !reject, ...(reason !== undefined && { reason }) });
   const verb = reject ? 'Rejected' : 'Approved';
   if (run)
     await output.done(

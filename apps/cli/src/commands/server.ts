@@ -1,6 +1,26 @@
+import { resolve } from 'node:path';
+import type { PlayedScene } from '../demo/demo.js';
+import type { View } from '../output/view.js';
 import { command, option } from '../command.js';
-import { callApi } from '../connection/raw.call.js';
-import { CommandError, EXIT, describeFailure, usageError } from '../failure.js';
+import { CommandError, EXIT, usageError } from '../failure.js';
+
+const SCENES: View<PlayedScene> = {
+  plural: 'scenes',
+  name: ({ scene }) => scene,
+  columns: [
+    { title: 'TIME', value: ({ time }) => time, width: 5, right: true },
+    { title: 'RESULT', value: ({ result }) => result, width: 6, state: true },
+    { title: 'SCENE', value: ({ scene, detail }) => (detail === null ? scene : `${scene}: ${detail}`), width: 68 },
+    { title: 'LOOK AT', value: ({ look }) => look, width: 40 },
+  ],
+};
+
+async function* tapped<Item>(items: AsyncIterable<Item>, look: (item: Item) => unknown): AsyncGenerator<Item, void> {
+  for await (const item of items) {
+    look(item);
+    yield item;
+  }
+}
 
 export const serverCommands = [
   command({
@@ -21,32 +41,60 @@ export const serverCommands = [
     run: async () => await Promise.reject(usageError('`start` must be the first word: rollcall start [options].')),
   }),
   command({
+    name: 'demo',
+    about: 'Start a demo: two replicas, a Postgres and a dozen agents, with data of its own.',
+    details:
+      'In a loop of three minutes, agents join, fall silent and recover, a circuit opens and heals, a budget is exhausted, runs delegate, wait for approval and survive the death of a replica, and contracts are awarded and expire. It needs no model, no key and no network.',
+    example: 'rollcall demo --once --speed 20',
+    options: {
+      once: option.flag('End after one loop. The exit code is 1 if a scene has failed.'),
+      speed: option.number('FACTOR', 'Shorten the pauses between scenes by this factor (default 1).'),
+      seed: option.number('NUMBER', 'The same seed gives the same story (default 1).'),
+      reset: option.flag('Delete the data of the last demo first.'),
+      folder: option.text('FOLDER', 'Where its data is (default .rollcall/demo).'),
+    },
+    run: async ({ io, output }, _, { once, speed = 1, seed = 1, reset, folder = '.rollcall/demo' }) => {
+      if (speed <= 0) throw usageError('--speed must be more than 0.');
+      const { Demo } = await import('../demo/demo.js');
+      const demo = new Demo({ folder: resolve(io.folder, folder), once, speed, seed, reset });
+      try {
+        output.note('Starting Postgres, two replicas and twelve agents …');
+        const { url, keyFile } = await demo.start();
+        output.note(
+          `\n  API   ${url}\n  Docs  ${url}/docs\n  Key   ${keyFile}\n\nIn another terminal:\n  export ROLLCALL_URL=${url} ROLLCALL_KEY_FILE=${keyFile}\n  rollcall agents list --watch\n  rollcall console\n`,
+        );
+        let failed = false;
+        await output.stream(
+          SCENES,
+          tapped(demo.play(io.signal), ({ result }) => (failed ||= result === 'failed')),
+        );
+        output.note(`${demo.types.length} types of events: ${demo.types.join(', ')}`);
+        return failed ? EXIT.failed : EXIT.done;
+      } finally {
+        output.note('Stopping …');
+        await demo.stop();
+      }
+    },
+  }),
+  command({
     name: 'console',
     about: 'Print the address of the web console, with a link that signs you in once.',
     example: 'rollcall console',
     permission: 'self:read',
-    run: async ({ connection, io, output }) => {
-      const { url, key, namespace } = connection;
-      const ticket = {
-        method: 'POST',
-        path: '/v1/sessions/tickets',
-        url,
-        key,
-        namespace,
-        signal: io.signal,
-        body: '{}',
-      };
-      const answer = await callApi(ticket).catch((error: unknown) => {
-        throw describeFailure(error).error.code === 'ROUTE_NOT_FOUND' ? noConsole(url) : error;
-      });
-      const { url: link } = JSON.parse(answer) as { url: string };
-      const address = new URL(link, url).href;
-      output.note('Open this link in a browser. It signs in once.');
-      await output.done(address, { name: () => address }, { url: address });
+    run: async ({ client, connection, io, output }) => {
+      const { sessions } = await client();
+      const { ticket, expiresAt } = await sessions.createTicket({});
+      const console = new URL('console/', `${connection.url.replace(/\/+$/, '')}/`);
+      const { status } = await fetch(console, { method: 'HEAD', signal: io.signal });
+      if (status === 404)
+        throw new CommandError(
+          'CONSOLE_NOT_FOUND',
+          `The server at ${connection.url} has no web console.`,
+          EXIT.notFound,
+        );
+      const link = `${console.href}#ticket=${ticket}`;
+      output.note('Open this link in a browser within a minute. It signs in once.');
+      await output.done(link, { name: () => link }, { url: link, expiresAt });
     },
   }),
 ];
-
-function noConsole(url: string): CommandError {
-  return new CommandError('CONSOLE_NOT_FOUND', `The server at ${url} has no web console.`, EXIT.notFound);
-}

@@ -102,10 +102,10 @@ export const webhookCommands = [
   command({
     name: 'webhooks replay',
     about: 'Deliver again what a webhook has parked, or all events after a cursor.',
-    example: 'rollcall webhooks replay $WEBHOOK --after oldest',
+    example: 'rollcall webhooks replay $WEBHOOK --after 1',
     permission: 'webhooks:manage',
     arguments: { id: 'Id of the webhook.' },
-    options: { after: option.text('CURSOR', 'Deliver all events after this cursor.') },
+    options: { after: option.text('CURSOR', 'Deliver all events after this cursor or sequence.') },
     run: async ({ client, output }, { id }, { after }) => {
       const webhook = await (await client()).webhooks.replay(id, after === undefined ? {} : { after });
       await output.done(`${id} is ${webhook.status.state}.`, WEBHOOKS, webhook);

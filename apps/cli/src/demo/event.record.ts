@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FollowedEvent, Rollcall } from '#rollcall/client';
+import { CommandError } from '../failure.js';
+
+const WITHIN_MS = 60_000;
+const POLL_MS = 50;
+
+/** The events of a demo, so that the story can wait for what it has caused. */
+export class EventRecord {
+  private readonly events: FollowedEvent[] = [];
+  private failure: unknown;
+
+  constructor(private readonly signal: AbortSignal) {}
+
+  get types(): ReadonlySet<string> {
+    return new Set(this.events.map(({ type }) => type));
+  }
+
+  /** A position, so that events of an earlier loop are not taken for new ones. */
+  get position(): number {
+    return this.events.length;
+  }
+
+  /** Follows until the signal is aborted. */
+  async follow(rollcall: Rollcall): Promise<void> {
+    try {
+      for await (const event of rollcall.follow({ after: 'oldest', signal: this.signal }))
+        if (event.type !== 'snapshot') this.events.push(event);
+    } catch (error) {
+      if (!this.signal.aborted) this.failure = error;
+    }
+  }
+
+  async until(type: FollowedEvent['type'], subject: string | undefined, after: number): Promise<FollowedEvent> {
+    const deadline = performance.now() + WITHIN_MS;
+    for (;;) {
+      this.signal.throwIfAborted();
+      if (this.failure !== undefined) throw this.failure;
+      const found = this.events
+        .slice(after)
+        .find((event) => event.type === type && (subject === undefined || event.subject === subject));
+      if (found) return found;
+      if (performance.now() > deadline)
+        throw new CommandError(
+          'DEMO_FAILED',
+          `No event ${type} of ${subject ?? 'anything'} after ${WITHIN_MS / 1_000} s.`,
+        );
+      await delay(POLL_MS, undefined, { signal: this.signal });
+    }
+  }
+}
