@@ -7,14 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { CommandError } from '../failure.js';
 
 const STOP_WITHIN_MS = 15_000;
+const CLOCK_STEP_MS = 10_000;
 const V8_FLAGS = ['--max-semi-space-size=16'];
 const DIST = new URL('../../../../', import.meta.url);
+const SHOWN_OUTPUT = 600;
 
 const program = (path: string): string => fileURLToPath(new URL(path, DIST));
 
 /** A process of the demo. Its output goes to a file in the folder of the demo. */
 export class DemoProcess {
   readonly child: ChildProcess;
+  private errors = '';
 
   constructor(
     readonly name: string,
@@ -33,6 +36,7 @@ export class DemoProcess {
     });
     mkdirSync(join(folder, 'logs'), { recursive: true });
     const log = createWriteStream(join(folder, 'logs', `${name}.log`), { flags: 'a' });
+    this.child.stderr?.on('data', (chunk) => (this.errors = `${this.errors}${String(chunk)}`.slice(-SHOWN_OUTPUT)));
     this.child.stdout?.pipe(log, { end: false });
     this.child.stderr?.pipe(log, { end: false });
   }
@@ -49,10 +53,7 @@ export class DemoProcess {
       const facts = parsed(line);
       if (facts && field in facts) return facts;
     }
-    throw new CommandError(
-      'DEMO_FAILED',
-      `${this.name} ended before it was ready. See logs/${this.name}.log in the folder of the demo.`,
-    );
+    throw new CommandError('DEMO_FAILED', `${this.name} ended before it was ready: ${this.errors.trim()}`);
   }
 
   signal(name: NodeJS.Signals): void {
@@ -108,7 +109,8 @@ export class DemoFleet {
 
   /** Starts a replica on a free port, or on a certain one, and returns its address. */
   async startReplica(name: string, port = '0'): Promise<string> {
-    const replica = new DemoProcess(name, this.folder, 'apps/api/src/main.js', [], {
+    const replica = new DemoProcess(name, this.folder, '../bin/rollcall.js', ['start'], {
+      npm_lifecycle_event: 'start', // it also stops when the demo is killed
       PORT: port,
       DATABASE_URL: this.databaseUrl,
       ROLLCALL_ADMIN_KEY: this.adminKey,
@@ -120,6 +122,21 @@ export class DemoFleet {
     });
     this.replicas.set(name, replica);
     return String((await replica.reports('docs'))['url']);
+  }
+
+  /** Lets the sweep of the registry find that the clock of the database was set back, by moving the time of the last sweep forward. */
+  async setClockBack(): Promise<void> {
+    const { Client } = await import('pg');
+    const database = new Client({ connectionString: this.databaseUrl });
+    await database.connect();
+    try {
+      await database.query(
+        `UPDATE registry_protection SET state = jsonb_set(state, '{lastSweepAt}', to_jsonb((state->>'lastSweepAt')::float8 + $1::float8))`,
+        [CLOCK_STEP_MS],
+      );
+    } finally {
+      await database.end();
+    }
   }
 
   async killReplica(name: string): Promise<void> {

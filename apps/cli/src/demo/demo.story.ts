@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FollowedEvent, Rollcall } from '#rollcall/client';
+import { describeFailure } from '../failure.js';
 import type { DemoFleet } from './demo.processes.js';
 import type { EventRecord } from './event.record.js';
 import type { SeededRandom } from './random.js';
@@ -19,6 +20,8 @@ export interface Stage {
   readonly rollcall: Rollcall;
   /** A client of the replica that is killed. */
   readonly second: Rollcall;
+  /** A client of another namespace. */
+  readonly archive: (name: string) => Rollcall;
   readonly secondPort: string;
   readonly fleet: DemoFleet;
   readonly events: EventRecord;
@@ -47,7 +50,7 @@ export const DEFINITIONS = {
 };
 
 /** The agents: capabilities, declared price of a task, and the time that a task takes. */
-export const AGENTS: Readonly<
+export const DEMO_AGENTS: Readonly<
   Record<string, { capabilities: string; price: string; workMs: string; confirms?: string }>
 > = {
   'builder-1': { capabilities: 'build', price: '0.02', workMs: '900' },
@@ -64,6 +67,8 @@ export const AGENTS: Readonly<
   'deployer-1': { capabilities: 'deploy', price: '0.10', workMs: '1200' },
 };
 
+/** Its oldest events expire: the registry deletes their contents once per minute. */
+const ARCHIVE = 'archive';
 const MANY = ['builder-2', 'builder-3', 'writer-2', 'reviewer-1', 'reviewer-2'] as const;
 const PRODUCTS = ['the release', 'the landing page', 'the parser', 'the invoices'] as const;
 
@@ -97,6 +102,12 @@ export class DemoStory {
           'A replica is killed, and its run continues on the other one',
           'rollcall runs list --state running',
           async () => await this.kill(),
+        ),
+        scene(
+          140,
+          'The oldest events of the namespace archive expire within a minute',
+          'rollcall namespaces get archive',
+          async () => await this.archive(),
         ),
       ],
       [
@@ -155,6 +166,12 @@ export class DemoStory {
           'A contract expires without bidders, and one is cancelled',
           'rollcall contracts list --state expired,cancelled',
           async () => await this.noAuction(),
+        ),
+        scene(
+          140,
+          'The clock of the database is set back, and no lease is lost',
+          'rollcall events tail -n "*" --types registry.*',
+          async () => await this.setClockBack(),
         ),
       ],
     ];
@@ -256,6 +273,19 @@ export class DemoStory {
     await this.after('definition.unregistered', async () => await definitions.unregister(name), name);
   }
 
+  private async archive(): Promise<void> {
+    const { rollcall, archive } = this.stage;
+    if (this.loop === 1 && !(await exists(rollcall.namespaces.get(ARCHIVE))))
+      await rollcall.namespaces.create({ name: ARCHIVE, description: 'rollcall demo', limits: { eventsKept: 1 } });
+    const { definitions } = archive(ARCHIVE);
+    for (const name of ['one', 'two', 'three'].map((word) => `${word}-${this.loop}`))
+      await this.after('definition.registered', async () => await definitions.register({ name, content: CLOCK }), name);
+  }
+
+  private async setClockBack(): Promise<void> {
+    await this.after('registry.clock_stepped_back', async () => await this.stage.fleet.setClockBack());
+  }
+
   private async operate(agent: string): Promise<void> {
     const { agents } = this.stage.rollcall;
     const note = 'rollcall demo';
@@ -308,6 +338,17 @@ export class DemoStory {
     const position = events.position;
     await cause();
     await events.until(type, subject, position);
+  }
+}
+
+/** Whether this object exists. */
+export async function exists(found: Promise<unknown>): Promise<boolean> {
+  try {
+    await found;
+    return true;
+  } catch (error) {
+    if (describeFailure(error).error.status === 404) return false;
+    throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Rollcall, rollcallClient } from '#rollcall/client';
 import { CommandError, describeFailure } from '../failure.js';
 import { DemoFleet } from './demo.processes.js';
-import { AGENTS, DEFINITIONS, DemoStory, type Scene, type Stage } from './demo.story.js';
+import { DEMO_AGENTS, DEFINITIONS, DemoStory, exists, type Scene, type Stage } from './demo.story.js';
 import { EventRecord } from './event.record.js';
 import { SeededRandom } from './random.js';
 
@@ -65,8 +65,10 @@ export class Demo {
     const events = new EventRecord(this.stopping.signal);
     void events.follow(rollcallClient({ url, credential: adminKey, namespace: '*' }));
     const second = rollcallClient({ url: secondUrl, credential: adminKey, retries: 0 });
+    const archive = (namespace: string): Rollcall => rollcallClient({ url, credential: adminKey, namespace });
     this.stage = {
       rollcall,
+      archive,
       second,
       secondPort: new URL(secondUrl).port,
       fleet: this.fleet,
@@ -98,7 +100,7 @@ export class Demo {
   private async startAgents(rollcall: Rollcall, urls: readonly string[]): Promise<void> {
     const { key } = await rollcall.keys.issue({ name: 'demo agents', roles: ['operator'] });
     const after = this.stage?.events.position ?? 0;
-    for (const [name, { capabilities, price, workMs, confirms = 'yes' }] of Object.entries(AGENTS))
+    for (const [name, { capabilities, price, workMs, confirms = 'yes' }] of Object.entries(DEMO_AGENTS))
       this.fleet?.startAgent(name, {
         ROLLCALL_URLS: urls.join(' '),
         ROLLCALL_KEY: key,
@@ -107,7 +109,7 @@ export class Demo {
         WORK_MS: workMs,
         CONFIRMS: confirms,
       });
-    for (const name of Object.keys(AGENTS)) await this.stage?.events.until('agent.joined', name, after);
+    for (const name of Object.keys(DEMO_AGENTS)) await this.stage?.events.until('agent.joined', name, after);
   }
 
   private async *playTrack(
@@ -137,13 +139,8 @@ export class Demo {
 }
 
 async function define({ definitions }: Rollcall): Promise<void> {
-  for (const [name, content] of Object.entries(DEFINITIONS)) {
-    const known = await definitions.get(name).catch((error: unknown) => {
-      if (describeFailure(error).error.status === 404) return undefined;
-      throw error;
-    });
-    if (!known) await definitions.register({ name, content });
-  }
+  for (const [name, content] of Object.entries(DEFINITIONS))
+    if (!(await exists(definitions.get(name)))) await definitions.register({ name, content });
 }
 
 /** The key of the demo stays the same until `--reset`. */

@@ -8,7 +8,7 @@ const POLL_MS = 50;
 /** The events of a demo, so that the story can wait for what it has caused. */
 export class EventRecord {
   private readonly events: FollowedEvent[] = [];
-  private failure: unknown;
+  private failure: Error | undefined;
 
   constructor(private readonly signal: AbortSignal) {}
 
@@ -27,7 +27,7 @@ export class EventRecord {
       for await (const event of rollcall.follow({ after: 'oldest', signal: this.signal }))
         if (event.type !== 'snapshot') this.events.push(event);
     } catch (error) {
-      if (!this.signal.aborted) this.failure = error;
+      if (!this.signal.aborted) this.failure = error instanceof Error ? error : new Error(String(error));
     }
   }
 
@@ -35,7 +35,7 @@ export class EventRecord {
     const deadline = performance.now() + WITHIN_MS;
     for (;;) {
       this.signal.throwIfAborted();
-      if (this.failure !== undefined) throw this.failure;
+      if (this.failure) throw this.failure;
       const found = this.events
         .slice(after)
         .find((event) => event.type === type && (subject === undefined || event.subject === subject));
