@@ -4,7 +4,6 @@
  * In a checkout, it builds dist/ first if the sources have changed.
  */
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
 
 const sources = existsSync(new URL('../apps', import.meta.url));
 const [major] = process.versions.node.split('.').map(Number);
@@ -36,6 +35,7 @@ async function startServer() {
 }
 
 async function runCommand() {
+  const { enableCompileCache } = await import('node:module'); // Node 20 has no such export
   enableCompileCache(`${import.meta.dirname}/../node_modules/.cache/rollcall`);
   const { main } = await import('../dist/apps/cli/src/main.js');
   const { processIo } = await import('../dist/apps/cli/src/io.js');

@@ -8,14 +8,14 @@ const AGENTS: View<AgentView> = {
   plural: 'agents',
   name: ({ agentId }) => agentId,
   columns: [
-    { title: 'AGENT', value: ({ agentId }) => agentId },
+    { title: 'AGENT', whole: true, value: ({ agentId }) => agentId },
     { title: 'STATUS', value: ({ status }) => status, state: true },
     { title: 'CAPABILITIES', value: ({ capabilities }) => capabilities.join(',') },
     { title: 'CIRCUIT', value: ({ health }) => health.circuitBreakerState, state: true },
     { title: 'LOAD', value: ({ load }) => `${load.inFlight}/${load.capacity ?? '∞'}`, right: true },
     { title: 'TOKENS LEFT', value: ({ budget }) => count(budget.remaining), right: true },
     { title: 'BEAT', value: ({ health }, now) => age(health.lastHeartbeat, now), right: true },
-    { title: 'NAME', value: ({ name }) => name, wide: true },
+    { title: 'NAME', whole: true, value: ({ name }) => name, wide: true },
     { title: 'WORK', value: ({ work, endpoint }) => endpoint ?? work, wide: true },
     {
       title: 'LABELS',

@@ -12,7 +12,7 @@ const BUDGETS: View<BudgetView> = {
   plural: 'budgets',
   name: ({ id }) => id,
   columns: [
-    { title: 'BUDGET', value: ({ id }) => id },
+    { title: 'BUDGET', whole: true, value: ({ id }) => id },
     { title: 'OF', value: ({ kind, subject }) => (subject === '' ? kind : `${kind} ${subject}`) },
     { title: 'WINDOW', value: ({ window }) => window },
     { title: 'CONDITION', value: ({ condition }) => condition, state: true },

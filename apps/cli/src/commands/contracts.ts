@@ -11,7 +11,7 @@ const CONTRACTS: View<ContractView> = {
   plural: 'contracts',
   name: ({ id }) => id,
   columns: [
-    { title: 'CONTRACT', value: ({ id }) => id },
+    { title: 'CONTRACT', whole: true, value: ({ id }) => id },
     {
       title: 'STATE',
       value: ({ state, expiryReason }) => (expiryReason === null ? state : `${state} ${expiryReason}`),

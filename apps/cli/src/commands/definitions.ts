@@ -18,7 +18,7 @@ const DEFINITIONS: View<DefinitionSummaryView> = {
   plural: 'definitions',
   name: ({ name }) => name,
   columns: [
-    { title: 'NAME', value: ({ name }) => name },
+    { title: 'NAME', whole: true, value: ({ name }) => name },
     { title: 'REVISION', value: ({ revision }) => revision, right: true },
     { title: 'SOURCE', value: ({ source }) => source },
     { title: 'AGE', value: ({ createdAt }, now) => age(createdAt, now), right: true },

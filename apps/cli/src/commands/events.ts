@@ -12,7 +12,7 @@ const EVENTS: View<PrintedEvent> = {
   columns: [
     { title: 'TIME', value: (event) => ('time' in event ? event.time.slice(11, 19) : null), width: 8 },
     { title: 'TYPE', value: ({ type }) => type, width: 22 },
-    { title: 'SUBJECT', value: (event) => ('subject' in event ? event.subject : null), width: 32 },
+    { title: 'SUBJECT', whole: true, value: (event) => ('subject' in event ? event.subject : null), width: 32 },
     { title: 'DATA', value: ({ data }) => facts(data), width: 60 },
     { title: 'SEQUENCE', value: (event) => ('sequence' in event ? event.sequence : null), wide: true, width: 8 },
     { title: 'NAMESPACE', value: (event) => ('namespace' in event ? event.namespace : null), wide: true, width: 12 },

@@ -13,7 +13,7 @@ const KEYS: View<KeyView> = {
   plural: 'keys',
   name: ({ id }) => id,
   columns: [
-    { title: 'KEY', value: ({ id }) => id },
+    { title: 'KEY', whole: true, value: ({ id }) => id },
     { title: 'NAME', value: ({ name }) => name },
     { title: 'ROLES', value: ({ roles }) => roles.join(',') },
     { title: 'NAMESPACE', value: ({ namespace }) => namespace },

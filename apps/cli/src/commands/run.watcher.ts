@@ -2,7 +2,7 @@ import type { Rollcall, RunStepView, RunTreeView, RunView, WatchedMessage } from
 import type { Session } from '../command.js';
 import { EXIT, type ExitCode } from '../failure.js';
 import { LiveBlock } from '../output/live.block.js';
-import { oneLine } from '../output/text.js';
+import { cut, oneLine } from '../output/text.js';
 import type { View } from '../output/view.js';
 import { lastLines, treeLines } from './run.tree.js';
 
@@ -91,7 +91,7 @@ export class RunWatcher {
 
   private note(line: string): void {
     const { output } = this.session;
-    if (this.block) this.block.print(() => output.note(line));
+    if (this.block) this.block.print(() => output.note(cut(line, this.columns - 1)));
     else output.note(line);
   }
 

@@ -12,7 +12,7 @@ const STATES = ['queued', 'running', 'waiting', 'completed', 'refused', 'stopped
 type RunFacts = Omit<RunView, 'input' | 'result'>;
 
 const RUN_COLUMNS: View<RunFacts>['columns'] = [
-  { title: 'RUN', value: ({ id }) => id },
+  { title: 'RUN', whole: true, value: ({ id }) => id },
   {
     title: 'STATE',
     value: ({ state, waitingFor }) => (waitingFor === null ? state : `${state} ${waitingFor}`),

@@ -10,7 +10,7 @@ const WEBHOOKS: View<WebhookView> = {
   plural: 'webhooks',
   name: ({ id }) => id,
   columns: [
-    { title: 'WEBHOOK', value: ({ id }) => id },
+    { title: 'WEBHOOK', whole: true, value: ({ id }) => id },
     { title: 'STATE', value: ({ status }) => status.state, state: true },
     { title: 'LAG', value: ({ status }) => status.lagEvents, right: true },
     { title: 'PARKED', value: ({ status }) => status.parked, right: true },

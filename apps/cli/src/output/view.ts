@@ -7,6 +7,8 @@ export interface Column<Item> {
   /** Only with `-o wide`. */
   readonly wide?: boolean;
   readonly right?: boolean;
+  /** An id, which is useless if it is cut. */
+  readonly whole?: boolean;
   /** The value is a state, which has a colour. */
   readonly state?: boolean;
   /** The width in a stream, whose rows are printed before the later ones are known. */
@@ -30,7 +32,7 @@ export interface Layout {
 }
 
 const GAP = '  ';
-const MIN_WIDTH = 6;
+const MIN_WIDTH = 4;
 
 export function tableText<Item>(view: View<Item>, items: readonly Item[], layout: Layout): string {
   const columns = view.columns.filter(({ wide = false }) => layout.wide || !wide);
@@ -95,7 +97,7 @@ function rowLine<Item>(
   return parts.join(GAP).trimEnd();
 }
 
-/** Narrows the widest columns until the table fits into the terminal. Numbers are not cut. */
+/** Narrows the widest columns until the table fits into the terminal. Ids and numbers are not cut. */
 function fit<Item>(
   natural: readonly number[],
   columns: readonly Column<Item>[],
@@ -103,15 +105,12 @@ function fit<Item>(
 ): number[] {
   const widths = [...natural];
   if (terminal === undefined) return widths;
+  const narrowed = widths.flatMap((_, at) => (columns[at]?.right === true || columns[at]?.whole === true ? [] : [at]));
   for (;;) {
     const total = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
-    if (total <= terminal) return widths;
-    const widest = widths.reduce(
-      (best, width, at) => (columns[at]?.right === true || width <= (widths[best] ?? 0) ? best : at),
-      columns.findIndex(({ right }) => right !== true),
-    );
+    const [widest = -1] = narrowed.toSorted((one, other) => (widths[other] ?? 0) - (widths[one] ?? 0));
     const width = widths[widest] ?? 0;
-    if (width <= MIN_WIDTH) return widths;
-    widths[widest] = Math.max(MIN_WIDTH, width - (total - terminal > 8 ? 4 : 1));
+    if (total <= terminal || width <= MIN_WIDTH) return widths;
+    widths[widest] = width - 1;
   }
 }
