@@ -4,7 +4,9 @@ import { layoutOf, namesDeclaredTwice } from '../../bin/layout-report.js';
 const ROOT = join(import.meta.dirname, '../..');
 
 /** The exported names that two files may declare, each with its reason. A new pair needs another name, or one shared declaration. */
-const PERMITTED: Record<string, string> = {};
+const APART =
+  'the command line and the console format for a terminal and for a page, and neither may depend on the other';
+const PERMITTED: Record<string, string> = { age: APART, count: APART, money: APART };
 
 describe('one word, one meaning', () => {
   it('no exported name is declared by two files, except the permitted ones', () => {
