@@ -53,6 +53,7 @@ const STEPS: Step[] = [
     'sessions.open',
     'sessions.createTicket',
     'models.list',
+    'plugins.list',
     'models.resolve',
     'providers.list',
     'skills.list',
