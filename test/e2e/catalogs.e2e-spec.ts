@@ -78,6 +78,15 @@ describe('the MCP registry', () => {
     });
   });
 
+  it('P-9 an agent that declares no version has the same version in all catalogs', async () => {
+    const { entries } = (await catalogs.get<{ entries: { version?: string }[] }>('/.well-known/ard.json')).body;
+    const { servers: listed } = (await servers()).body;
+    const versionsOf = (given: (string | undefined)[]): string[] => [...new Set(given.map(String))].toSorted();
+    expect(versionsOf(entries.map(({ version }) => version))).toEqual(
+      versionsOf(listed.map(({ server }) => String(server['version']))),
+    );
+  });
+
   it('S3.12 returns one version of a server, or the latest version', async () => {
     const name = encodeURIComponent('com.example.fleet.agents/forecaster');
     for (const version of ['latest', '2.1.0']) {

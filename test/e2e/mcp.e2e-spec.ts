@@ -49,13 +49,14 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     }
   });
 
-  it('S3.12 runs an agent on any replica, and returns its answer with the facts of the run', async () => {
+  it('S3.12 P-9 runs an agent on any replica, and returns its answer as content and with the facts of the run', async () => {
     const result = await callTool(await connect(at(other)), 'run_agent', { agent: 'echo', input: 'Hello.' });
     const number = expect.any(Number) as number;
     expect(result).toEqual({
       text: 'You said: Hello.',
       isError: false,
       facts: {
+        text: 'You said: Hello.',
         runId: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
         conversationId: result.facts['runId'],
         agentId: 'echo',
@@ -121,7 +122,11 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
     expect(asked.text).toMatch(/^Which branch\?.*To answer, call answer_run with/);
     const { runId } = asked.facts;
     const answered = await callTool(client, 'answer_run', { runId, input: 'main' });
-    expect(answered).toMatchObject({ text: 'done', isError: false, facts: { runId, state: 'completed' } });
+    expect(answered).toMatchObject({
+      text: 'done',
+      isError: false,
+      facts: { text: 'done', runId, state: 'completed' },
+    });
     const again = await callTool(client, 'answer_run', { runId, input: 'main' });
     expect(again).toMatchObject({ isError: true, facts: { code: 'RUN_FINISHED' } });
   });

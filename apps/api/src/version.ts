@@ -21,3 +21,8 @@ function tryRead(file: string): string | undefined {
 }
 
 export const VERSION = readVersion();
+
+/** The version of an agent in catalogs and cards. In the registry API of MCP, `latest` means the newest version. */
+export function versionOf(declared: string | null | undefined): string {
+  return !declared || declared === 'latest' ? '0.0.0' : declared;
+}

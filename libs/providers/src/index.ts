@@ -71,7 +71,7 @@ export type {
   HandleOptions,
   RemoteTask,
 } from './agents/agent.js';
-export { type ContentPart, message, textOfParts, textPart } from './agents/content.part.js';
+export { type ContentPart, dataOfParts, message, textOfParts, textPart } from './agents/content.part.js';
 export { type CallSigner, CallSigners, type SignedCall } from './agents/call.token.js';
 export { toWire, type WireMessage } from './agents/wire/wire.message.js';
 export { PartSchema, readUsage } from './agents/wire/wire.schema.js';

@@ -1,7 +1,7 @@
 import type { LabelledAgent, SearchableWords } from '#rollcall/registry';
 import type { PublicUrl } from '../a2a/cards/public.url.js';
 import { SERVER_CARD_TYPE } from '../mcp/metadata.controller.js';
-import { VERSION } from '../version.js';
+import { VERSION, versionOf } from '../version.js';
 import type { CatalogNames } from './catalog.names.js';
 
 export const A2A_CARD = 'application/a2a-agent-card+json';
@@ -54,7 +54,7 @@ export function agentFacts(
     type: A2A_CARD,
     url,
     description,
-    version: version ?? 'unversioned',
+    version: versionOf(version),
     updatedAt: registeredAt,
     capabilities,
     tags: tagsOf(capabilities),

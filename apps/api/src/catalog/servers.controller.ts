@@ -8,7 +8,7 @@ import { Public } from '../auth/route.access.js';
 import { PreparedDocuments } from '../http/prepared.documents.js';
 import { routeConfig } from '../http/server/routes.js';
 import { AUTHORIZATION_HEADER } from '../mcp/metadata.controller.js';
-import { VERSION } from '../version.js';
+import { VERSION, versionOf } from '../version.js';
 import { MCP_PATH, OWN_NAME } from './catalog.entry.js';
 import { CATALOG_HEADERS, serverErrors } from './catalog.replies.js';
 import { pageOf, PageSizeSchema, readRequest } from './catalog.requests.js';
@@ -20,8 +20,6 @@ const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server
 const REGISTRY_META = 'io.modelcontextprotocol.registry/official';
 const LIVE_META = 'rollcall/live';
 const MAX_TEXT = 100;
-/** The version of an agent that declares no version or `latest`. In this API, `latest` means the newest version. */
-const NO_VERSION = '0.0.0';
 
 /** Unknown parameters are ignored, because clients also send parameters of other registries. */
 const ListQuery = z.object({
@@ -153,7 +151,7 @@ function agentServer({ agent: { record }, entry }: PublicAgent, name: string, ur
     name,
     title: entry.displayName,
     description: entry.description,
-    version: version === null || version === 'latest' ? NO_VERSION : version,
+    version: versionOf(version),
     url: urls.of(`${MCP_PATH}/agents/${encodeURIComponent(agentId)}`),
     publishedAt: registeredAt,
     live: entry.live,

@@ -4,7 +4,7 @@ import { DefinitionFacts, type Definition, type RunTarget } from '#rollcall/agen
 import { qualifiedId } from '#rollcall/platform';
 import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/registry';
 import { AgentLookup, descriptionOf } from '../../agents/discovery/agent.lookup.js';
-import { VERSION } from '../../version.js';
+import { VERSION, versionOf } from '../../version.js';
 import { cardOf, skill, skillsOf } from './agent.card.js';
 import { PublicUrl } from './public.url.js';
 
@@ -128,7 +128,7 @@ function registeredAgent(record: AgentRecord, url: string, definition?: Definiti
   const { agentId, name, version, capabilities } = record;
   const description = descriptionOf(record, definition?.content.description);
   const live = liveFacts(record);
-  const facts = { name, description, url, version: version ?? 'unversioned' };
+  const facts = { name, description, url, version: versionOf(version) };
   const skills = skillsOf(capabilities, { name, description });
   return {
     agentId,

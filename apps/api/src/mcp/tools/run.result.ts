@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
 import { isFinal, type Run } from '#rollcall/agent-runtime';
-import type { ContentPart } from '#rollcall/providers';
+import { type ContentPart, dataOfParts, textOfParts } from '#rollcall/providers';
 import { JSON_MEDIA_TYPE } from '../../http/body/json-body.parser.js';
 import { runFacts } from '../../runs/run.task.js';
 import type { McpCall } from '../mcp.call.js';
@@ -41,12 +41,18 @@ export function toResult(run: Run, tools: FollowUps): CallToolResult {
   const texts: ContentBlock[] = explanation === '' ? [] : [{ type: 'text', text: explanation }];
   return {
     content: [...toContent(id, result?.parts ?? []), ...texts],
-    structuredContent: { ...factsOf(run), ...(next !== undefined && { next }) },
+    structuredContent: { ...answerOf(result?.parts ?? []), ...factsOf(run), ...(next !== undefined && { next }) },
     ...(isFinal(state) && state !== 'completed' && { isError: true }),
   };
 }
 
-/** The facts that programs need. The parts of the answer are in the content. */
+/** The texts and the data of the answer, for clients that read no content. Files are only in the content. */
+function answerOf(parts: readonly ContentPart[]): Record<string, unknown> {
+  const [text, data] = [textOfParts(parts), dataOfParts(parts)];
+  return { ...(text !== '' && { text }), ...(data.length > 0 && { data }) };
+}
+
+/** The facts that programs need. */
 function factsOf(run: Run): Record<string, unknown> {
   const { id: runId, agentId, conversationId } = run;
   return { runId, agentId, conversationId, ...runFacts(run) };
