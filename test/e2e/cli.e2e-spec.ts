@@ -40,6 +40,11 @@ const VARIABLES: Record<string, () => Promise<string>> = {
   DEFINITION: async () =>
     String((await post('/v1/definitions', { name: next(), content: { description: 'd', instructions: 'i' } }))['name']),
   RUN: async () => await startedRun('clerk', 'Read the clock 1 time.'),
+  CONVERSATION: async () => {
+    const conversationId = next();
+    await startedRun('clerk', 'Hello.', { conversationId });
+    return conversationId;
+  },
   WAITING: async () => await startedRun('guarded', 'Read the clock 1 time.'),
   FAILED: async () => await startedRun('clerk', 'Read the clock 9 times.', { budget: { tokens: 1 } }),
   ASKING: async () => await startedRun('asker', 'Call ask_caller {"question": "Both?"}'),

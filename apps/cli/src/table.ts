@@ -3,6 +3,7 @@ import { agentCommands } from './commands/agents.js';
 import { applyCommands } from './commands/apply.js';
 import { budgetCommands } from './commands/budgets.js';
 import { contractCommands } from './commands/contracts.js';
+import { conversationCommands } from './commands/conversations.js';
 import { definitionCommands } from './commands/definitions.js';
 import { eventCommands } from './commands/events.js';
 import { keyCommands } from './commands/keys.js';
@@ -19,6 +20,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   completion: 'Completion of commands in a shell.',
   context: 'The servers that you use.',
   contracts: 'See and announce contracts.',
+  conversations: 'Runs that continue one another.',
   definitions: 'See and change the definitions of agents.',
   events: 'Read the event log.',
   keys: 'Issue, rotate and revoke API keys.',
@@ -33,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   ...sessionCommands,
   ...agentCommands,
   ...runCommands,
+  ...conversationCommands,
   ...budgetCommands,
   ...definitionCommands,
   ...contractCommands,

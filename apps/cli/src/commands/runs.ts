@@ -69,6 +69,7 @@ export const runCommands = [
       capabilities: option.list('NAMES', 'Let the best agent with these capabilities do it.'),
       prefer: option.text('STRATEGY', 'How candidates are ranked, with --capabilities.'),
       data: option.text('JSON', 'Data for the agent, as a JSON object.'),
+      conversation: option.text('ID', 'Continue the conversation with this id, or begin it.'),
       budgetTokens: option.number('COUNT', 'Most tokens of the run and of the runs that it delegates.'),
       budgetUsd: option.usd('Most US dollars of the run and of the runs that it delegates.'),
       within: option.duration('Deadline, such as 10m.'),
@@ -197,6 +198,7 @@ interface StartOptions {
   readonly capabilities: string[] | undefined;
   readonly prefer: string | undefined;
   readonly data: string | undefined;
+  readonly conversation: string | undefined;
   readonly budgetTokens: number | undefined;
   readonly budgetUsd: number | undefined;
   readonly within: number | undefined;
@@ -212,6 +214,7 @@ async function startRun(session: Session, given: string, options: StartOptions):
   const run = await client.runs.start({
     input: given === '-' ? await session.io.readInput() : given,
     ...(data && { data }),
+    ...(options.conversation !== undefined && { conversationId: options.conversation }),
     ...(definition !== undefined && { definition }),
     ...(agent !== undefined && { agent }),
     ...(capabilities && { capabilities }),
