@@ -287,6 +287,47 @@ describe('the fleet', () => {
   });
 });
 
+describe('runs', () => {
+  it('B6 shows a run as a tree with bars, and the exact call that waits beside it', async () => {
+    const id = await waitingRun();
+    await tab.go('#/runs');
+    await tab.page.getByRole('link', { name: 'payer' }).first().waitFor();
+    await tab.page.getByRole('button', { name: 'waiting' }).click();
+    await text('waits for approval').waitFor();
+    expect(await tab.page.getByRole('link', { name: 'payer' }).count()).toBe(1);
+    await expectNoOverflow(360);
+    await shoot('runs');
+    await expectAccessible();
+    await tab.page.getByRole('link', { name: 'payer' }).click();
+    expect(tab.page.url()).toContain(id);
+    await tab.page.getByRole('button', { name: /payer · turn 1|model · turn 1/ }).waitFor();
+    await text('waits for a decision').waitFor();
+    await tab.page.getByRole('button', { name: 'message' }).click();
+    await text('Refund order A-1042.').first().waitFor();
+    await expectNoOverflow(360);
+    await shoot('run');
+    await expectAccessible();
+    await tab.page.getByRole('button', { name: 'Approve…' }).click();
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Approve this call' }).click();
+    await tab.page.getByRole('heading', { name: 'Result' }).waitFor();
+    await tab.page.getByRole('button', { name: /^pay/ }).waitFor();
+  });
+
+  it('B6 an answer appears while it is generated, and a run is cancelled', async () => {
+    agents.reset();
+    agents.worked.resolve();
+    const { body } = await api.call('POST', '/v1/runs', { body: { definition: 'talker', input: 'Talk.' } });
+    await tab.go(`#/runs/${String(body['id'])}`);
+    await tab.page.getByRole('heading', { name: 'Answer so far' }).waitFor();
+    await text('tick tick').waitFor();
+    await tab.page.getByRole('button', { name: 'Cancel…' }).click();
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
+    await text('cancelled').first().waitFor();
+    await tab.page.getByRole('button', { name: 'Retry…' }).waitFor();
+    agents.finish();
+  });
+});
+
 describe('who is signed in', () => {
   it('S-3 after the sign-in, the key is in no storage, address or request', async () => {
     const stored = await tab.page.evaluate<string>(

@@ -41,7 +41,20 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import('./screens/agent.js'), 'Agent'),
 });
 
-const routes = root.addChildren([overview, fleet, agent]);
+const runs = createRoute({
+  getParentRoute: () => root,
+  path: '/runs',
+  validateSearch: ({ state, agent: name }: Record<string, unknown>) =>
+    defined({ state: text(state), agent: text(name) }),
+  component: lazyRouteComponent(() => import('./screens/runs.js'), 'Runs'),
+});
+const run = createRoute({
+  getParentRoute: () => root,
+  path: '/runs/$runId',
+  component: lazyRouteComponent(() => import('./screens/run.js'), 'Run'),
+});
+
+const routes = root.addChildren([overview, fleet, agent, runs, run]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 

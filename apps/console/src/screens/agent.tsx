@@ -391,7 +391,11 @@ function LastRuns({ agentId }: { agentId: string }): ReactNode {
                       <td>
                         <Tag tone={runTone(state)}>{state}</Tag>
                       </td>
-                      <td>{plain(inputPreview.text)}</td>
+                      <td>
+                        <Link to="/runs/$runId" params={{ runId: id }}>
+                          {plain(inputPreview.text) || id}
+                        </Link>
+                      </td>
                       <td className="number">{usage.costMicroUsd === undefined ? '–' : money(usage.costMicroUsd)}</td>
                     </tr>
                   ))}

@@ -105,7 +105,11 @@ function ofRun(run: RunSummary): Need {
     tone: 'warn',
     text: (
       <>
-        A run of <b>{plain(run.agentId)}</b> {QUESTIONS[run.waitingFor ?? 'input']}
+        A{' '}
+        <Link to="/runs/$runId" params={{ runId: run.id }} className="text-link">
+          run of <b>{plain(run.agentId)}</b>
+        </Link>{' '}
+        {QUESTIONS[run.waitingFor ?? 'input']}
       </>
     ),
     at: run.startedAt ?? run.createdAt,

@@ -1,7 +1,7 @@
 import { Select } from '@base-ui/react/select';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { ChevronDown, House, LogOut, Menu, Moon, Pause, Play, Rows3, Sun, SunMoon } from 'lucide-react';
+import { ChevronDown, House, LogOut, Menu, Moon, Pause, Play, Rows3, SquarePlay, Sun, SunMoon } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useLive } from '../live/live.js';
 import { count } from '../parts/format.js';
@@ -9,7 +9,7 @@ import { type Permission, session, useCaller, useSession } from '../session/sess
 import { nextTheme, themeNow } from './theme.js';
 
 interface NavItem {
-  to: '/' | '/fleet';
+  to: '/' | '/fleet' | '/runs';
   label: string;
   icon: typeof House;
   needs: Permission;
@@ -18,6 +18,7 @@ interface NavItem {
 const ITEMS: readonly NavItem[] = [
   { to: '/', label: 'Overview', icon: House, needs: 'agents:read' },
   { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
+  { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
 ];
 
 /** The sidebar, the header, and the screen. */
