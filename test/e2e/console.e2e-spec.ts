@@ -310,7 +310,7 @@ describe('runs', () => {
     await tab.page.getByRole('button', { name: 'Approve…' }).click();
     await tab.page.getByRole('dialog').getByRole('button', { name: 'Approve this call' }).click();
     await tab.page.getByRole('heading', { name: 'Result' }).waitFor();
-    await tab.page.getByRole('button', { name: /^pay/ }).waitFor();
+    await tab.page.getByRole('button', { name: /^pay \d/ }).waitFor();
   });
 
   it('B6 an answer appears while it is generated, and a run is cancelled', async () => {
