@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { until } from '#rollcall/test-support';
@@ -288,7 +288,7 @@ describe('the fleet', () => {
 });
 
 describe('runs', () => {
-  it('B6 shows a run as a tree with bars, and the exact call that waits beside it', async () => {
+  it('B6 shows a run as a tree with bars, and the exact call that waits beside it; the run can be exported', async () => {
     const id = await waitingRun();
     await tab.go('#/runs');
     await tab.page.getByRole('link', { name: 'payer' }).first().waitFor();
@@ -311,9 +311,14 @@ describe('runs', () => {
     await tab.page.getByRole('dialog').getByRole('button', { name: 'Approve this call' }).click();
     await tab.page.getByRole('heading', { name: 'Result' }).waitFor();
     await tab.page.getByRole('button', { name: /^pay \d/ }).waitFor();
+    const downloaded = tab.page.waitForEvent('download');
+    await tab.page.getByRole('button', { name: 'Export' }).click();
+    const file = await downloaded;
+    expect(file.suggestedFilename()).toBe(`run-${id}.json`);
+    expect(readFileSync(await file.path(), 'utf8')).toContain('Refund order A-1042.');
   });
 
-  it('B6 an answer appears while it is generated, and a run is cancelled', async () => {
+  it('B6 an answer appears while it is generated; a run is cancelled, and started again in a new run', async () => {
     agents.reset();
     agents.worked.resolve();
     const { body } = await api.call('POST', '/v1/runs', { body: { definition: 'talker', input: 'Talk.' } });
@@ -323,7 +328,10 @@ describe('runs', () => {
     await tab.page.getByRole('button', { name: 'Cancel…' }).click();
     await tab.page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click();
     await text('cancelled').first().waitFor();
-    await tab.page.getByRole('button', { name: 'Retry…' }).waitFor();
+    await tab.page.getByRole('button', { name: 'Retry…' }).click();
+    await tab.page.getByRole('dialog').getByRole('button', { name: 'Start again' }).click();
+    await tab.page.getByRole('heading', { name: 'Answer so far' }).waitFor();
+    expect(tab.page.url()).not.toContain(String(body['id']));
     agents.finish();
   });
 });

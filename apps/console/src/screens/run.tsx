@@ -1,5 +1,5 @@
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { answerText, isFinished, type RunStepView, type RunTreeView, type RunView } from '#rollcall/client';
@@ -11,7 +11,7 @@ import { useCaller } from '../session/session.js';
 import { Decision } from './needs-you.js';
 import { runTone } from './run-words.js';
 import { stateText, Took, tokensOf } from './runs.js';
-import { runsIn, timelineOf, type TimelineRow } from './timeline.js';
+import { runsOfTree, timelineOf, type TimelineRow } from './timeline.js';
 
 /** More delegated runs than this are listed without their steps. */
 const MAX_RUNS = 30;
@@ -34,7 +34,7 @@ export function Run(): ReactNode {
     <Loaded
       query={{ data: run.data && tree.data && { run: run.data, tree: tree.data }, error: run.error ?? tree.error }}
     >
-      {(data) => <Details {...data} />}
+      {(data) => <Details key={runId} {...data} />}
     </Loaded>
   );
 }
@@ -77,58 +77,72 @@ function Details({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
 
 function Operations({ run }: { run: RunView }): ReactNode {
   const { api, may, me } = useCaller();
+  const navigate = useNavigate();
+  const [error, setError] = useState<unknown>();
   const mayChange = may('runs:start') && (may('runs:manage') || run.createdBy === me.id);
   const name = plain(run.agentId);
   const download = async (): Promise<void> => {
-    const exported = await api.runs.export(run.id);
-    const url = URL.createObjectURL(new Blob([JSON.stringify(exported, null, 2)], { type: 'application/json' }));
-    const link = Object.assign(document.createElement('a'), { href: url, download: `run-${run.id}.json` });
-    link.click();
-    URL.revokeObjectURL(url);
+    setError(undefined);
+    try {
+      const exported = await api.runs.export(run.id);
+      const url = URL.createObjectURL(new Blob([JSON.stringify(exported, null, 2)], { type: 'application/json' }));
+      const link = Object.assign(document.createElement('a'), { href: url, download: `run-${run.id}.json` });
+      link.click();
+      URL.revokeObjectURL(url);
+    } catch (thrown) {
+      setError(thrown);
+    }
   };
   return (
-    <div className="buttons">
-      <Link to="/runs" className="text-link muted">
-        ← Runs
-      </Link>
-      <span className="space" />
-      <button className="button" type="button" onClick={() => void download()}>
-        Export
-      </button>
-      {mayChange && !isFinished(run) && (
-        <Action
-          label="Cancel…"
-          tone="danger"
-          title={`Cancel this run of ${name}?`}
-          verb="Cancel the run"
-          hasNote={false}
-          request={() => ({ method: 'POST', path: `/v1/runs/${run.id}/cancel` })}
-          run={async (_note, idempotencyKey) => await api.runs.cancel(run.id, { idempotencyKey })}
-        >
-          <p>
-            The run and what it delegated end now. What was charged stays charged. “Retry” starts it again from the
-            beginning.
-          </p>
-        </Action>
-      )}
-      {mayChange && isFinished(run) && run.redactedAt === null && (
-        <Action
-          label="Retry…"
-          title={`Start this run of ${name} again?`}
-          verb="Start again"
-          hasNote={false}
-          request={() => ({ method: 'POST', path: `/v1/runs/${run.id}/retry` })}
-          run={async (_note, idempotencyKey) => await api.runs.retry(run.id, { idempotencyKey })}
-        >
-          <p>A new run with the same input begins. This run does not change.</p>
-        </Action>
-      )}
-    </div>
+    <>
+      <div className="buttons">
+        <Link to="/runs" className="text-link muted">
+          ← Runs
+        </Link>
+        <span className="space" />
+        <button className="button" type="button" onClick={() => void download()}>
+          Export
+        </button>
+        {mayChange && !isFinished(run) && (
+          <Action
+            label="Cancel…"
+            tone="danger"
+            title={`Cancel this run of ${name}?`}
+            verb="Cancel the run"
+            hasNote={false}
+            request={() => ({ method: 'POST', path: `/v1/runs/${run.id}/cancel` })}
+            run={async (_note, idempotencyKey) => await api.runs.cancel(run.id, { idempotencyKey })}
+          >
+            <p>
+              The run and what it delegated end now. What was charged stays charged. “Retry” starts it again from the
+              beginning.
+            </p>
+          </Action>
+        )}
+        {mayChange && isFinished(run) && run.redactedAt === null && (
+          <Action
+            label="Retry…"
+            title={`Start this run of ${name} again?`}
+            verb="Start again"
+            hasNote={false}
+            request={() => ({ method: 'POST', path: `/v1/runs/${run.id}/retry` })}
+            run={async (_note, idempotencyKey) => {
+              const next = await api.runs.retry(run.id, { idempotencyKey });
+              await navigate({ to: '/runs/$runId', params: { runId: next.id } });
+            }}
+          >
+            <p>A new run with the same input begins, and its page opens. This run does not change.</p>
+          </Action>
+        )}
+      </div>
+      {error !== undefined && <Problem error={error} />}
+    </>
   );
 }
 
 function Numbers({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode {
   const own = run.usage.costMicroUsd ?? 0;
+  const isPriced = run.usage.costMicroUsd !== undefined || tree.subtree.microUsd > 0;
   const { tokens, microUsd } = tree.subtree;
   const limits = [
     run.budget.tokens !== null && `${count(run.budget.tokens)} tokens`,
@@ -148,8 +162,8 @@ function Numbers({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
       />
       <Stat
         label="Cost"
-        value={money(Math.max(microUsd, own))}
-        detail={`own ${money(own)} · delegated ${money(Math.max(0, microUsd - own))}`}
+        value={isPriced ? money(Math.max(microUsd, own)) : '–'}
+        detail={isPriced ? `own ${money(own)} · delegated ${money(Math.max(0, microUsd - own))}` : 'no price is known'}
       />
       <Stat
         label="Tokens"
@@ -168,7 +182,7 @@ function Numbers({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
 /** The steps of all runs of the tree. */
 function useSteps(tree: RunTreeView): ReadonlyMap<string, readonly RunStepView[]> {
   const { api } = useCaller();
-  const runs = runsIn(tree).slice(0, MAX_RUNS);
+  const runs = runsOfTree(tree).slice(0, MAX_RUNS);
   return useQueries({
     queries: runs.map((run) => ({
       queryKey: ['run', 'steps', run.id],
@@ -249,7 +263,9 @@ function Timeline({ rows, selected, onSelect, isLive }: TimelineProps): ReactNod
         <span />
         <div>
           {[0, 1 / 3, 2 / 3, 1].map((part) => (
-            <span key={part}>{part === 0 ? '0' : spanText(span * part)}</span>
+            <span key={part} className={part > 0 && part < 1 ? 'secondary' : ''}>
+              {part === 0 ? '0' : spanText(span * part)}
+            </span>
           ))}
         </div>
         <span />

@@ -122,7 +122,7 @@ function RunTable({ runs }: { runs: readonly RunSummary[] }): ReactNode {
               Took
             </th>
             <th scope="col" className="number">
-              Started
+              Age
             </th>
           </tr>
         </thead>

@@ -93,6 +93,6 @@ function resultIdOf({ step }: RunStepView): string | undefined {
 }
 
 /** All runs of the tree, the root first. */
-export function runsIn({ run, children }: RunTreeView): RunSummary[] {
-  return [run, ...children.flatMap(runsIn)];
+export function runsOfTree({ run, children }: RunTreeView): RunSummary[] {
+  return [run, ...children.flatMap(runsOfTree)];
 }
