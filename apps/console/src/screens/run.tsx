@@ -16,6 +16,8 @@ import { runsOfTree, timelineOf, type TimelineRow } from './timeline.js';
 /** More delegated runs than this are listed without their steps. */
 const MAX_RUNS = 30;
 const ROW_PX = 30;
+/** A bar of a short step remains visible. */
+const MIN_BAR_PX = 4;
 
 /** One run: what it did step by step, what it cost, and what it waits for. */
 export function Run(): ReactNode {
@@ -295,8 +297,7 @@ function Timeline({ rows, selected, onSelect, isLive }: TimelineProps): ReactNod
                 </span>
                 <svg className="track" aria-hidden="true">
                   <rect
-                    x={`${Math.min(x, 99)}%`}
-                    width={`${Math.max(width, 0.8)}%`}
+                    style={{ x: `min(${x}%, 100% - ${MIN_BAR_PX}px)`, width: `max(${width}%, ${MIN_BAR_PX}px)` }}
                     height="10"
                     rx="3"
                     className={`kind-${row.kind}`}
