@@ -262,6 +262,15 @@ describe('rollcall apply', () => {
   });
 });
 
+describe('rollcall conversations get', () => {
+  it('prints the messages of a conversation, oldest first', async () => {
+    for (const input of ['My name is Ada.', 'Hello again.'])
+      await startedRun('clerk', input, { conversationId: 'two-runs' });
+    const { stdout } = await cli.run(['conversations', 'get', 'two-runs']);
+    expect(stdout.match(/(?<=^user: ).*/gm)).toEqual(['My name is Ada.', 'Hello again.']);
+  });
+});
+
 describe('the program', () => {
   let child: ChildProcess;
   let output: string;

@@ -41,7 +41,8 @@ export const conversationCommands = [
   command({
     name: 'conversations get',
     about: 'Show a conversation with its messages and its cost.',
-    details: 'Continue it with `rollcall run --conversation ID`.',
+    details:
+      'It prints the messages of the last runs, oldest first. Continue it with `rollcall run --conversation ID`.',
     example: 'rollcall conversations get $CONVERSATION',
     permission: 'runs:read',
     arguments: { id: 'Id of the conversation.' },
@@ -65,8 +66,9 @@ export const conversationCommands = [
   }),
 ];
 
+/** The API returns the newest run first; a person reads a conversation from top to bottom. */
 function messageLines({ items }: ConversationView): string[] {
-  return items.flatMap(({ messages }) =>
+  return items.toReversed().flatMap(({ messages }) =>
     messages.map(({ role, parts }) => {
       const words = parts.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`));
       return `${role}: ${words.join(' ')}`;
