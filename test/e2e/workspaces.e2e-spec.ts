@@ -158,6 +158,41 @@ describe('the files of a run', () => {
   });
 });
 
+describe('the files of a conversation', () => {
+  const send = async (on: TestApi, more: object, ...calls: [string, object][]): Promise<Record<string, unknown>> => {
+    const input = calls.map(([tool, given]) => `Call ${tool} ${JSON.stringify(given)}`).join('\n');
+    return (
+      await on.call('POST', '/v1/runs?waitMs=30000', {
+        key: api.adminKey,
+        body: { definition: 'talker', input, ...more },
+      })
+    ).body;
+  };
+  const filesOf = async ({ id }: Record<string, unknown>): Promise<unknown> =>
+    (await api.call('GET', `/v1/runs/${String(id)}/files`)).body['items'];
+
+  it('S2.10 S4.10 are those of its earlier runs, on all replicas with the same folder', async () => {
+    await define('talker', { tools: ['Read', 'Write', 'Edit'] });
+    const other = await api.replica();
+    const files = [{ path: 'a.txt', content: 'one' }];
+    const first = await send(api, { conversationId: 'chat', files }, ['read_file', { path: 'a.txt' }]);
+    expect(first).toMatchObject({ state: 'completed' });
+    const edit = { path: 'a.txt', oldText: 'one', newText: 'two' };
+    const second = await send(other, { conversationId: 'chat' }, ['edit_file', edit], ['read_file', { path: 'a.txt' }]);
+    expect(JSON.stringify(second['result'])).toContain('1\\ttwo');
+    for (const one of [first, second]) expect(await filesOf(one)).toEqual([{ path: 'a.txt', bytes: 3 }]);
+    const alone = await send(other, { conversationId: 'another' }, ['read_file', { path: 'a.txt' }]);
+    expect(JSON.stringify(alone['result'])).not.toContain('two');
+    await other.stop();
+  });
+
+  it('S2.10 S4.10 include those of a run that becomes its first one', async () => {
+    const first = await send(api, {}, ['write_file', { path: 'b.txt', content: 'begun' }]);
+    const second = await send(api, { conversationId: first['id'] }, ['read_file', { path: 'b.txt' }]);
+    expect(JSON.stringify(second['result'])).toContain('1\\tbegun');
+  });
+});
+
 describe('agents that were written for other systems', () => {
   it('S4.2 M-9 the code-reviewer of the source document, verbatim, reviews a file of a workspace', async () => {
     const report = await imported({ path: 'code-reviewer.md', content: read('source/code-reviewer.md') });

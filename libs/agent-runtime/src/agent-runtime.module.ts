@@ -92,6 +92,7 @@ import { McpToolBoxes } from './tools/mcp/mcp.toolboxes.js';
 import { ToolPinStore } from './tools/mcp/tool-pin.store.js';
 import { ToolPinsService } from './tools/mcp/tool-pins.service.js';
 import { ToolCatalog } from './tools/tool.catalog.js';
+import { WorkspaceStore } from './tools/workspace/workspace.store.js';
 import { Workspaces } from './tools/workspace/workspaces.js';
 import { ToolExecutor } from './tools/tool.executor.js';
 import { ToolExplorer } from './tools/tool.explorer.js';
@@ -206,6 +207,7 @@ function toolProviders(options: ToolsOptions): Provider[] {
     },
     ToolExplorer,
     Workspaces,
+    WorkspaceStore,
     BuiltInToolBoxes,
     ToolCatalog,
     ToolPinStore,

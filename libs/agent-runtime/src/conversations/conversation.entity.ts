@@ -28,4 +28,8 @@ export class ConversationEntity {
   @Index('conversation_last_run')
   @Column({ type: 'timestamptz', name: 'last_run_at', default: () => 'clock_timestamp()' })
   lastRunAt: Date;
+  /** The folder of its workspace: the id of the first run if that run had begun without the conversation, otherwise an id of its own. */
+  @Index('conversation_workspace')
+  @Column({ type: 'text', name: 'workspace_id', default: () => '(gen_random_uuid())' })
+  workspaceId: string;
 }

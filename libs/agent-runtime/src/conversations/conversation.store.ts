@@ -45,8 +45,8 @@ const FIRST = `id = $3 AND namespace = $1 AND created_by = $2 AND parent_id IS N
   AND redacted_at IS NULL AND redact_after_ms IS DISTINCT FROM 0`;
 
 const JOIN = `
-  WITH joined AS (INSERT INTO conversation (namespace, created_by, id, agent_id, runs)
-      SELECT $1, $2, $3, $4, 1 + (SELECT count(*) FROM run WHERE ${FIRST})
+  WITH joined AS (INSERT INTO conversation (namespace, created_by, id, agent_id, runs, workspace_id)
+      SELECT $1, $2, $3, $4, 1 + count(*), coalesce(min(id), gen_random_uuid()::text) FROM run WHERE ${FIRST}
       ON CONFLICT (namespace, created_by, id) DO UPDATE
         SET runs = conversation.runs + 1, agent_id = excluded.agent_id, last_run_at = clock_timestamp()
       RETURNING (xmax = 0) AS is_new)

@@ -44,6 +44,8 @@ export interface CallBudget {
 export interface CallContext {
   readonly namespace: string;
   readonly rootRunId: string;
+  /** The workspace of the tree, if it is not its own but that of a conversation. */
+  readonly workspaceId?: string;
   readonly runId: string;
   /** The run that delegated to this run, and whose budget pays for this run. Absent for a root. */
   readonly parentRunId?: string;

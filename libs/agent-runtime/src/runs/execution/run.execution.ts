@@ -18,7 +18,8 @@ import { RunCrashedError } from '../run.errors.js';
 import type { Run } from '../run.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
 import { decisionsOf, lastMessage, type RunStep } from '../run.step.js';
-import { Workspaces } from '../../tools/workspace/workspaces.js';
+import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
+import { type WorkspaceKey, Workspaces } from '../../tools/workspace/workspaces.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
 import { CallProgress, recordedCall } from './agent.call.js';
@@ -48,6 +49,7 @@ export class RunExecution {
     private readonly delegated: DelegatedRuns,
     private readonly history: ConversationHistory,
     private readonly workspaces: Workspaces,
+    private readonly workspaceStore: WorkspaceStore,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
@@ -122,8 +124,8 @@ export class RunExecution {
         return crashReviewOf(run, journal.steps, progress);
       }
       await this.recordRevision(journal, opened.revision);
-      await this.receiveFiles(journal, target);
-      const options = { context: contextOf(run), signal: signalOf(opened, journal.scope) };
+      const workspace = await this.openWorkspace(journal, target);
+      const options = { context: contextOf(run, workspace), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
       const payment = { spending: this.spending };
       const { history } = this;
@@ -134,11 +136,17 @@ export class RunExecution {
     }
   }
 
-  /** A message that the agent has not answered may be received again: nothing has changed its files since. */
-  private async receiveFiles({ run, steps }: RunJournal, { agent }: OpenAgent['target']): Promise<void> {
+  /**
+   * The workspace of a run on this server, with the files of its last message. A message that the agent has not answered may be received
+   * again: nothing has changed its files since.
+   */
+  private async openWorkspace(journal: RunJournal, { agent }: OpenAgent['target']): Promise<WorkspaceKey | undefined> {
+    const { run, steps } = journal;
+    if (agent.agentType !== 'in-process' || !this.workspaces.isOn) return undefined;
+    const workspace = await this.workspaceStore.of(run);
     const last = steps.at(-1);
-    if (agent.agentType !== 'in-process' || last?.type !== 'message') return;
-    await this.workspaces.receive({ namespace: run.namespace, rootRunId: run.rootId }, last.parts);
+    if (last?.type === 'message') await this.workspaces.receive(workspace, last.parts);
+    return workspace;
   }
 
   /** The definition may have received a new revision between the creation of the run and its first execution. */
@@ -150,8 +158,10 @@ export class RunExecution {
   }
 }
 
-function contextOf({ id: runId, namespace, agentId: agentName, createdBy: callerId, deadline }: Run): CallContext {
-  const place = { namespace, rootRunId: runId, runId, callerId, agentName, ancestry: [], depth: 0 };
+function contextOf(run: Run, workspace: WorkspaceKey | undefined): CallContext {
+  const { id: runId, namespace, agentId: agentName, createdBy: callerId, deadline } = run;
+  const shared = workspace && workspace.workspaceId !== runId ? { workspaceId: workspace.workspaceId } : {};
+  const place = { namespace, rootRunId: runId, ...shared, runId, callerId, agentName, ancestry: [], depth: 0 };
   return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
 }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RuntimeError } from '../../errors.js';
 import type { WorkspaceFile, WorkspaceFolder } from '../../tools/workspace/workspace.folder.js';
+import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
 import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { RunRedactedError } from '../run.errors.js';
 import type { Run, RunKey } from '../run.js';
@@ -19,12 +20,13 @@ export interface FileContent extends WorkspaceFile {
   readonly content: Buffer | undefined;
 }
 
-/** The files in the workspace of a run. A delegated run has the workspace of its root. */
+/** The files in the workspace of a run. A delegated run has the workspace of its root, and a run of a conversation that of the conversation. */
 @Injectable()
 export class RunFiles {
   constructor(
     private readonly reader: RunReader,
     private readonly workspaces: Workspaces,
+    private readonly store: WorkspaceStore,
   ) {}
 
   /** Sorted by path. Rejects with RUN_NOT_FOUND or RUN_REDACTED. */
@@ -43,11 +45,11 @@ export class RunFiles {
   }
 
   /**
-   * The files of a run with their contents, up to a size of all together; undefined for the content of a file that does not fit. It needs no read of the
-   * database.
+   * The files of a run with their contents, up to a size of all together; undefined for the content of a file that does not fit. It reads the database only
+   * for a run that has the workspace of another run or of a conversation.
    */
-  async contentsOf({ namespace, rootId: rootRunId, redactedAt }: Run, limits: FileLimits): Promise<FileContent[]> {
-    const folder = redactedAt === null ? await this.workspaces.find({ namespace, rootRunId }) : undefined;
+  async contentsOf(run: Run, limits: FileLimits): Promise<FileContent[]> {
+    const folder = run.redactedAt === null ? await this.find(run) : undefined;
     const files = ((await folder?.files()) ?? []).slice(0, limits.files);
     const found: FileContent[] = [];
     let left = limits.bytes;
@@ -60,8 +62,12 @@ export class RunFiles {
   }
 
   private async folderOf(key: RunKey): Promise<WorkspaceFolder | undefined> {
-    const { namespace, rootId: rootRunId, redactedAt } = await this.reader.get(key);
-    if (redactedAt !== null) throw new RunRedactedError();
-    return await this.workspaces.find({ namespace, rootRunId });
+    const run = await this.reader.get(key);
+    if (run.redactedAt !== null) throw new RunRedactedError();
+    return await this.find(run);
+  }
+
+  private async find(run: Run): Promise<WorkspaceFolder | undefined> {
+    return this.workspaces.isOn ? await this.workspaces.find(await this.store.of(run)) : undefined;
   }
 }

@@ -1,8 +1,11 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { textPart } from '#rollcall/providers';
+import type { Run } from '../run.js';
 import { ended, RunsWorld } from '../../testing/runs.world.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../../tools/tools.options.js';
+import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
 import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { WorkspaceSweeper } from './workspace.sweeper.js';
 
@@ -22,10 +25,10 @@ describe('the sweep of workspaces', () => {
     world.gate.resolve();
     const one = await world.replica({ redactAfterMs: 0 });
     const workspaces = new Workspaces({ ...DEFAULT_TOOLS_OPTIONS, workspaces: { root } });
-    const sweeper = new WorkspaceSweeper(workspaces, one.store);
+    const sweeper = new WorkspaceSweeper(workspaces, new WorkspaceStore(world.database.db));
     const run = await ended(one, await one.run('looker'));
-    const kept = { namespace: 'default', rootRunId: run.id };
-    const deleted = { namespace: 'default', rootRunId: 'deleted' };
+    const kept = { namespace: 'default', workspaceId: run.id };
+    const deleted = { namespace: 'default', workspaceId: 'deleted' };
     for (const key of [kept, deleted]) await (await workspaces.of(key)).write('a/b.txt', 'x');
     mkdirSync(join(root, 'notes of the operator'));
     writeFileSync(join(root, 'default', 'notes.txt'), 'x');
@@ -37,8 +40,35 @@ describe('the sweep of workspaces', () => {
     expect(readdirSync(root).toSorted()).toEqual(['default', 'notes of the operator']);
   });
 
+  it('S2.10 S4.10 keeps the workspace of a conversation while one of its runs has contents', async () => {
+    world.gate.resolve();
+    const one = await world.replica({ redactAfterMs: 0 });
+    const workspaces = new Workspaces({ ...DEFAULT_TOOLS_OPTIONS, workspaces: { root } });
+    const store = new WorkspaceStore(world.database.db);
+    const sweeper = new WorkspaceSweeper(workspaces, store);
+    const place = { namespace: 'default', target: { definition: 'looker' }, by: 'owner', input: [textPart('look')] };
+    const start = async (conversationId: string): Promise<Run> =>
+      await ended(one, await one.runs.start({ ...place, conversationId }));
+    const first = await start('chat');
+    const key = await store.of(first);
+    expect(key.workspaceId).not.toBe(first.id);
+    await (await workspaces.of(key)).write('a.txt', 'x');
+    expect(await one.redactor.redact()).toBe(1);
+    const second = await start('chat');
+    expect(await store.of(second)).toEqual(key);
+    expect(await sweeper.sweep()).toBe(0);
+    await one.conversations.remove(
+      { namespace: 'default', id: 'chat', by: 'owner' },
+      { by: 'owner', mayManage: false },
+    );
+    expect(await one.redactor.redact()).toBe(1);
+    expect(await sweeper.sweep()).toBe(1);
+    expect(await store.of(await start('chat'))).not.toEqual(key);
+  });
+
   it('S4.10 does nothing without workspaces', async () => {
-    const one = await world.replica();
-    expect(await new WorkspaceSweeper(new Workspaces(DEFAULT_TOOLS_OPTIONS), one.store).sweep()).toBe(0);
+    expect(
+      await new WorkspaceSweeper(new Workspaces(DEFAULT_TOOLS_OPTIONS), new WorkspaceStore(world.database.db)).sweep(),
+    ).toBe(0);
   });
 });

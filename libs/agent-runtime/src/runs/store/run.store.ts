@@ -448,14 +448,6 @@ export class RunStore {
     return row?.runs ?? 0;
   }
 
-  /** The ids of the runs that exist and are not redacted. */
-  async withContents(ids: readonly string[]): Promise<Set<string>> {
-    const rows = await this.db.query<{ id: string }>('SELECT id FROM run WHERE id = ANY($1) AND redacted_at IS NULL', [
-      ids,
-    ]);
-    return new Set(rows.map(({ id }) => id));
-  }
-
   /** Deletes trees that finished longer ago than this time. Returns the number of trees. */
   async prune(keepMs: number, limit: number): Promise<number> {
     const rows = await this.db.query<{ trees: number }>(

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { z } from 'zod';
 import { defineTool, type Tool } from '../tool.js';
 import type { BashOptions } from '../tools.options.js';
-import type { Workspaces } from './workspaces.js';
+import { workspaceOf, type Workspaces } from './workspaces.js';
 
 export const BASH = 'bash';
 
@@ -22,7 +22,7 @@ export function bashTool(workspaces: Workspaces, options: BashOptions): Tool {
     idempotent: false,
     timeoutMs: timeoutMs + 2 * LAST_OUTPUT_MS,
     async execute({ command }, { run, signal }) {
-      const folder = await workspaces.of(run);
+      const folder = await workspaces.of(workspaceOf(run));
       return await folder.change(async () => {
         return await runCommand({ command, folder: folder.root, signal, options });
       }, signal);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineTool, type Tool, type ToolBox, toolBox } from '../tool.js';
 import { WorkspaceError } from './workspace.folder.js';
 import { matchingFiles, searchFiles } from './workspace.search.js';
-import type { Workspaces } from './workspaces.js';
+import { workspaceOf, type Workspaces } from './workspaces.js';
 
 /** The name of the toolbox. */
 export const WORKSPACE = 'workspace';
@@ -60,7 +60,7 @@ function readFile(workspaces: Workspaces): Tool {
     input: ReadInput,
     idempotent: true,
     async execute({ path, firstLine, lines }, { run }) {
-      const folder = await workspaces.of(run);
+      const folder = await workspaces.of(workspaceOf(run));
       const all = (await folder.readText(path)).split('\n');
       if (all.at(-1) === '') all.pop();
       if (all.length === 0) return `${path} is empty.`;
@@ -82,7 +82,7 @@ function writeFile(workspaces: Workspaces): Tool {
     input: WriteInput,
     idempotent: true,
     async execute({ path, content }, { run }) {
-      const folder = await workspaces.of(run);
+      const folder = await workspaces.of(workspaceOf(run));
       const isNew = await folder.write(path, content);
       return `${path} was ${isNew ? 'created' : 'replaced'}: ${Buffer.byteLength(content)} bytes.`;
     },
@@ -98,7 +98,7 @@ function editFile(workspaces: Workspaces): Tool {
     idempotent: false, // a repeated edit would not find its text, or change the file again
     async execute({ path, oldText, newText, all }, { run }) {
       if (oldText === newText) throw new WorkspaceError('oldText and newText are equal, so nothing would change.');
-      const folder = await workspaces.of(run);
+      const folder = await workspaces.of(workspaceOf(run));
       let count = 0;
       await folder.edit(path, (text) => {
         count = text.split(oldText).length - 1;
@@ -128,7 +128,7 @@ function listFiles(workspaces: Workspaces): Tool {
     input: ListInput,
     idempotent: true,
     async execute({ pattern }, { run, signal }) {
-      const found = await matchingFiles(await workspaces.of(run), pattern, signal);
+      const found = await matchingFiles(await workspaces.of(workspaceOf(run)), pattern, signal);
       if (found.length === 0) return 'No files.';
       const shown = found.slice(0, MAX_LISTED).map(({ path, bytes }) => `${path} ${bytes}`);
       const rest = found.length > MAX_LISTED ? `\n[${found.length - MAX_LISTED} more files. Use a pattern.]` : '';
@@ -144,7 +144,7 @@ function search(workspaces: Workspaces): Tool {
     input: SearchInput,
     idempotent: true,
     async execute({ pattern, files, ignoreCase }, { run, signal }) {
-      const folder = await workspaces.of(run);
+      const folder = await workspaces.of(workspaceOf(run));
       const { matches, cut } = await searchFiles(folder, { pattern, glob: files, ignoreCase }, signal);
       const lines = matches.map(({ path, line, text }) => `${path}:${line}: ${text}`);
       if (lines.length === 0) lines.push('No matches.');

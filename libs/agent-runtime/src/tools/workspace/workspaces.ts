@@ -7,14 +7,23 @@ import type { RunContext } from '../../loop/run.context.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
 import { checkWorkspacePath, WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
 
-/** Identifies a workspace: all runs of a tree share the workspace of their root. */
-export type WorkspaceKey = Pick<RunContext, 'namespace' | 'rootRunId'>;
+/** Identifies a workspace: all runs of a conversation share one, and all runs of a tree have that of their root. */
+export interface WorkspaceKey {
+  readonly namespace: string;
+  readonly workspaceId: string;
+}
+
+/** The workspace of the run that makes a call. */
+export function workspaceOf(run: RunContext): WorkspaceKey {
+  const { namespace, rootRunId, workspaceId = rootRunId } = run;
+  return { namespace, workspaceId };
+}
 
 /** More than a replica can execute at a time. */
 const MAX_OPEN = 20_000;
 const SAFE = /^[a-zA-Z0-9_-]{1,128}$/;
 
-/** The workspaces of runs: folders below the one that the operator has chosen, by namespace and root run. */
+/** The workspaces of runs and conversations: folders below the one that the operator has chosen, by namespace. */
 @Injectable()
 export class Workspaces {
   /** Calls of one run must share an object, which puts their changes in sequence. An object without a user may be dropped. */
@@ -72,7 +81,7 @@ export class Workspaces {
     if (this.root === undefined) return [];
     const keys: WorkspaceKey[] = [];
     for (const namespace of await namesIn(this.root))
-      for (const rootRunId of await namesIn(join(this.root, namespace))) keys.push({ namespace, rootRunId });
+      for (const workspaceId of await namesIn(join(this.root, namespace))) keys.push({ namespace, workspaceId });
     return keys;
   }
 
@@ -82,12 +91,12 @@ export class Workspaces {
     await rm(path, { recursive: true, force: true });
   }
 
-  private pathOf({ namespace, rootRunId }: WorkspaceKey): string {
+  private pathOf({ namespace, workspaceId }: WorkspaceKey): string {
     if (this.root === undefined)
       throw new WorkspaceError('Workspaces are off. The operator can set ROLLCALL_WORKSPACES.');
-    if (!SAFE.test(namespace) || !SAFE.test(rootRunId))
-      throw new Error(`${namespace}/${rootRunId} is not the id of a run`);
-    return join(this.root, namespace, rootRunId);
+    if (!SAFE.test(namespace) || !SAFE.test(workspaceId))
+      throw new Error(`${namespace}/${workspaceId} is not the id of a workspace`);
+    return join(this.root, namespace, workspaceId);
   }
 }
 
