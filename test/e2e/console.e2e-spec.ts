@@ -318,6 +318,19 @@ describe('runs', () => {
     expect(readFileSync(await file.path(), 'utf8')).toContain('Refund order A-1042.');
   });
 
+  it('B6 a question of an agent is answered on the page of its run', async () => {
+    const asked = await api.call('POST', '/v1/runs?waitMs=20000', { body: { definition: 'asker', input: 'Build.' } });
+    expect(asked.body).toMatchObject({ state: 'waiting', waitingFor: 'input' });
+    await tab.go(`#/runs/${String(asked.body['id'])}`);
+    await text('Which branch?').first().waitFor();
+    await shoot('answer');
+    await expectAccessible();
+    await tab.page.getByLabel('Your answer').fill('main');
+    await tab.page.getByRole('button', { name: 'Answer' }).click();
+    await tab.page.getByRole('heading', { name: 'Result' }).waitFor();
+    await text('completed').first().waitFor();
+  });
+
   it('B6 an answer appears while it is generated; a run is cancelled, and started again in a new run', async () => {
     agents.reset();
     agents.worked.resolve();

@@ -1,4 +1,4 @@
-import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
@@ -77,11 +77,17 @@ function Details({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
   );
 }
 
+/** The caller started the run, or may manage the runs of others. */
+function useMayChange(run: RunView): boolean {
+  const { may, me } = useCaller();
+  return may('runs:start') && (may('runs:manage') || run.createdBy === me.id);
+}
+
 function Operations({ run }: { run: RunView }): ReactNode {
-  const { api, may, me } = useCaller();
+  const { api } = useCaller();
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
-  const mayChange = may('runs:start') && (may('runs:manage') || run.createdBy === me.id);
+  const mayChange = useMayChange(run);
   const name = plain(run.agentId);
   const download = async (): Promise<void> => {
     setError(undefined);
@@ -277,7 +283,7 @@ function Timeline({ rows, selected, onSelect, isLive }: TimelineProps): ReactNod
           {list.getVirtualItems().map(({ index, start }) => {
             const row = rows[index];
             if (!row) return null;
-            const end = row.endMs ?? now;
+            const end = row.endMs ?? endMs;
             const x = ((row.startMs - startMs) / span) * 100;
             const width = ((end - row.startMs) / span) * 100;
             return (
@@ -345,7 +351,8 @@ function Selected({ row }: { row: TimelineRow }): ReactNode {
             <Fact term="Error">{plain(`${run.resultPreview.error.code}: ${run.resultPreview.error.message}`)}</Fact>
           )}
           <Fact term="Usage">
-            {count(tokensOf(run))} tokens, {money(run.usage.costMicroUsd ?? 0)}
+            {count(tokensOf(run))} tokens
+            {run.usage.costMicroUsd !== undefined && `, ${money(run.usage.costMicroUsd)}`}
           </Fact>
         </dl>
       )}
@@ -398,6 +405,7 @@ function StepContent({ step: { step } }: { step: RunStepView }): ReactNode {
 function Result({ run, live }: { run: RunView; live: string }): ReactNode {
   const text = answerText(run);
   const { result } = run;
+  if (run.waitingFor === 'input') return null; // the question is shown above the field for the answer
   if (!isFinished(run) && live === '' && text === '') return null;
   return (
     <section className="card" aria-live="polite">
@@ -419,22 +427,25 @@ function Result({ run, live }: { run: RunView; live: string }): ReactNode {
   );
 }
 
+/** A text that is sent again has the same Idempotency-Key, another text has another one. */
+function draftOf(text: string): { text: string; key: string } {
+  return { text, key: crypto.randomUUID() };
+}
+
 /** The caller answers a question of the agent. */
 function Answer({ run }: { run: RunView }): ReactNode {
-  const { api, may } = useCaller();
+  const { api } = useCaller();
+  const mayChange = useMayChange(run);
   const queries = useQueryClient();
-  const [text, setText] = useState('');
-  const [error, setError] = useState<unknown>();
-  if (!may('runs:start')) return null;
-  const send = async (): Promise<void> => {
-    try {
-      await api.runs.sendMessage(run.id, { input: text });
-      setText('');
+  const [{ text, key }, setDraft] = useState(() => draftOf(''));
+  const sending = useMutation({
+    mutationFn: async () => await api.runs.sendMessage(run.id, { input: text }, { idempotencyKey: key }),
+    onSuccess: async () => {
+      setDraft(draftOf(''));
       await queries.invalidateQueries();
-    } catch (thrown) {
-      setError(thrown);
-    }
-  };
+    },
+  });
+  if (!mayChange) return null;
   return (
     <section className="card">
       <header>
@@ -448,14 +459,19 @@ function Answer({ run }: { run: RunView }): ReactNode {
           aria-label="Your answer"
           rows={3}
           value={text}
-          onChange={({ target }) => setText(target.value)}
+          onChange={({ target }) => setDraft(draftOf(target.value))}
         />
         <div className="buttons">
-          <button className="button primary" type="button" disabled={text.trim() === ''} onClick={() => void send()}>
+          <button
+            className="button primary"
+            type="button"
+            disabled={text.trim() === '' || sending.isPending}
+            onClick={() => sending.mutate()}
+          >
             Answer
           </button>
         </div>
-        {error !== undefined && <Problem error={error} />}
+        {sending.error && <Problem error={sending.error} />}
       </div>
     </section>
   );
