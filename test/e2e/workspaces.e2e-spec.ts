@@ -112,7 +112,7 @@ const SUM = 'export const sum = (a, b) => a - b;\n';
 
 describe('the files of a run', () => {
   it('S4.10 are put into its workspace before it begins, and can be read when it has ended', async () => {
-    await define('filer', { tools: ['Read', 'Edit'] });
+    await define('filer', { tools: ['Read', 'Write', 'Edit'] });
     const files = [
       { path: 'src/sum.js', content: SUM, mediaType: 'text/javascript' },
       { path: 'logo.png', content: 'iVBORw0KGgo=', encoding: 'base64' },
@@ -190,6 +190,30 @@ describe('the files of a conversation', () => {
     const first = await send(api, {}, ['write_file', { path: 'b.txt', content: 'begun' }]);
     const second = await send(api, { conversationId: first['id'] }, ['read_file', { path: 'b.txt' }]);
     expect(JSON.stringify(second['result'])).toContain('1\\tbegun');
+  });
+});
+
+describe('a workspace that is not on a shared volume', () => {
+  it('S4.10 its run continues on the replica that has it, and fails with WORKSPACE_MISSING when it is lost', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'rollcall-workspaces-'));
+    const other = await api.replica({ ROLLCALL_WORKSPACES: elsewhere });
+    const call = async (on: TestApi, tool: string, given: object): Promise<Record<string, unknown>> => {
+      const body = { definition: 'filer', conversationId: 'apart', input: `Call ${tool} ${JSON.stringify(given)}` };
+      return (await on.call('POST', '/v1/runs?waitMs=30000', { key: api.adminKey, body })).body;
+    };
+    const first = await call(api, 'write_file', { path: 'a.txt', content: 'one' });
+    expect(first).toMatchObject({ state: 'completed' });
+    const second = await call(other, 'read_file', { path: 'a.txt' });
+    expect(second).toMatchObject({ state: 'completed', attempts: 2 });
+    expect(JSON.stringify(second['result'])).toContain('1\\tone');
+    const missing = { code: 'WORKSPACE_MISSING' };
+    const answer = await other.call('GET', `/v1/runs/${String(second['id'])}/files`, { key: api.adminKey });
+    expect(answer).toMatchObject({ status: 503, body: missing });
+    for (const name of readdirSync(join(root, 'default'))) rmSync(join(root, 'default', name), { recursive: true });
+    const third = await call(api, 'read_file', { path: 'a.txt' });
+    expect(third).toMatchObject({ state: 'failed', result: { error: missing } });
+    await other.stop();
+    rmSync(elsewhere, { recursive: true });
   });
 });
 

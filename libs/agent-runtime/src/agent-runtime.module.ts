@@ -58,6 +58,7 @@ import { EXECUTION_OPTIONS, type ExecutionOptions, InstalledMiddleware } from '.
 import { DelegatedRuns } from './runs/execution/delegated.runs.js';
 import { RunAgents } from './runs/execution/run.agents.js';
 import { RunExecution } from './runs/execution/run.execution.js';
+import { RunWorkspaces } from './runs/execution/run.workspaces.js';
 import { RunWorkers } from './runs/execution/run.workers.js';
 import { RunCommits } from './runs/journal/run.commits.js';
 import { RunEvents } from './runs/journal/run.events.js';
@@ -300,6 +301,7 @@ const RUN_EXECUTION: Provider[] = [
   RunCommits,
   RunJournals,
   RunExecution,
+  RunWorkspaces,
   DelegatedRuns,
   RunWorkers,
   RunSettlement,

@@ -63,6 +63,7 @@ export type RuntimeErrorCode =
   | 'TOOL_PIN_CHANGED'
   | 'TOOL_PIN_NOT_FOUND'
   | 'TOOL_UNKNOWN'
+  | 'WORKSPACE_MISSING'
   | 'WORKSPACE_REJECTED';
 
 export abstract class RuntimeError extends DomainError {

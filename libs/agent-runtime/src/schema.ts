@@ -13,6 +13,7 @@ import { AgentTasks1764206010000 } from './migrations/1764206010000-agent-tasks.
 import { RunsOfCaller1764206020000 } from './migrations/1764206020000-runs-of-caller.js';
 import { RunPlugins1764207000000 } from './migrations/1764207000000-run-plugins.js';
 import { Conversations1764209000000 } from './migrations/1764209000000-conversations.js';
+import { WorkspaceReplicas1764209030000 } from './migrations/1764209030000-workspace-replicas.js';
 import { Workspaces1764209020000 } from './migrations/1764209020000-workspaces.js';
 
 /** The tables and migrations of the runtime. */
@@ -33,5 +34,6 @@ export const RUNTIME_SCHEMA: Schema = {
     RunPlugins1764207000000,
     Conversations1764209000000,
     Workspaces1764209020000,
+    WorkspaceReplicas1764209030000,
   ],
 };

@@ -3,6 +3,7 @@ import { DefinitionEntity, DefinitionRevisionEntity } from '../definitions/defin
 import { RuntimeAgentEntity, RuntimeCommandEntity } from '../lifecycle/lifecycle.entities.js';
 import { ToolPinEntity } from '../tools/mcp/tool-pin.entity.js';
 import { AgentTaskEntity } from '../tasks/task.entity.js';
+import { WorkspaceEntity } from '../tools/workspace/workspace.entity.js';
 import { RunEntity, RunStepEntity } from '../runs/store/run.entity.js';
 
 /** The entities of this library. They describe the tables and the types of rows; a test compares them with the migrations. */
@@ -16,4 +17,5 @@ export const RUNTIME_ENTITIES = [
   RunStepEntity,
   ConversationEntity,
   AgentTaskEntity,
+  WorkspaceEntity,
 ];

@@ -79,6 +79,7 @@ const RUNTIME_PROBLEMS = {
   AGENTS_STOPPING: { status: 503, title: 'The agents are being shut down' },
   SCHEMA_CHECK_TIMED_OUT: { status: 400, title: 'Checking a value against its schema takes too long' },
   SKILLS_TOO_LARGE: { status: 400, title: 'The preloaded skills are too large' },
+  WORKSPACE_MISSING: { status: 503, title: 'Another replica has the workspace' },
   WORKSPACE_REJECTED: { status: 400, title: 'The workspace does not allow this' },
   TOOL_UNKNOWN: { status: 400, title: 'The tool does not exist' },
   SPENDING_LIMIT_REACHED: { status: 402, title: 'The budget of the run does not allow this' },

@@ -18,14 +18,14 @@ import { RunCrashedError } from '../run.errors.js';
 import type { Run } from '../run.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
 import { decisionsOf, lastMessage, type RunStep } from '../run.step.js';
-import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
-import { type WorkspaceKey, Workspaces } from '../../tools/workspace/workspaces.js';
+import type { WorkspaceKey } from '../../tools/workspace/workspaces.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
 import { CallProgress, recordedCall } from './agent.call.js';
 import { DelegatedRuns } from './delegated.runs.js';
 import { type OpenAgent, RunAgents } from './run.agents.js';
 import { RunClosedError, type RunScope } from './run.scope.js';
+import { RunWorkspaces } from './run.workspaces.js';
 
 /** `interrupted`: the run is not finished, and a replica must continue it. */
 export type ExecutionEnd = 'ended' | 'interrupted';
@@ -48,8 +48,7 @@ export class RunExecution {
     private readonly spending: LedgerSpending,
     private readonly delegated: DelegatedRuns,
     private readonly history: ConversationHistory,
-    private readonly workspaces: Workspaces,
-    private readonly workspaceStore: WorkspaceStore,
+    private readonly workspaces: RunWorkspaces,
     @Inject(RUNS_OPTIONS) private readonly options: Pick<RunsOptions, 'now' | 'maxCrashesInStep'>,
   ) {}
 
@@ -124,7 +123,7 @@ export class RunExecution {
         return crashReviewOf(run, journal.steps, progress);
       }
       await this.recordRevision(journal, opened.revision);
-      const workspace = await this.openWorkspace(journal, target);
+      const workspace = target.agent.agentType === 'in-process' ? await this.workspaces.open(journal) : undefined;
       const options = { context: contextOf(run, workspace), signal: signalOf(opened, journal.scope) };
       const usage = usageBefore(run);
       const payment = { spending: this.spending };
@@ -134,19 +133,6 @@ export class RunExecution {
     } finally {
       await target.close();
     }
-  }
-
-  /**
-   * The workspace of a run on this server, with the files of its last message. A message that the agent has not answered may be received
-   * again: nothing has changed its files since.
-   */
-  private async openWorkspace(journal: RunJournal, { agent }: OpenAgent['target']): Promise<WorkspaceKey | undefined> {
-    const { run, steps } = journal;
-    if (agent.agentType !== 'in-process' || !this.workspaces.isOn) return undefined;
-    const workspace = await this.workspaceStore.of(run);
-    const last = steps.at(-1);
-    if (last?.type === 'message') await this.workspaces.receive(workspace, last.parts);
-    return workspace;
   }
 
   /** The definition may have received a new revision between the creation of the run and its first execution. */

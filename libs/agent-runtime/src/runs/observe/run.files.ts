@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RuntimeError } from '../../errors.js';
 import type { WorkspaceFile, WorkspaceFolder } from '../../tools/workspace/workspace.folder.js';
-import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
+import { WorkspaceMissingError, WorkspaceStore } from '../../tools/workspace/workspace.store.js';
 import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { RunRedactedError } from '../run.errors.js';
 import type { Run, RunKey } from '../run.js';
@@ -29,7 +29,7 @@ export class RunFiles {
     private readonly store: WorkspaceStore,
   ) {}
 
-  /** Sorted by path. Rejects with RUN_NOT_FOUND or RUN_REDACTED. */
+  /** Sorted by path. Rejects with RUN_NOT_FOUND, RUN_REDACTED, or WORKSPACE_MISSING if another replica has the files. */
   async list(key: RunKey): Promise<WorkspaceFile[]> {
     return (await (await this.folderOf(key))?.files()) ?? [];
   }
@@ -64,7 +64,11 @@ export class RunFiles {
   private async folderOf(key: RunKey): Promise<WorkspaceFolder | undefined> {
     const run = await this.reader.get(key);
     if (run.redactedAt !== null) throw new RunRedactedError();
-    return await this.find(run);
+    const folder = await this.find(run);
+    if (folder || !this.workspaces.isOn) return folder;
+    const { workspaceId } = await this.store.of(run);
+    if (await this.store.isUsed(workspaceId)) throw new WorkspaceMissingError();
+    return undefined;
   }
 
   private async find(run: Run): Promise<WorkspaceFolder | undefined> {

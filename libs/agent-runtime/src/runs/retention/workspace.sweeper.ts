@@ -20,11 +20,10 @@ export class WorkspaceSweeper {
     for (let first = 0; first < all.length; first += BATCH) {
       const some = all.slice(first, first + BATCH);
       const kept = await this.store.kept(some.map(({ workspaceId }) => workspaceId));
-      for (const key of some) {
-        if (kept.has(key.workspaceId)) continue;
-        await this.workspaces.remove(key);
-        removed += 1;
-      }
+      const old = some.filter(({ workspaceId }) => !kept.has(workspaceId));
+      await this.store.forget(old.map(({ workspaceId }) => workspaceId));
+      for (const key of old) await this.workspaces.remove(key);
+      removed += old.length;
     }
     return removed;
   }

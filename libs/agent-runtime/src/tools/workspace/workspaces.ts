@@ -29,6 +29,7 @@ export class Workspaces {
   /** Calls of one run must share an object, which puts their changes in sequence. An object without a user may be dropped. */
   private readonly folders = new LRUCache<string, WorkspaceFolder>({ max: MAX_OPEN });
   private readonly root: string | undefined;
+  private opened: (key: WorkspaceKey) => Promise<void> = async () => await Promise.resolve();
 
   constructor(@Inject(TOOLS_OPTIONS) { workspaces }: ToolsOptions) {
     this.root = workspaces.root;
@@ -38,10 +39,16 @@ export class Workspaces {
     return this.root !== undefined;
   }
 
+  /** Calls this function when this replica opens a workspace for the first time, before the workspace is used. */
+  onOpen(opened: (key: WorkspaceKey) => Promise<void>): void {
+    this.opened = opened;
+  }
+
   /** Creates the workspace at its first use. */
   async of(key: WorkspaceKey): Promise<WorkspaceFolder> {
     const path = this.pathOf(key);
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    const isNew = (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+    if (isNew || !this.folders.has(path)) await this.opened(key);
     let folder = this.folders.get(path);
     if (!folder) this.folders.set(path, (folder = new WorkspaceFolder(path)));
     return folder;
