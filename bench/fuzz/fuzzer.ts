@@ -138,7 +138,7 @@ export class Fuzzer {
 
 /** A 503, or a response that this client lost. */
 function mayPass({ kind, detail }: Fault, { brokenPipe = false }: Exchange): boolean {
-  return detail.startsWith('503 ') || (kind === 'no-answer' && brokenPipe);
+  return /^503\b/.test(detail) || (kind === 'no-answer' && brokenPipe);
 }
 
 function isDoubtful({ late, doubtful }: Attempt): boolean {
