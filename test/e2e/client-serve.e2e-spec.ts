@@ -76,9 +76,11 @@ class GatedHandler {
 
 describe.each(TRANSPORTS)('an agent that takes its tasks over %s', (transport) => {
   it('N-5 answers tasks with its usage, reports progress and pieces of the answer, and leaves on close', async () => {
+    const watched = Promise.withResolvers<void>();
     const agent = await serve({
       transport,
       handle: async ({ text, data, progress, write }) => {
+        await watched.promise; // live texts are not repeated for a caller that connects later
         progress('Raising my voice.');
         for (const word of ['so ', 'loud: ', `${text} ${JSON.stringify(data)}`]) {
           write(word);
@@ -90,6 +92,7 @@ describe.each(TRANSPORTS)('an agent that takes its tasks over %s', (transport) =
     const seen: string[] = [];
     let last: RunView | undefined;
     for await (const message of rollcall.runs.run({ agent: agentId, input: 'hello', data: { a: 1 } })) {
+      watched.resolve();
       if (message.event === 'text') seen.push(message.data.text);
       if (message.event === 'progress') seen.push(message.data.text);
       if (message.event === 'state') last = message.data;

@@ -41,7 +41,7 @@ describe.each(ERAS)('MCP with a client of %s', (era) => {
   const connect = async (url = at(), by = key): Promise<Client> => await mcpClient(url, by, { era });
 
   it('S3.12 lists the tools in a fixed order, with strict schemas', async () => {
-    const { tools } = await (await connect()).listTools();
+    const { tools } = await (await connect(at(), api.adminKey)).listTools();
     expect(tools.map(({ name }) => name)).toEqual(Object.keys(TOOLS));
     for (const { inputSchema, description } of tools) {
       expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });

@@ -35,7 +35,7 @@ beforeAll(async () => {
 afterAll(async () => await api.stop());
 
 /** Properties that accept any text up to the limit of the body, such as the input of a run. */
-const LONG_TEXTS = new Set(['input']);
+const LONG_TEXTS = new Set(['input', 'InputFileBody.content']);
 
 const validate = (dto: DtoClass, plain: object): ValidationError[] =>
   validateSync(plainToInstance(dto, plain), { ...VALIDATION });
@@ -51,7 +51,8 @@ async function violationsOfDto(dto: DtoClass, values: Record<string, unknown>): 
   const found: string[] = [];
   for (const property of propertiesOf(dto)) {
     for (const [kind, value] of Object.entries(values)) {
-      const mayBeLong = typeof value === 'string' && LONG_TEXTS.has(property);
+      const isLongText = LONG_TEXTS.has(property) || LONG_TEXTS.has(`${dto.name}.${property}`);
+      const mayBeLong = typeof value === 'string' && isLongText;
       const isAccepted = (): boolean =>
         !validate(dto, { [property]: value }).some((one) => one.property === property) && !mayBeLong;
       found.push(...(await violations(`${dto.name}.${property}: ${kind}`, isAccepted)));

@@ -15,7 +15,7 @@ interface FoundExpression {
 
 /** Every regular expression literal in the sources, without tests. */
 function expressions(): FoundExpression[] {
-  return globSync('{apps,libs}/*/src/**/*.ts', { cwd: ROOT })
+  return globSync('{apps,libs}/*/src/**/*.{ts,tsx}', { cwd: ROOT })
     .filter((file) => !/\.spec\.ts$|\/testing\//.test(file))
     .flatMap((file) => literalsIn(file, readFileSync(resolve(ROOT, file), 'utf8')));
 }

@@ -22,6 +22,8 @@ export interface PublicRow {
   readonly path?: (agent: Listed) => Record<string, string>;
   readonly query?: string;
   readonly body?: (agent: Listed) => object;
+  /** The status of the response, if it is not 200. */
+  readonly status?: number;
 }
 
 const entry = { about: 'one agent', path: (agent) => ({ ':identifier': NAMES.agentIdentifier(agent) }) } as PublicRow;
@@ -52,6 +54,7 @@ export const PUBLIC_ROUTES: Record<string, PublicRow> = {
     body: () => ({ resultType: { facets: [{ field: 'capabilities' }] } }),
   },
   'POST /ard/search': { about: 'all agents', body: ({ agentId }) => ({ query: { text: agentId } }) },
+  'POST /v1/sessions/tickets/exchange': { about: 'no agent', body: () => ({ ticket: 'x'.repeat(43) }), status: 401 },
 };
 
 /** The path and the body of a request about an agent. */

@@ -76,7 +76,7 @@ async function key({ client, connection }: Session): Promise<string> {
 /** Deadlines and expiries are compared with the clock of the server. */
 async function clock({ connection, io }: Session): Promise<string | [string]> {
   const sentAt = Date.now();
-  const response = await fetch(`${connection.url.replace(/\/+$/, '')}/health/live`, { signal: io.signal });
+  const response = await fetch(`${connection.url}/health/live`, { signal: io.signal });
   await response.body?.cancel();
   const date = Date.parse(response.headers.get('date') ?? '');
   if (Number.isNaN(date)) return ['the server sends no date'];

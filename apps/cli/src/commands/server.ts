@@ -84,7 +84,7 @@ export const serverCommands = [
     run: async ({ client, connection, io, output }) => {
       const { sessions } = await client();
       const { ticket, expiresAt } = await sessions.createTicket({});
-      const console = new URL('console/', `${connection.url.replace(/\/+$/, '')}/`);
+      const console = new URL('console/', `${connection.url}/`);
       const { status } = await fetch(console, { method: 'HEAD', signal: io.signal });
       if (status === 404)
         throw new CommandError(

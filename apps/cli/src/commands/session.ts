@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { MeView } from '#rollcall/client';
 import { command, option, type Session } from '../command.js';
 import { type Context, ContextFile } from '../connection/context.file.js';
-import { readKey, requireUrl } from '../connection/connection.js';
+import { readKey } from '../connection/connection.js';
 import { usageError } from '../failure.js';
 import { age } from '../output/text.js';
 import type { View } from '../output/view.js';
@@ -113,7 +113,6 @@ function rowOf(name: string, { url, namespace, key }: Context, current: boolean)
 async function signIn(session: Session, { as, stdin }: { as: string | undefined; stdin: boolean }): Promise<void> {
   const { io, output, globals } = session;
   const { url, namespace } = session.connection;
-  requireUrl(url, 'the connection');
   const key = await keyFor(session, stdin);
   const { rollcallClient } = await import('#rollcall/client');
   const me = await rollcallClient({ url, credential: key, retries: 2 }).me.get();

@@ -29,7 +29,7 @@ export function findConnection(options: ConnectionOptions, io: Pick<Io, 'env' | 
   const { env } = io;
   const contexts = new ContextFile(io);
   const found = contexts.find(options.context ?? (env['ROLLCALL_CONTEXT'] || undefined));
-  const [url, urlFrom] = firstOf(
+  const [foundUrl, urlFrom] = firstOf(
     [
       options.context === undefined ? undefined : found?.context.url,
       `the context ${found?.name}`,
@@ -39,7 +39,7 @@ export function findConnection(options: ConnectionOptions, io: Pick<Io, 'env' | 
     [env['ROLLCALL_URL'], 'ROLLCALL_URL'],
     [found?.context.url, `the context ${found?.name}`],
   ) ?? [DEFAULT_URL, 'the default'];
-  requireUrl(url, urlFrom);
+  const url = readUrl(foundUrl, urlFrom);
   const [key, keyFrom] = findKey(options, io, url, found) ?? [undefined, 'none'];
   const namespace = options.namespace ?? (env['ROLLCALL_NAMESPACE'] || undefined) ?? found?.context.namespace;
   return { url, urlFrom, key, keyFrom, namespace };
@@ -79,9 +79,13 @@ function sameServer(one: string, other: string): boolean {
   return URL.canParse(one) && new URL(one).origin === new URL(other).origin;
 }
 
-export function requireUrl(url: string, from: string): void {
+/** Returns the URL without final slashes. */
+function readUrl(url: string, from: string): string {
   const isHttp = URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
   if (!isHttp) throw usageError(`${url} (from ${from}) is not a URL such as ${DEFAULT_URL}.`);
+  let end = url.length;
+  while (url[end - 1] === '/') end -= 1;
+  return url.slice(0, end);
 }
 
 /** Reads a key from a file. The key is never an argument, because other users can list the arguments of processes. */

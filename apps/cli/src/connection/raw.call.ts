@@ -16,7 +16,7 @@ export async function callApi({ method, path, url, key, namespace, signal, body 
   const { RollcallError: ApiError } = await import('#rollcall/client');
   let response: Response;
   try {
-    response = await fetch(url.replace(/\/+$/, '') + path, {
+    response = await fetch(url + path, {
       method,
       signal,
       headers: {

@@ -59,7 +59,8 @@ describe.each<McpEra>(['2026', '2025'])('a client of an MCP server of %s', (era)
     expect(server.requests).toEqual([]);
     const tools = await one.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['a', 'b', 'c', 'd', 'e']);
-    expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema: { type: 'object' } });
+    const inputSchema = { type: 'object' };
+    expect(tools[0]).toEqual({ name: 'a', description: 'Does a.', inputSchema, isIdempotent: false });
   });
 
   it('S2.2 calls a tool several times at the same time over one connection', async () => {
