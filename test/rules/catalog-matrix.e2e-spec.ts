@@ -97,7 +97,12 @@ describe('the routes without a permission', () => {
     return { status: response.status, mentions: found.map(({ agentId }) => agentId) };
   };
   /** What each credential gets, if the catalog lists these agents. */
-  const wanted = (route: string, { about, status = 200 }: PublicRow, agent: Listed, listed: readonly Listed[]): Seen => {
+  const wanted = (
+    route: string,
+    { about, status = 200 }: PublicRow,
+    agent: Listed,
+    listed: readonly Listed[],
+  ): Seen => {
     const isFound = listed.includes(agent);
     if (about === 'one agent') return { status: isFound ? 200 : 404, mentions: isFound ? [agent.agentId] : [] };
     const named = route === 'POST /ard/search' ? listed.filter((one) => one === agent) : listed;

@@ -144,7 +144,9 @@ function readFrame(data: RawData | undefined): AgentFrame {
   if (WORK_EVENTS.has(frame?.event)) return parseJsonBody(data as Buffer) as AgentFrame;
   const beat = frame?.data ?? {};
   const isBeat = frame?.event === 'beat' && typeof beat === 'object' && !Array.isArray(beat);
-  if (!isBeat || (data as Buffer).length > MAX_BEAT_BYTES)
+  if (isBeat && (data as Buffer).length > MAX_BEAT_BYTES)
+    throw new ApiError('MALFORMED_REQUEST', `The frame of a heartbeat has at most ${MAX_BEAT_BYTES} bytes.`);
+  if (!isBeat)
     throw new ApiError(
       'MALFORMED_REQUEST',
       'Send frames as JSON text: {"event":"beat","data":{"inFlight":3}}. `data` is optional. An agent that takes tasks also sends work, progress and result.',
