@@ -9,10 +9,7 @@ export type {
   ConversationRun,
 } from './conversations/conversation.js';
 export { ConversationsService } from './conversations/conversations.service.js';
-export {
-  type CodingAgentOptions,
-  readyDefinitions as definitions,
-} from './definitions/deployment/ready.definitions.js';
+export { type CodingAgentOptions, definitions } from './definitions/deployment/ready.definitions.js';
 export { DefinitionFacts } from './definitions/definition.facts.js';
 export { type Definition, type DefinitionContent } from './definitions/definition.js';
 export {

@@ -9,6 +9,8 @@ export {
   AgentDefinition,
   AgentFactoryRegistry,
   type CodeDefinition,
+  type CodingAgentOptions,
+  definitions,
   DefinitionsService,
   defineTool,
   Describe,

@@ -41,8 +41,13 @@ function costText({ tokens, microUsd }: RunTreeView['subtree']): string {
 
 /** The last lines of a text that is still being written. */
 export function lastLines(text: string, most: number, columns: number): string[] {
-  const lines = text
-    .split('\n')
-    .flatMap((line) => oneLine(line).match(new RegExp(`.{1,${Math.max(20, columns - 4)}}`, 'gu')) ?? []);
+  const width = Math.max(20, columns - 4);
+  const lines = text.split('\n').flatMap((line) => piecesOf(oneLine(line), width));
   return lines.slice(-most).map((line) => `  ${line}`);
+}
+
+function piecesOf(line: string, width: number): string[] {
+  const characters = Array.from(line);
+  const pieces = Math.ceil(characters.length / width);
+  return Array.from({ length: pieces }, (_, index) => characters.slice(index * width, (index + 1) * width).join(''));
 }
