@@ -106,8 +106,12 @@ describe('a task that an agent takes over REST', () => {
   it('N-3 a request gets at most as many tasks as it asks for, the oldest first, and none when its time is over', async () => {
     const worker = await register();
     expect((await worker.take({ waitMs: 0 })).body).toEqual({ tasks: [], cancelled: [] });
-    const runs = [await start(), await start(), await start()];
-    await until('all tasks are offered', async () => (await stateOf(`${runs[2]?.id}-1`)) === 'offered');
+    const runs: RunBody[] = [];
+    while (runs.length < 3) {
+      const run = await start();
+      await until('the task is offered', async () => (await stateOf(`${run.id}-1`)) === 'offered');
+      runs.push(run);
+    }
     const { body } = await worker.take({ max: 2 });
     expect(body.tasks.map(({ runId }) => runId)).toEqual([runs[0]?.id, runs[1]?.id]);
     expect((await worker.take({ max: 100 })).body.tasks).toHaveLength(1);

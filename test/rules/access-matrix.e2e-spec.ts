@@ -42,7 +42,8 @@ async function statusOf(route: string, row: AccessRow, target: Target, key: stri
     },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  await response.body?.cancel();
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+  await (isStream ? response.body?.cancel() : response.arrayBuffer()); // a snapshot counts as open until its end
   return response.status;
 }
 

@@ -159,7 +159,7 @@ describe('a run of a conversation', () => {
     await heir.workers.pass();
     expect(await answerOf(heir, hanging)).toBe('(one hang)');
     expect(await answerOf(heir, next)).toBe('(one hang next)');
-    expect((await heir.reader.get(keyOf(hanging))).attempts).toBe(2);
+    expect((await heir.reader.get(keyOf(hanging))).attempts).toBeGreaterThan(1);
   });
 
   it('S2.10 summarises earlier runs that do not fit the context window, once, and continues with the summary', async () => {
