@@ -1,15 +1,10 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
-import { ConsolePage, type Theme } from '../support/console-page.js';
+import { ConsolePage } from '../support/console-page.js';
 import { TestAgents } from '../support/test-agents.js';
-
-const THEMES: readonly Theme[] = ['light', 'dark'];
-/** `npm run screenshots` sets the folder. */
-const SHOTS = process.env['CONSOLE_SCREENSHOTS'];
 
 let api: TestApi;
 let browser: Browser;
@@ -73,32 +68,8 @@ async function waitingRun(): Promise<string> {
   return String(run.body['id']);
 }
 
-/** Takes pictures of the screen in both themes, wide and narrow. */
-async function shoot(name: string): Promise<void> {
-  if (SHOTS === undefined) return;
-  mkdirSync(SHOTS, { recursive: true });
-  for (const width of [1440, 360]) {
-    await tab.page.setViewportSize({ width, height: 900 });
-    for (const theme of THEMES) {
-      await tab.theme(theme);
-      await tab.page.screenshot({ path: join(SHOTS, `${name}-${theme}-${width}.png`), fullPage: true });
-    }
-  }
-  await tab.page.setViewportSize({ width: 1440, height: 900 });
-}
-
 async function expectAccessible(): Promise<void> {
-  for (const theme of THEMES) expect(await tab.violations(theme)).toEqual([]);
-}
-
-/** No text of the page is cut off at this width. */
-async function expectNoOverflow(width: number): Promise<void> {
-  await tab.page.setViewportSize({ width, height: 900 });
-  const [scrollWidth = 0, clientWidth] = await tab.page.evaluate<number[]>(
-    '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
-  );
-  expect(scrollWidth).toBeLessThanOrEqual(clientWidth ?? 0);
-  await tab.page.setViewportSize({ width: 1440, height: 900 });
+  expect(await tab.accessibilityFaults()).toEqual([]);
 }
 
 const text = (pattern: string | RegExp): ReturnType<ConsolePage['page']['getByText']> => tab.page.getByText(pattern);
@@ -161,8 +132,8 @@ describe('the overview', () => {
     await text('$16.42').first().waitFor();
     await text('Circuit opened').waitFor();
     await tab.page.locator('.u-wrap canvas').waitFor();
-    await expectNoOverflow(360);
-    await shoot('overview');
+    expect(await tab.overflow()).toBe(0);
+    await tab.shoot('overview');
     await expectAccessible();
   });
 
@@ -185,7 +156,7 @@ describe('the overview', () => {
     await tab.page.keyboard.press('Enter');
     const dialog = tab.page.getByRole('dialog');
     await dialog.getByText('The run executes exactly this call').waitFor();
-    await shoot('approve');
+    await tab.shoot('approve');
     await expectAccessible();
     await dialog.getByRole('button', { name: 'Approve this call' }).focus();
     await tab.page.keyboard.press('Enter');
@@ -211,8 +182,8 @@ describe('the fleet', () => {
     await tab.go('#/fleet');
     await tab.page.getByRole('link', { name: 'builder-06' }).waitFor();
     await text('10,000 tokens').waitFor();
-    await expectNoOverflow(360);
-    await shoot('fleet');
+    expect(await tab.overflow()).toBe(0);
+    await tab.shoot('fleet');
     await expectAccessible();
     await tab.page.getByRole('button', { name: /^circuit open/ }).click();
     await tab.page.getByRole('link', { name: 'builder-01' }).waitFor({ state: 'detached' });
@@ -254,8 +225,8 @@ describe('the fleet', () => {
     await text(/open: calls are rejected until a probe; 5 failures in a row/).waitFor();
     await text('Circuit opened').first().waitFor();
     await text('failed').nth(4).waitFor();
-    await expectNoOverflow(360);
-    await shoot('agent');
+    expect(await tab.overflow()).toBe(0);
+    await tab.shoot('agent');
     await expectAccessible();
   });
 
@@ -283,7 +254,7 @@ describe('the fleet', () => {
     expect(content).not.toContain('\u202e');
     expect(content.length).toBeLessThan(20_000);
     expect(await tab.page.locator('main img').count()).toBe(0);
-    await expectNoOverflow(360);
+    expect(await tab.overflow()).toBe(0);
   });
 });
 
@@ -295,8 +266,8 @@ describe('runs', () => {
     await tab.page.getByRole('button', { name: 'waiting' }).click();
     await text('waits for approval').waitFor();
     expect(await tab.page.getByRole('link', { name: 'payer' }).count()).toBe(1);
-    await expectNoOverflow(360);
-    await shoot('runs');
+    expect(await tab.overflow()).toBe(0);
+    await tab.shoot('runs');
     await expectAccessible();
     await tab.page.getByRole('link', { name: 'payer' }).click();
     expect(tab.page.url()).toContain(id);
@@ -304,8 +275,8 @@ describe('runs', () => {
     await text('waits for a decision').waitFor();
     await tab.page.getByRole('button', { name: 'message' }).click();
     await text('Refund order A-1042.').first().waitFor();
-    await expectNoOverflow(360);
-    await shoot('run');
+    expect(await tab.overflow()).toBe(0);
+    await tab.shoot('run');
     await expectAccessible();
     await tab.page.getByRole('button', { name: 'Approve…' }).click();
     await tab.page.getByRole('dialog').getByRole('button', { name: 'Approve this call' }).click();
@@ -323,7 +294,7 @@ describe('runs', () => {
     expect(asked.body).toMatchObject({ state: 'waiting', waitingFor: 'input' });
     await tab.go(`#/runs/${String(asked.body['id'])}`);
     await text('Which branch?').first().waitFor();
-    await shoot('answer');
+    await tab.shoot('answer');
     await expectAccessible();
     await tab.page.getByLabel('Your answer').fill('main');
     await tab.page.getByRole('button', { name: 'Answer' }).click();
@@ -372,8 +343,8 @@ describe('who is signed in', () => {
     await api.call('DELETE', `/v1/keys/${String(issued.body['id'])}`);
     await viewer.page.getByText('Your session has ended').waitFor();
     expect(Date.now() - since).toBeLessThan(3_000); // two seconds, and the time of the test itself
-    for (const theme of THEMES) expect(await viewer.violations(theme)).toEqual([]);
-    if (SHOTS !== undefined) await viewer.page.screenshot({ path: join(SHOTS, 'sign-in-dark-1440.png') });
+    expect(await viewer.accessibilityFaults()).toEqual([]);
+    await viewer.shoot('sign-in');
     expect(viewer.faults).toEqual([]);
     await viewer.close();
   });

@@ -1,10 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export type Theme = 'light' | 'dark';
+
+export const THEMES: readonly Theme[] = ['light', 'dark'];
+const [WIDE, NARROW] = [1440, 360];
+/** `npm run screenshots` sets the folder. */
+const SHOTS = process.env['CONSOLE_SCREENSHOTS'];
 
 interface AxeResult {
   violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
@@ -24,7 +30,7 @@ export class ConsolePage {
   ) {}
 
   /** `base` is the address of the server, with the path that a proxy adds. */
-  static async open(browser: Browser, base: string, { width = 1440, fragment = '' } = {}): Promise<ConsolePage> {
+  static async open(browser: Browser, base: string, { width = WIDE, fragment = '' } = {}): Promise<ConsolePage> {
     const context = await browser.newContext({ locale: 'en-US', viewport: { width, height: 900 } });
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
@@ -59,6 +65,36 @@ export class ConsolePage {
     return violations.flatMap(({ id, nodes }) =>
       nodes.map(({ html, failureSummary }) => `${theme} ${id}: ${html} ${failureSummary}`),
     );
+  }
+
+  /** The violations of the accessibility rules in both themes. */
+  async accessibilityFaults(): Promise<string[]> {
+    const found: string[] = [];
+    for (const theme of THEMES) found.push(...(await this.violations(theme)));
+    return found;
+  }
+
+  /** How many pixels of the page do not fit a narrow window. */
+  async overflow(): Promise<number> {
+    await this.page.setViewportSize({ width: NARROW, height: 900 });
+    const pixels = await this.page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    await this.page.setViewportSize({ width: WIDE, height: 900 });
+    return pixels;
+  }
+
+  /** With `npm run screenshots`: takes pictures of the screen in both themes, wide and narrow. */
+  async shoot(name: string): Promise<void> {
+    if (SHOTS === undefined) return;
+    mkdirSync(SHOTS, { recursive: true });
+    for (const width of [NARROW, WIDE]) {
+      await this.page.setViewportSize({ width, height: 900 });
+      for (const theme of THEMES) {
+        await this.theme(theme);
+        await this.page.screenshot({ path: join(SHOTS, `${name}-${theme}-${width}.png`), fullPage: true });
+      }
+    }
   }
 
   async close(): Promise<void> {

@@ -1,25 +1,13 @@
 import { Select } from '@base-ui/react/select';
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { ChevronDown, House, LogOut, Menu, Moon, Pause, Play, Rows3, SquarePlay, Sun, SunMoon } from 'lucide-react';
+import { ChevronDown, LogOut, Menu, Moon, Pause, Play, Sun, SunMoon } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useLive } from '../live/live.js';
 import { count } from '../parts/format.js';
-import { type Permission, session, useCaller, useSession } from '../session/session.js';
+import { session, useCaller, useSession } from '../session/session.js';
+import { NAVIGATION } from './navigation.js';
 import { nextTheme, themeNow } from './theme.js';
-
-interface NavItem {
-  to: '/' | '/fleet' | '/runs';
-  label: string;
-  icon: typeof House;
-  needs: Permission;
-}
-
-const ITEMS: readonly NavItem[] = [
-  { to: '/', label: 'Overview', icon: House, needs: 'agents:read' },
-  { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
-  { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
-];
 
 /** The sidebar, the header, and the screen. */
 export function Shell(): ReactNode {
@@ -64,18 +52,28 @@ function Sidebar(): ReactNode {
         <i aria-hidden="true">R</i>Rollcall
       </div>
       <nav aria-label="Screens">
-        {ITEMS.filter(({ needs }) => may(needs)).map(({ to, label, icon: ItemIcon }) => (
-          <Link
-            key={to}
-            to={to}
-            className="nav"
-            activeProps={{ className: 'nav active' }}
-            activeOptions={{ exact: to === '/', includeSearch: false }}
-          >
-            <ItemIcon size={16} aria-hidden="true" />
-            {label}
-          </Link>
-        ))}
+        {NAVIGATION.map(({ title, items }) => {
+          const shown = items.filter(({ needs }) => may(needs));
+          return (
+            shown.length > 0 && (
+              <div key={title ?? 'first'}>
+                {title !== undefined && <div className="nav-group">{title}</div>}
+                {shown.map(({ to, label, icon: ItemIcon }) => (
+                  <Link
+                    key={to}
+                    to={to}
+                    className="nav"
+                    activeProps={{ className: 'nav active' }}
+                    activeOptions={{ exact: to === '/', includeSearch: false }}
+                  >
+                    <ItemIcon size={16} aria-hidden="true" />
+                    {label}
+                  </Link>
+                ))}
+              </div>
+            )
+          );
+        })}
       </nav>
       <div className="foot">
         <Cluster />

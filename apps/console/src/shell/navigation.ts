@@ -1,0 +1,28 @@
+import { House, Rows3, SquarePlay } from 'lucide-react';
+import type { Permission } from '../session/session.js';
+
+export interface NavItem {
+  /** The path of a route of the router. */
+  readonly to: string;
+  readonly label: string;
+  readonly icon: typeof House;
+  readonly needs: Permission;
+}
+
+interface NavGroup {
+  readonly title?: string;
+  readonly items: readonly NavItem[];
+}
+
+/** The screens in their order. Callers see the screens for which they have the permission. */
+export const NAVIGATION: readonly NavGroup[] = [
+  {
+    items: [
+      { to: '/', label: 'Overview', icon: House, needs: 'agents:read' },
+      { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
+      { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
+    ],
+  },
+  { title: 'Govern', items: [] },
+  { title: 'Operate', items: [] },
+];
