@@ -65,7 +65,7 @@ export async function startRollcall(
     ROLLCALL_PUBLIC_RATE_LIMIT: '1000000',
     ROLLCALL_CONCURRENT_REQUESTS: '100000',
     ROLLCALL_CONCURRENT_STREAMS: '100000',
-    ROLLCALL_QUOTAS: 'agents=1000000',
+    ROLLCALL_QUOTAS: 'agents=1000000,kilobytesPerMinute=0,kilobytesPerMinuteOfNamespace=0',
     ...(dist !== DIST && OLDER_SETTINGS),
     ROLLCALL_DATABASE_POOL_SIZE: String(POOL_SIZE),
     LOG_FORMAT: 'json',

@@ -230,6 +230,35 @@ describe('the quota of kilobytes in a minute', () => {
       task: TEXT,
       waitMs: 1_000,
     })),
+    'a registration': rest('/v1/agents', (n) => registrationBody({ agentId: `kb-${n}`, agentCard: { text: TEXT } })),
+    'a batch of registrations': rest('/v1/agents/batch', (n) => ({
+      agents: [registrationBody({ agentId: `kb-${n}`, agentCard: { text: TEXT } })],
+    })),
+    'a registration over A2A': async (on, key, n) => {
+      const input = registrationBody({ agentId: `kb-${n}`, agentCard: { text: TEXT } });
+      const message = {
+        messageId: crypto.randomUUID(),
+        role: 'ROLE_USER',
+        parts: [{ data: { skill: 'register', input } }],
+      };
+      const answer = await on.call('POST', '/a2a/message:send', { key, body: { message }, headers: A2A });
+      return { isRefused: answer.status === 429, problem: answer.body };
+    },
+    'responses that are kept for an Idempotency-Key': async (on, key, n) => {
+      const agentId = `kept-${key.slice(-8).toLowerCase()}`;
+      const isFirst = n === 0 || n === 1_000;
+      if (isFirst) await register(key, agentId, { agentCard: { text: TEXT } });
+      const answer = await on.call('PATCH', `/v1/agents/${agentId}`, {
+        key,
+        body: { generation: 1, version: `1.${n}` },
+        headers: { 'idempotency-key': crypto.randomUUID() },
+      });
+      return {
+        isRefused: answer.status === 429,
+        problem: answer.body,
+        retryAfter: answer.headers.get('retry-after'),
+      };
+    },
     'a run over A2A': async (on, key) => {
       const message = { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: TEXT }] };
       const body = { message, configuration: { returnImmediately: true } };
@@ -244,6 +273,8 @@ describe('the quota of kilobytes in a minute', () => {
     },
   };
 
+  const keyForDoors = async (): Promise<string> => await api.given.key('caller', 'agent');
+
   let replica: TestApi;
   beforeAll(async () => {
     const quotas = 'kilobytesPerMinute=64,kilobytesPerMinuteOfNamespace=0,queuedRuns=0,queuedRunsOfNamespace=0';
@@ -254,7 +285,7 @@ describe('the quota of kilobytes in a minute', () => {
   it.each(Object.entries(doors))(
     'S-13 limits what a credential stores with %s, and another credential still stores',
     async (_door, send) => {
-      const [key, other] = [await api.given.key('caller'), await api.given.key('caller')];
+      const [key, other] = [await keyForDoors(), await keyForDoors()];
       for (let n = 0; n < 100; n += 1) {
         const answer = await send(replica, key, n);
         if (!answer.isRefused) continue;
@@ -268,4 +299,38 @@ describe('the quota of kilobytes in a minute', () => {
       throw new Error('the quota was never reached');
     },
   );
+
+  it('S-13 does not count repetitions and failed requests, and a repetition is answered above the quota', async () => {
+    const key = await keyForDoors();
+    const send = async (messageId: string, agent = 'echo'): Promise<Answer> => {
+      const message = { messageId, role: 'ROLE_USER', parts: [{ text: TEXT }] };
+      const body = { message, configuration: { returnImmediately: true } };
+      return await replica.call('POST', `/a2a/agents/${agent}/message:send`, { key, body, headers: A2A });
+    };
+    const first = await send('first');
+    const taskOf = ({ body }: Answer): unknown => (body['task'] as { id?: string } | undefined)?.id;
+    for (let n = 0; n < 10; n += 1)
+      expect([(await send('first')).status, taskOf(await send('first'))]).toEqual([200, taskOf(first)]);
+    const failing = { key, body: { definition: 'missing', input: TEXT } };
+    for (let n = 0; n < 10; n += 1) expect((await replica.call('POST', '/v1/runs', failing)).status).toBe(404);
+    let n = 0;
+    while ((await send(`next-${n}`)).status === 200) n += 1;
+    expect(n).toBeGreaterThan(1);
+    expect(taskOf(await send('first'))).toBe(taskOf(first));
+  });
+
+  it('S-13 what others of a namespace store does not stop its operators', async () => {
+    const small = await api.replica({ ROLLCALL_QUOTAS: 'kilobytesPerMinuteOfNamespace=20' });
+    try {
+      const [key, operator] = [await keyForDoors(), await api.given.key('operator')];
+      const agent = registrationBody({ agentId: 'noisy', agentCard: { text: 'x'.repeat(60_000) } });
+      const register60 = { key, body: agent };
+      expect((await small.call('POST', '/v1/agents', register60)).status).toBe(201);
+      expect((await small.call('POST', '/v1/agents', register60)).status).toBe(429);
+      const drain = { key: operator, body: {}, headers: { 'idempotency-key': 'drain-1' } };
+      expect((await small.call('POST', '/v1/agents/noisy/drain', drain)).status).toBe(200);
+    } finally {
+      await small.stop();
+    }
+  });
 });

@@ -1,5 +1,6 @@
 /**
- * What limits how many objects a caller can store. `quota`: a name of ROLLCALL_QUOTAS. `namespace`: a limit of the namespace. `none`: the
+ * What limits how many objects a caller can store, besides the responses that are kept for an Idempotency-Key: they count for the rate on
+ * all routes. `quota`: a name of ROLLCALL_QUOTAS. `namespace`: a limit of the namespace. `none`: the
  * operation stores no object of its own, or the number of objects has a bound that is stated.
  */
 export type StorageBound =
@@ -13,6 +14,7 @@ const RUNS = quota(...RATE, 'queuedRuns', 'queuedRunsOfNamespace');
 const REPLY = quota(...RATE);
 const PUSH = quota('pushConfigs');
 const CONTRACTS = quota('contracts', ...RATE);
+const AGENTS = quota('agents', ...RATE);
 const DEFINITIONS = quota('definitions');
 const CHANGE = none('changes an object that exists');
 const READ = none('stores nothing');
@@ -38,8 +40,8 @@ export const ROUTE_BOUNDS: Readonly<Record<string, StorageBound>> = {
   'POST /a2a/agents/:agentId': none('its operations are listed in OPERATION_BOUNDS'),
   'POST /mcp': none('its tools are listed in TOOL_BOUNDS'),
   'POST /mcp/agents/:agentId': none('its tools are listed in TOOL_BOUNDS'),
-  'POST /v1/agent-imports': quota('agents'),
-  'POST /v1/agents': quota('agents'),
+  'POST /v1/agent-imports': AGENTS,
+  'POST /v1/agents': AGENTS,
   'POST /v1/agents/:id/drain': CHANGE,
   'POST /v1/agents/:id/evict': CHANGE,
   'POST /v1/agents/:id/heartbeat': CHANGE,
@@ -50,7 +52,7 @@ export const ROUTE_BOUNDS: Readonly<Record<string, StorageBound>> = {
   'POST /v1/agents/:id/tasks/:callId/progress': none('informs those who wait for the run'),
   'POST /v1/agents/:id/tasks/:callId/result': none('one result for each task, of at most 1 MB when it is stored'),
   'POST /v1/agents/:id/tasks/take': CHANGE,
-  'POST /v1/agents/batch': quota('agents'),
+  'POST /v1/agents/batch': AGENTS,
   'POST /v1/agents/query': CONTRACTS, // with prefer: contract-net, a query announces a contract
   'POST /v1/budgets': OPERATOR,
   'POST /v1/budgets/:id/adjust': CHANGE,

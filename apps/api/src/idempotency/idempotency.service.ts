@@ -5,6 +5,7 @@ import { Database, DatabaseBusyError, DEFAULT_NAMESPACE, inBatches, Periodic } f
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
+import { StorageRate, type StoringCaller } from '../limits/storage.rate.js';
 import { IdempotencyStore, type KeySlot, type StoredResponse } from './idempotency.store.js';
 import { type Seal, seal, unseal } from './sealed-response.js';
 import { callerOf, type Principal } from '../auth/principal.js';
@@ -21,9 +22,12 @@ export interface OnceResult {
   replayed: boolean;
 }
 
+/** The principal that chose the key. The stored response counts for it. */
+type KeyedCaller = StoringCaller & Pick<Principal, 'id'>;
+
 /** A request that must take effect only once. */
 export interface KeyedRequest {
-  callerId: string;
+  caller: KeyedCaller;
   key: string;
   /** Everything that a repetition of the request must have in common with it. */
   content: string;
@@ -46,18 +50,19 @@ export class IdempotencyService {
   constructor(
     private readonly db: Database,
     private readonly store: IdempotencyStore,
+    private readonly storage: StorageRate,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  async once(callerId: string, key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
-    return await this.onceFor(keyed(callerId, key, request), act);
+  async once(key: string, request: FastifyRequest, act: () => Promise<unknown>): Promise<OnceResult> {
+    return await this.onceFor(keyed(key, request), act);
   }
 
   async onceFor(request: KeyedRequest, act: () => Promise<unknown>): Promise<OnceResult> {
     const described = this.describe(request);
-    const { slot, fingerprint } = described;
+    const { slot } = described;
     return await this.db.transaction(async () => {
-      if (!(await this.tryToClaim(slot, fingerprint)))
+      if (!(await this.tryToClaim(request, described)))
         return { response: replay(await this.store.find(slot), described), replayed: true };
       const response = await act();
       this.save(request, response);
@@ -70,19 +75,21 @@ export class IdempotencyService {
    * before: the caller then rolls back and returns the stored response (`storedFor`). Otherwise the caller calls `save`.
    */
   async claim(request: KeyedRequest): Promise<void> {
-    const { slot, fingerprint } = this.describe(request);
-    if (!(await this.tryToClaim(slot, fingerprint))) throw inProgress(new Error('the key was used before'));
+    if (!(await this.tryToClaim(request, this.describe(request))))
+      throw inProgress(new Error('the key was used before'));
   }
 
   /** Stores the response together with the COMMIT of the open transaction. */
   save(request: KeyedRequest, response: unknown): void {
     const { slot, seals } = this.describe(request);
-    this.store.save(slot, seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]));
+    const answer = seal(response === undefined ? UNDEFINED : JSON.stringify(response), seals[0]);
+    this.storage.takeChecked(request.caller, answer.length);
+    this.store.save(slot, answer);
   }
 
   /** The stored response of an earlier request with this key; undefined if there is none. */
-  async stored(callerId: string, key: string, request: FastifyRequest): Promise<OnceResult | undefined> {
-    return await this.storedFor(keyed(callerId, key, request));
+  async stored(key: string, request: FastifyRequest): Promise<OnceResult | undefined> {
+    return await this.storedFor(keyed(key, request));
   }
 
   async storedFor(request: KeyedRequest): Promise<OnceResult | undefined> {
@@ -97,23 +104,24 @@ export class IdempotencyService {
     return await inBatches(SWEEP_BATCH, async (limit) => await this.store.prune(limit));
   }
 
-  private describe({ callerId, key, content, secret }: KeyedRequest): DescribedRequest {
+  private describe({ caller, key, content, secret }: KeyedRequest): DescribedRequest {
     if (!ACCEPTABLE.test(key)) {
       throw new ApiError('IDEMPOTENCY_KEY_INVALID', 'Use 1 to 255 visible ASCII characters, such as a UUID.');
     }
     return {
-      slot: { callerId, keyHash: sha256(key) },
+      slot: { callerId: caller.id, keyHash: sha256(key) },
       seals: this.sealsFor(key, secret),
       fingerprint: sha256(content),
     };
   }
 
-  private async tryToClaim(slot: KeySlot, fingerprint: Buffer): Promise<boolean> {
-    try {
-      return await this.store.claim(slot, fingerprint, KEEP_MS);
-    } catch (error) {
+  /** A repetition stores nothing, so only the first request can be rejected because its caller has stored too much. */
+  private async tryToClaim({ caller }: KeyedRequest, { slot, fingerprint }: DescribedRequest): Promise<boolean> {
+    const isNew = await this.store.claim(slot, fingerprint, KEEP_MS).catch((error: unknown) => {
       throw error instanceof DatabaseBusyError ? inProgress(error) : error;
-    }
+    });
+    if (isNew) this.storage.check(caller);
+    return isNew;
   }
 
   /**
@@ -148,20 +156,20 @@ function inProgress(cause: Error): ApiError {
 /** A request of the REST API with an Idempotency-Key; undefined without one. `url` is the part of the URL that a repetition shares. */
 export function keyedHttpRequest(request: FastifyRequest, url: string): KeyedRequest | undefined {
   const key = request.headers['idempotency-key'];
-  return key === undefined ? undefined : keyed(callerOf(request).id, String(key), request, url);
+  return key === undefined ? undefined : keyed(String(key), request, url);
 }
 
-function keyed(callerId: string, key: string, request: FastifyRequest, url = request.url): KeyedRequest {
+function keyed(key: string, request: FastifyRequest, url = request.url): KeyedRequest {
   const { method, body } = request;
   const content = `${method} ${url}\n${namespaceLine(request)}${JSON.stringify(body) ?? ''}`;
-  return { callerId, key, content, secret: secretOf(request) };
+  return { caller: callerOf(request), key, content, secret: secretOf(request) };
 }
 
 /** A request of another protocol than REST. A repetition has the same caller, key and content. */
 export interface ProtocolRequest {
   /** Separates the keys of the protocols. */
   protocol: 'a2a' | 'mcp';
-  caller: Pick<Principal, 'id'>;
+  caller: KeyedCaller;
   request: FastifyRequest;
   /** The id that the client has chosen. It may contain any characters. */
   key: string;
@@ -170,7 +178,7 @@ export interface ProtocolRequest {
 
 export function keyedRequest({ protocol, caller, request, key, content }: ProtocolRequest): KeyedRequest {
   return {
-    callerId: caller.id,
+    caller,
     key: `${protocol}:${sha256(key).toString('hex')}`,
     content: JSON.stringify(content),
     secret: secretOf(request),

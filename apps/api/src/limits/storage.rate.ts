@@ -13,7 +13,7 @@ const MAX_KEYS = 100_000;
 /** What the rows of one stored object need besides its contents. */
 const OBJECT_BYTES = KILOBYTE;
 
-type StoringCaller = Pick<Principal, 'owner' | 'namespace'>;
+export type StoringCaller = Pick<Principal, 'owner' | 'namespace' | 'permissions'>;
 
 /**
  * A quota of kilobytes for each minute. A key may store as long as its balance is positive, and the balance may become negative: the
@@ -54,7 +54,8 @@ export class ByteBudget {
 
 /**
  * Limits how much one credential, and all credentials of a namespace, store on this replica in a minute, for objects whose number has no
- * quota because they are kept for a time: runs, messages, contracts with their invitations, and budgets of runs (S-13).
+ * quota because they are kept for a time: runs, messages, contracts with their invitations, budgets of runs, registrations, and the
+ * responses that are kept for an Idempotency-Key (S-13).
  */
 @Injectable()
 export class StorageRate {
@@ -70,20 +71,36 @@ export class StorageRate {
     });
   }
 
-  /** Counts one object and its contents. Throws RATE_LIMITED if the quota of the last minute is used up. */
-  take(caller: StoringCaller, contents: unknown): void {
+  /**
+   * Counts one object and its contents, and returns their bytes. Throws RATE_LIMITED if the quota of the last minute is used up. `rows` is 0
+   * for contents of objects whose number has a quota of its own.
+   */
+  take(caller: StoringCaller, contents: unknown, rows = 1): number {
     this.check(caller);
-    this.add(caller, OBJECT_BYTES + Buffer.byteLength(JSON.stringify(contents) ?? ''));
+    const bytes = rows * OBJECT_BYTES + Buffer.byteLength(JSON.stringify(contents) ?? '');
+    this.add(caller, bytes);
+    return bytes;
   }
 
-  /** Counts further rows of an object that is stored already. */
+  /** Counts further rows of an object that is counted already. */
   takeMore(caller: StoringCaller, rows: number): void {
     this.add(caller, rows * OBJECT_BYTES);
   }
 
-  private check({ owner, namespace }: StoringCaller): void {
+  /** Counts an object whose caller was checked before its size was known. */
+  takeChecked(caller: StoringCaller, contentBytes: number): void {
+    this.add(caller, OBJECT_BYTES + contentBytes);
+  }
+
+  /** The object was not stored: the request failed, or repeats an earlier one. */
+  giveBack(caller: StoringCaller, bytes: number): void {
+    this.add(caller, -bytes);
+  }
+
+  /** What others of their namespace store does not stop operators. */
+  check({ owner, namespace, permissions }: StoringCaller): void {
     reject('credential', this.credentials, owner);
-    reject('namespace', this.namespaces, namespace);
+    if (!permissions.includes('agents:operate')) reject('namespace', this.namespaces, namespace);
   }
 
   private add({ owner, namespace }: StoringCaller, bytes: number): void {

@@ -86,7 +86,7 @@ export class MutationInterceptor implements NestInterceptor {
   private async stored(request: FastifyRequest, reply: FastifyReply): Promise<OnceResult | undefined> {
     const key = request.headers['idempotency-key'];
     if (key === undefined) return undefined;
-    const stored = await this.idempotency.stored(callerOf(request).id, String(key), request);
+    const stored = await this.idempotency.stored(String(key), request);
     if (stored) void reply.header('idempotency-replayed', 'true');
     return stored;
   }
@@ -111,7 +111,7 @@ export class MutationInterceptor implements NestInterceptor {
     reply: FastifyReply,
     act: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { response, replayed } = await this.idempotency.once(callerOf(request).id, key, request, act);
+    const { response, replayed } = await this.idempotency.once(key, request, act);
     if (replayed) void reply.header('idempotency-replayed', 'true');
     return response;
   }

@@ -46,6 +46,14 @@ export interface RunStartOptions {
   readonly also?: (run: Run) => Promise<void>;
 }
 
+/** One execution of a command. */
+interface Attempt {
+  /** Claims the key of the command in the open transaction; undefined without a key. */
+  readonly claim: (() => Promise<void>) | undefined;
+  /** Counts what the command stores for its caller, unless the execution fails. */
+  readonly count: (contents: unknown) => void;
+}
+
 /** What a command writes besides its change. */
 interface Commit {
   readonly action: string;
@@ -74,9 +82,9 @@ export class RunCommands {
     request: () => StartRun | Promise<StartRun>,
     { details, also }: RunStartOptions = {},
   ): Promise<RunCommandResult> {
-    return await this.once(command, async (claim) => {
+    return await this.once(command, async ({ claim, count }) => {
       const wanted = await request();
-      this.storage.take(command.caller, wanted.input);
+      count(wanted.input);
       const prepared = await this.runs.prepare(wanted);
       const { id, namespace, agentId, limit: budget } = prepared.run;
       const facts = { agentId, budget, ...details };
@@ -92,9 +100,9 @@ export class RunCommands {
 
   /** Starts a new run with the target, the input and the limits of a finished run. */
   async retry(command: RunCommand, id: string): Promise<RunCommandResult> {
-    return await this.once(command, async (claim) => {
+    return await this.once(command, async ({ claim, count }) => {
       const prepared = await this.runs.prepareRetry(runKeyOf(command.caller, id), runActorOf(command.caller));
-      this.storage.take(command.caller, prepared.run.input);
+      count(prepared.run.input);
       return await this.runs.transactionFor(prepared, async () => {
         const run = await this.runs.insert(prepared, claim);
         const details = { newRunId: run.id, agentId: run.agentId };
@@ -112,8 +120,8 @@ export class RunCommands {
   ): Promise<RunCommandResult> {
     const { messageId } = next;
     const details = messageId === undefined ? {} : { messageId };
-    return await this.change(command, { action: 'run.continued', details }, async () => {
-      this.storage.take(command.caller, next.parts);
+    return await this.change(command, { action: 'run.continued', details }, async (count) => {
+      count(next.parts);
       const run = await this.runs.continue(runKeyOf(command.caller, id), next, runActorOf(command.caller));
       await also?.(run);
       return run;
@@ -128,8 +136,8 @@ export class RunCommands {
   ): Promise<RunCommandResult> {
     const { callId, inputHash, approved, reason } = decision;
     const details = { callId, inputHash, approved, ...(reason !== undefined && { reason }) };
-    return await this.change(command, { action: 'run.decided', details }, async () => {
-      this.storage.take(command.caller, decision);
+    return await this.change(command, { action: 'run.decided', details }, async (count) => {
+      count(decision);
       const run = await this.runs.approve(runKeyOf(command.caller, id), decision, runActorOf(command.caller));
       await also?.(run);
       return run;
@@ -145,13 +153,17 @@ export class RunCommands {
   }
 
   /** The claim of the key comes first, because a repetition of the command must not wait for the lock of the run. */
-  private async change(command: RunCommand, commit: Commit, act: () => Promise<Run>): Promise<RunCommandResult> {
+  private async change(
+    command: RunCommand,
+    commit: Commit,
+    act: (count: Attempt['count']) => Promise<Run>,
+  ): Promise<RunCommandResult> {
     return await this.once(
       command,
-      async (claim) =>
+      async ({ claim, count }) =>
         await this.db.transaction(async () => {
           await claim?.();
-          return await this.record(command, await act(), commit);
+          return await this.record(command, await act(count), commit);
         }),
     );
   }
@@ -167,14 +179,15 @@ export class RunCommands {
    * `act` commits the command. It calls the claim in its transaction, which is rolled back if the key was used before. A repetition may
    * also fail before it claims the key, for example because its agent has left: the stored response takes precedence over any error.
    */
-  private async once(
-    { once }: RunCommand,
-    act: (claim?: () => Promise<void>) => Promise<Run>,
-  ): Promise<RunCommandResult> {
-    if (!once) return changed(await act());
+  private async once({ caller, once }: RunCommand, act: (attempt: Attempt) => Promise<Run>): Promise<RunCommandResult> {
+    let bytes = 0;
+    const count = (contents: unknown): void => void (bytes += this.storage.take(caller, contents));
+    const claim = once && (async (): Promise<void> => await this.idempotency.claim(once));
     try {
-      return changed(await act(async () => await this.idempotency.claim(once)));
+      return changed(await act({ claim, count }));
     } catch (error) {
+      this.storage.giveBack(caller, bytes);
+      if (!once) throw error;
       const stored = await this.idempotency.storedFor(once).catch((failure: unknown) => {
         throw failure instanceof ApiError ? failure : error; // the database may be unavailable for both
       });

@@ -13,6 +13,7 @@ import {
 } from '#rollcall/registry';
 import { Authenticator } from '../../auth/credentials/authenticator.js';
 import type { Principal } from '../../auth/principal.js';
+import { StorageRate } from '../../limits/storage.rate.js';
 import { schemaFailed, validationFailed } from '../../http/validation/validation.errors.js';
 import { validated } from '../../http/validation/validation.pipe.js';
 import { Effect } from '../../mutation/effect.js';
@@ -33,6 +34,7 @@ export class AgentRegistrations {
     private readonly documents: RemoteDocuments,
     private readonly endpoints: EndpointCheck,
     private readonly authenticator: Authenticator,
+    private readonly storage: StorageRate,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -61,6 +63,7 @@ export class AgentRegistrations {
   }
 
   private async join(body: RegisterBody, caller: Principal): Promise<RegistrationView> {
+    this.storage.take(caller, body, 0);
     const joined = await this.agents.register(toJoinRequest(body, caller));
     this.authenticator.cacheLease(joined.leaseToken, caller.namespace);
     return toRegistrationView(joined, this.lease);

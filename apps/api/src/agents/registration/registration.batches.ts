@@ -7,6 +7,7 @@ import { Authenticator } from '../../auth/credentials/authenticator.js';
 import type { Principal } from '../../auth/principal.js';
 import { ProblemView } from '../../http/problems/problem.docs.js';
 import { problemOf } from '../../http/problems/problem.js';
+import { StorageRate } from '../../limits/storage.rate.js';
 import { validationFailed } from '../../http/validation/validation.errors.js';
 import { validated } from '../../http/validation/validation.pipe.js';
 import { RegistrationView } from '../agent.view.js';
@@ -42,6 +43,7 @@ export class RegistrationBatches {
     private readonly agents: AgentsService,
     private readonly endpoints: EndpointCheck,
     private readonly authenticator: Authenticator,
+    private readonly storage: StorageRate,
     @Inject(LEASE_POLICY) private readonly lease: LeasePolicy,
   ) {}
 
@@ -71,6 +73,7 @@ export class RegistrationBatches {
   /** Registers the valid items. Returns one result for each item, in the order of the items. */
   async register(items: readonly BatchItem[], caller: Principal, requestId: string): Promise<RegistrationResultView[]> {
     const requests = items.flatMap((item) => (item.ok ? [toJoinRequest(item.body, caller)] : []));
+    this.storage.take(caller, requests, 0);
     const joined = (await this.agents.registerAll(requests)).values();
     return items.map((item) => {
       const result = item.ok ? joined.next().value : ({ state: 'rejected', error: item.error } as const);
