@@ -54,7 +54,26 @@ const run = createRoute({
   component: lazyRouteComponent(() => import('./screens/run.js'), 'Run'),
 });
 
-const routes = root.addChildren([overview, fleet, agent, runs, run]);
+const contracts = createRoute({
+  getParentRoute: () => root,
+  path: '/contracts',
+  component: lazyRouteComponent(() => import('./screens/contracts/contracts.js'), 'Contracts'),
+});
+const contract = createRoute({
+  getParentRoute: () => root,
+  path: '/contracts/$contractId',
+  component: lazyRouteComponent(() => import('./screens/contracts/contract.js'), 'Contract'),
+});
+
+const routes = root.addChildren([
+  overview,
+  fleet,
+  agent,
+  runs,
+  run,
+  contracts,
+  contract,
+]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 

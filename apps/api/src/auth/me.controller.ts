@@ -7,6 +7,11 @@ import { Permit, Scope } from './route.access.js';
 
 class MeView {
   @ApiProperty({ example: 'key:4fT9sKq2Lm', description: 'The principal, as in the audit log.' }) id: string;
+  @ApiProperty({
+    example: 'key:4fT9sKq2Lm',
+    description: 'The owner of what the principal creates. It stays the same when an API key is rotated.',
+  })
+  owner: string;
   @ApiProperty({ enum: ['key', 'oidc'], description: 'The kind of credential.' }) kind: string;
   @ApiProperty({ example: 'admin', description: 'The name of the credential.' }) name: string;
   @ApiProperty({ example: 'default', description: 'The namespace of this request; `*` for all.' }) namespace: string;
@@ -50,7 +55,7 @@ export class MeController {
   @ApiOperation({ operationId: 'me.get', summary: 'Get the credential in use and its permissions' })
   @ApiOkResponse({ type: MeView, description: 'The principal of this request.' })
   me(@Req() request: FastifyRequest): MeView {
-    const { id, kind, name, namespace, namespaces, roles, permissions, expiresAt } = callerOf(request);
-    return { id, kind, name, namespace, namespaces, roles, permissions, expiresAt };
+    const { id, owner, kind, name, namespace, namespaces, roles, permissions, expiresAt } = callerOf(request);
+    return { id, owner, kind, name, namespace, namespaces, roles, permissions, expiresAt };
   }
 }

@@ -27,6 +27,8 @@ const TOPICS: Record<string, readonly string[]> = {
   budget: ['budgets', 'agent', 'summary', 'usage', 'events'],
   run: ['runs', 'run', 'summary', 'usage', 'events'],
   protection: ['protection', 'summary', 'events'],
+  contract: ['contracts', 'contract', 'events'],
+  definition: ['definitions', 'definition', 'events'],
 };
 const OTHERS = ['events'] as const;
 /** Twice a second at most. */

@@ -80,7 +80,7 @@ function Details({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
 /** The caller started the run, or may manage the runs of others. */
 function useMayChange(run: RunView): boolean {
   const { may, me } = useCaller();
-  return may('runs:start') && (may('runs:manage') || run.createdBy === me.id);
+  return may('runs:start') && (may('runs:manage') || run.createdBy === me.owner);
 }
 
 function Operations({ run }: { run: RunView }): ReactNode {

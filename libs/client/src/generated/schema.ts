@@ -48,6 +48,10 @@ export type MeView = {
      */
     id: string;
     /**
+     * The owner of what the principal creates. It stays the same when an API key is rotated.
+     */
+    owner: string;
+    /**
      * The kind of credential.
      */
     kind: 'key' | 'oidc';
