@@ -44,7 +44,7 @@ describe('contracts (S3.9)', () => {
     return String(answer.body['id']);
   };
   const send = async (id: string, what: string, index: number, body: object = {}): Promise<void> => {
-    const { agentId, generation, leaseToken: key } = builders[index] as GivenAgent;
+    const { agentId, generation, leaseToken: key } = builders[index] ?? {};
     const path = `/v1/contracts/${id}/${what}`;
     expect((await api.call('POST', path, { key, body: { agentId, generation, ...body } })).status).toBe(200);
   };
@@ -54,7 +54,10 @@ describe('contracts (S3.9)', () => {
   const close = async (id: string): Promise<void> => {
     for (const [index, price] of [40_000, 90_000].entries()) await bid(id, index, price);
     await send(id, 'bids', 2, { refuse: true, note: 'Busy until noon.' });
-    await until('there is an award', async () => (await api.call('GET', `/v1/contracts/${id}`)).body['state'] === 'awarded');
+    await until(
+      'there is an award',
+      async () => (await api.call('GET', `/v1/contracts/${id}`)).body['state'] === 'awarded',
+    );
   };
 
   it('S3.9 the board shows open auctions with a countdown, awards, work in progress and what has ended', async () => {
@@ -76,7 +79,7 @@ describe('contracts (S3.9)', () => {
     await announce('Paint the bike shed.', { capabilities: ['paint'] });
     await text('1 of 3 answered').waitFor();
     await tab.page.getByRole('region', { name: 'At work' }).getByText('Rebuild the search index.').waitFor();
-    await tab.page.getByRole('region', { name: 'Awarded' }).getByText('to confirm').waitFor();
+    await tab.page.getByRole('region', { name: 'Awarded' }).getByText('to confirm', { exact: true }).waitFor();
     await text('builder-01, $0.042, 1 min 35 s').waitFor();
     await text('no agent has the capabilities').waitFor();
     await expectGoodLooks('contracts');
@@ -102,7 +105,7 @@ describe('contracts (S3.9)', () => {
     await tab.page.keyboard.press('Enter');
     await dialog().getByRole('button', { name: 'Cancel the contract' }).focus();
     await tab.page.keyboard.press('Enter');
-    await text('Cancelled by').waitFor();
+    await text('Cancelled by key:').waitFor();
     await button('Cancel…').waitFor({ state: 'detached' });
   });
 });

@@ -65,15 +65,7 @@ const contract = createRoute({
   component: lazyRouteComponent(() => import('./screens/contracts/contract.js'), 'Contract'),
 });
 
-const routes = root.addChildren([
-  overview,
-  fleet,
-  agent,
-  runs,
-  run,
-  contracts,
-  contract,
-]);
+const routes = root.addChildren([overview, fleet, agent, runs, run, contracts, contract]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 

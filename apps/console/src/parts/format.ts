@@ -54,8 +54,10 @@ export function age(ms: number): string {
 export function spanText(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
-  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+  const [[small, unit], each]: [[string, string], number] =
+    ms < 3_600_000 ? [['min', 's'], 60_000] : [['h', 'min'], 3_600_000];
+  const rest = Math.floor((ms % each) / (each / 60));
+  return `${Math.floor(ms / each)} ${small}${rest === 0 ? '' : ` ${rest} ${unit}`}`;
 }
 
 /** Removes characters that change the direction of the text around them, so that a name cannot pretend to be another one. */

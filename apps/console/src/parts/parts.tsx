@@ -15,7 +15,10 @@ class Ticker {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener);
-    this.timer ??= setInterval(() => this.tick(), 1_000);
+    if (this.timer === undefined) {
+      this.now = Date.now();
+      this.timer = setInterval(() => this.tick(), 1_000);
+    }
     return () => {
       this.listeners.delete(listener);
       if (this.listeners.size > 0) return;

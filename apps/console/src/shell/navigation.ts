@@ -1,4 +1,4 @@
-import { House, Rows3, SquarePlay } from 'lucide-react';
+import { Gavel, House, Rows3, SquarePlay } from 'lucide-react';
 import type { Permission } from '../session/session.js';
 
 export interface NavItem {
@@ -23,6 +23,9 @@ export const NAVIGATION: readonly NavGroup[] = [
       { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
     ],
   },
-  { title: 'Govern', items: [] },
+  {
+    title: 'Govern',
+    items: [{ to: '/contracts', label: 'Contracts', icon: Gavel, needs: 'contracts:read' }],
+  },
   { title: 'Operate', items: [] },
 ];

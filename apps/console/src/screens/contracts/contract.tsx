@@ -23,7 +23,6 @@ import { Transcript } from './transcript.js';
 /** One auction: its task, its bids once they are open, and everything that happened. */
 export function Contract(): ReactNode {
   const { contractId } = useParams({ from: '/contracts/$contractId' });
-  useTitle('Contract');
   const { api } = useCaller();
   const query = useQuery({
     queryKey: ['contract', contractId],
@@ -33,6 +32,7 @@ export function Contract(): ReactNode {
     <Loaded query={query}>
       {(contract) => (
         <>
+          <Titled task={contract.task} />
           <Operations contract={contract} />
           <Numbers contract={contract} />
           <div className="grid wide-narrow">
@@ -52,6 +52,11 @@ export function Contract(): ReactNode {
       )}
     </Loaded>
   );
+}
+
+function Titled({ task }: { task: string }): ReactNode {
+  useTitle(plain(task.slice(0, 80)));
+  return null;
 }
 
 function Operations({ contract }: { contract: ContractDetailView }): ReactNode {
@@ -153,8 +158,8 @@ function Bids({ contract }: { contract: ContractDetailView }): ReactNode {
       </header>
       {isSealed(contract) ? (
         <p className="notice sealed">
-          <Tag tone="info">sealed</Tag> Nobody can read the bids before the auction closes, so no agent can adjust its bid
-          to that of another. It closes at the deadline, or when all {count(invited)} agents have answered.
+          <Tag tone="info">sealed</Tag> Nobody can read the bids before the auction closes, so no agent can adjust its
+          bid to that of another. It closes at the deadline, or when all {count(invited)} agents have answered.
         </p>
       ) : bids.length === 0 ? (
         <Empty>No agent was invited.</Empty>
@@ -170,7 +175,7 @@ function Bids({ contract }: { contract: ContractDetailView }): ReactNode {
                 <th scope="col" className="number">
                   Price
                 </th>
-                <th scope="col" className="number">
+                <th scope="col" className="number secondary">
                   Time
                 </th>
                 <th scope="col" className="number secondary">
@@ -194,7 +199,7 @@ function Bids({ contract }: { contract: ContractDetailView }): ReactNode {
                     {bid.lateAnswers > 0 && <small className="secondary">{count(bid.lateAnswers)} late</small>}
                   </td>
                   <td className="number">{price(bid.price)}</td>
-                  <td className="number">{bid.etaMs === null ? '–' : spanText(bid.etaMs)}</td>
+                  <td className="number secondary">{bid.etaMs === null ? '–' : spanText(bid.etaMs)}</td>
                   <td className="number secondary">
                     {bid.confidence === null ? '–' : `${Math.round(bid.confidence * 100)} %`}
                   </td>
@@ -235,7 +240,7 @@ function Terms({ contract }: { contract: ContractDetailView }): ReactNode {
     reserve.microUsd === null ? 'the price of the bid' : money(reserve.microUsd),
   ].filter((text) => text !== false);
   return (
-    <section className="card">
+    <section className="card lane">
       <h2>Task</h2>
       <div className="padded">
         <ForeignText text={task} />

@@ -25,8 +25,8 @@ export function Transcript({ entries }: { entries: readonly Entry[] }): ReactNod
             <time dateTime={entry.at} title={moment(entry.at)}>
               <Ago at={entry.at} />
             </time>
-            <div>
-              <p>{sentence(entry.kind, facts)}</p>
+            <div className="entry">
+              <p>{SENTENCES[entry.kind](facts, <b>{plain(textOf(facts['agentId']))}</b>)}</p>
               {entry.kind === 'scored' && <Scores bids={(facts['bids'] ?? []) as ScoredBid[]} />}
               <details>
                 <summary>Facts</summary>
@@ -79,82 +79,63 @@ function Scores({ bids }: { bids: readonly ScoredBid[] }): ReactNode {
   );
 }
 
-function sentence(kind: Entry['kind'], facts: Facts): ReactNode {
-  const agent = <b>{plain(textOf(facts['agentId']))}</b>;
-  switch (kind) {
-    case 'announced':
-      return <>Announced to {plain(listOf(facts['invited'])) || 'nobody'}</>;
-    case 'bid':
-      return (
-        <>
-          {agent} bid {amountOf(facts['price'])}, {timeOf(facts['etaMs'])}, confidence {numberOf(facts['confidence'])}
-          {Number(facts['revision']) > 1 && ` (answer ${count(Number(facts['revision']))})`}
-        </>
-      );
-    case 'refused':
-      return (
-        <>
-          {agent} refused{typeof facts['note'] === 'string' && `: ${plain(facts['note'])}`}
-        </>
-      );
-    case 'late':
-      return (
-        <>
-          {agent} answered {timeOf(facts['lateMs'])} too late; the answer has no effect
-        </>
-      );
-    case 'scored':
-      return <>The bids were opened and scored by the rule “{plain(textOf(facts['rule']))}”</>;
-    case 'awarded':
-      return (
-        <>
-          {agent} got the award for {amountOf(facts['price'])}, with a score of {score(Number(facts['score']))}
-        </>
-      );
-    case 'unfunded':
-      return (
-        <>
-          {agent} was passed over, because no budget allows the price ({plain(textOf(facts['code']))})
-        </>
-      );
-    case 'lost':
-      return <>{plain(listOf(facts['agentIds']))} did not win</>;
-    case 'run_started':
-      return (
-        <>
-          <Link to="/runs/$runId" params={{ runId: textOf(facts['runId']) }} className="text-link">
-            A run
-          </Link>{' '}
-          of the winner started
-        </>
-      );
-    case 'outcome':
-      return (
-        <>
-          {agent} {facts['ok'] === true ? 'completed the task' : 'failed'}
-          {typeof facts['microUsd'] === 'number' && `, ${money(facts['microUsd'])}`}
-          {typeof facts['ms'] === 'number' && `, ${spanText(facts['ms'])}`}
-        </>
-      );
-    default:
-      return (
-        <>
-          {facts['agentId'] === undefined ? null : <>{agent} </>}
-          {OTHERS[kind]}
-          {typeof facts['reason'] === 'string' && `: ${plain(words(facts['reason']))}`}
-          {typeof facts['by'] === 'string' && ` by ${plain(facts['by'])}`}
-        </>
-      );
-  }
-}
+type Sentence = (facts: Facts, agent: ReactNode) => ReactNode;
 
-const OTHERS: Partial<Record<Entry['kind'], string>> = {
-  left: 'left the registry, so its bid does not count',
-  lapsed: 'lost the award',
-  declined: 'declined the award',
-  confirmed: 'confirmed the award',
-  expired: 'Expired',
-  cancelled: 'Cancelled',
+const SENTENCES: Record<Entry['kind'], Sentence> = {
+  announced: ({ invited }) => `Announced to ${plain(listOf(invited)) || 'nobody'}`,
+  bid: ({ price, etaMs, confidence, revision }, agent) => (
+    <>
+      {agent} bid {amountOf(price)}, {timeOf(etaMs)}, confidence {shareOf(confidence)}
+      {Number(revision) > 1 && ` (answer ${count(Number(revision))})`}
+    </>
+  ),
+  refused: ({ note }, agent) => (
+    <>
+      {agent} refused{typeof note === 'string' && `: ${plain(note)}`}
+    </>
+  ),
+  late: ({ lateMs }, agent) => (
+    <>
+      {agent} answered {timeOf(lateMs)} too late; the answer has no effect
+    </>
+  ),
+  scored: ({ rule }) => `The bids were opened and scored by the rule “${plain(textOf(rule))}”`,
+  left: (_facts, agent) => <>{agent} left the registry, so its bid does not count</>,
+  unfunded: ({ code }, agent) => (
+    <>
+      {agent} was passed over, because no budget allows the price ({plain(textOf(code))})
+    </>
+  ),
+  awarded: ({ price, score: points }, agent) => (
+    <>
+      {agent} got the award for {amountOf(price)}, with a score of {score(Number(points))}
+    </>
+  ),
+  lapsed: ({ reason }, agent) => (
+    <>
+      {agent} lost the award: {plain(words(textOf(reason)))}
+    </>
+  ),
+  declined: (_facts, agent) => <>{agent} declined the award</>,
+  confirmed: (_facts, agent) => <>{agent} confirmed the award</>,
+  lost: ({ agentIds }) => `${plain(listOf(agentIds))} did not win`,
+  expired: ({ reason }) => `Expired: ${plain(words(textOf(reason)))}`,
+  cancelled: ({ by }) => `Cancelled by ${plain(textOf(by))}`,
+  run_started: ({ runId }) => (
+    <>
+      <Link to="/runs/$runId" params={{ runId: textOf(runId) }} className="text-link">
+        A run
+      </Link>{' '}
+      of the winner started
+    </>
+  ),
+  outcome: ({ ok, microUsd, ms }, agent) => (
+    <>
+      {agent} {ok === true ? 'completed the task' : 'failed'}
+      {typeof microUsd === 'number' && `, ${money(microUsd)}`}
+      {typeof ms === 'number' && `, ${spanText(ms)}`}
+    </>
+  ),
 };
 
 function textOf(value: unknown): string {
@@ -175,6 +156,6 @@ function timeOf(value: unknown): string {
   return typeof value === 'number' ? spanText(value) : 'no time';
 }
 
-function numberOf(value: unknown): string {
+function shareOf(value: unknown): string {
   return typeof value === 'number' ? `${Math.round(value * 100)} %` : 'unknown';
 }
