@@ -2,6 +2,7 @@ import { until } from '#rollcall/test-support';
 import { A2aWire, type Json } from '../support/a2a-wire.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
+import { PullWorker } from '../support/pull-worker.js';
 import { TestAgents } from '../support/test-agents.js';
 
 const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' };
@@ -17,6 +18,8 @@ let back: TestApi;
 let front: TestApi;
 let files: HttpWorker;
 let worker: A2aWorker;
+/** An agent that takes its tasks from `back`. */
+let puller: PullWorker;
 let caller: string;
 
 beforeAll(async () => {
@@ -37,7 +40,8 @@ beforeAll(async () => {
     agentCard: { name: 'worker' },
     capabilities: ['work'],
   });
-  for (const agentId of ['asker', 'payer', 'filer', 'worker'])
+  puller = await PullWorker.register(back, { agentId: 'puller' });
+  for (const agentId of ['asker', 'payer', 'filer', 'worker', 'puller'])
     await front.given.agent({
       agentId,
       endpoint: `${back.url}/a2a/agents/${agentId}/.well-known/agent-card.json`,
@@ -183,3 +187,112 @@ describe('a Rollcall in front of a Rollcall', () => {
     expect(JSON.stringify(events)).toContain('did Work.');
   });
 });
+
+describe('a Rollcall in front of a Rollcall whose agent takes its tasks', () => {
+  it('N-3 P-2 text and progress of the agent reach the caller piece by piece, before the answer, and its usage is charged', async () => {
+    const stream = await TaskEvents.open(wireTo('puller'), messageOf('Write.'));
+    const task = await puller.next();
+    expect(task).toMatchObject({ text: 'Write.' });
+    const said = ['The ', 'answer ', '😀'];
+    for (const [index, text] of said.entries()) {
+      expect((await puller.progress(task.callId, { text })).status).toBe(200);
+      await until('the piece arrives', () => stream.text === said.slice(0, index + 1).join(''));
+    }
+    await puller.progress(task.callId, { progress: 'I am checking it.' });
+    await until('the progress arrives', () => stream.received.includes('I am checking it.'));
+    expect(stream.states).not.toContain('COMPLETED');
+    const usage = { inputTokens: 20, outputTokens: 3 };
+    await puller.result(task.callId, { text: 'The answer 😀', usage });
+    await stream.ended;
+    expect(stream.states.at(-1)).toBe('COMPLETED');
+    expect(stream.text).toBe('The answer 😀'); // the answer replaces the pieces
+    expect(await front.call('GET', `/v1/runs/${stream.id}`)).toMatchObject({ body: { state: 'completed', usage } });
+  });
+
+  it('N-3 P-1 a question of the agent and the answer of the caller pass through both, and each call is charged once', async () => {
+    const sent = send('puller', messageOf('Begin.'));
+    const first = await puller.next();
+    const question = { outcome: 'input-required', text: 'Which branch?', conversationId: 'c-1' };
+    await puller.result(first.callId, { ...question, usage: { inputTokens: 10, outputTokens: 4 } });
+    const asked = await sent;
+    expect(stateOf(asked)).toBe('INPUT_REQUIRED');
+    expect(JSON.stringify(asked['status'])).toContain('Which branch?');
+    const answered = send('puller', messageOf('The red one.', { taskId: asked['id'] }));
+    const second = await puller.next();
+    expect(second).toMatchObject({ text: 'The red one.', conversationId: 'c-1' });
+    expect(second.runId).toBe(first.runId);
+    await puller.result(second.callId, { text: 'done', usage: { inputTokens: 5, outputTokens: 1 } });
+    expect(stateOf(await answered)).toBe('COMPLETED');
+    const usage = { inputTokens: 15, outputTokens: 5 };
+    expect(await front.call('GET', `/v1/runs/${String(asked['id'])}`)).toMatchObject({ body: { usage } });
+    const budgets = await front.call<{ items: { usage: { own: { tokens: number } } }[] }>(
+      'GET',
+      `/v1/budgets?kind=run&subject=${String(asked['id'])}`,
+    );
+    expect(budgets.body.items).toMatchObject([{ usage: { own: { tokens: 20 } } }]);
+  });
+
+  it('N-3 P-6 files pass through both, in both directions', async () => {
+    const raw = Buffer.from('x').toString('base64');
+    const parts = [{ text: 'Convert.' }, { raw, mediaType: 'text/plain', filename: 'in.txt' }];
+    const sent = send('puller', messageOf('', { parts }));
+    const task = await puller.next();
+    expect(task['parts']).toContainEqual({ type: 'file', bytes: raw, mediaType: 'text/plain', name: 'in.txt' });
+    await puller.result(task.callId, { artifacts: [{ id: 'table', name: 'table', parts: [FILE] }] });
+    expect(JSON.stringify((await sent)['artifacts'])).toContain(FILE.bytes);
+  });
+
+  it('N-3 P-2 a cancellation reaches the agent', async () => {
+    const id = await begin('puller');
+    const { callId } = await puller.next();
+    await wireTo('puller').call('CancelTask', { id });
+    await until('the heartbeat reports it', async () => {
+      const { body } = await puller.beat();
+      return JSON.stringify(body['cancelled'] ?? []).includes(callId);
+    });
+    expect(await puller.result(callId)).toMatchObject({ status: 409, body: { code: 'TASK_CANCELLED' } });
+    expect(stateOf(await read('puller', id))).toBe('CANCELED');
+  });
+});
+
+/** The events of one message, as they arrive. */
+class TaskEvents {
+  /** The text of the answer so far. */
+  text = '';
+  id = '';
+  /** All events, as JSON. */
+  received = '';
+  readonly states: string[] = [];
+
+  private constructor(response: Response) {
+    this.ended = this.readAll(response);
+  }
+
+  readonly ended: Promise<void>;
+
+  static async open(wire: A2aWire, message: Json): Promise<TaskEvents> {
+    return new TaskEvents(await wire.stream('SendStreamingMessage', { message }));
+  }
+
+  private async readAll(response: Response): Promise<void> {
+    let unread = '';
+    const decoder = new TextDecoder();
+    for await (const bytes of response.body ?? []) {
+      const lines = (unread + decoder.decode(bytes as Uint8Array, { stream: true })).split('\n');
+      unread = lines.pop() ?? '';
+      for (const line of lines) if (line.startsWith('data: ')) this.read(line.slice('data: '.length));
+    }
+  }
+
+  private read(json: string): void {
+    this.received += json;
+    const { task, statusUpdate, artifactUpdate } = (JSON.parse(json) as { result: Record<string, Json> }).result;
+    if (task) this.id = String(task['id']);
+    const changed = task ?? statusUpdate;
+    if (changed) this.states.push(stateOf(changed));
+    if (!artifactUpdate) return;
+    const { parts } = artifactUpdate['artifact'] as { parts: { text?: string }[] };
+    const text = parts.map((part) => part.text ?? '').join('');
+    this.text = artifactUpdate['append'] === true ? this.text + text : text;
+  }
+}

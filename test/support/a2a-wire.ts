@@ -57,6 +57,12 @@ export class A2aWire {
       : await this.rest(operation, params, headers);
   }
 
+  /** The response of JSON-RPC, whose events the caller reads while they arrive. */
+  async stream(operation: string, params: Json): Promise<Response> {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 'id-1', method: operation, params });
+    return await this.send(this.url, { method: 'POST', body });
+  }
+
   /** A request of JSON-RPC with any body. */
   async rpc(body: string, headers: Record<string, string> = {}): Promise<WireAnswer> {
     const response = await this.send(this.url, { method: 'POST', body, headers });

@@ -68,7 +68,7 @@ export {
   WAITING_FOR,
   type WaitingFor,
 } from './runs/run.status.js';
-export type { StoredStep } from './runs/run.step.js';
+export { continuesAnswer, type StoredStep } from './runs/run.step.js';
 export { type NewMessage, RunsService } from './runs/runs.service.js';
 export { defaultMiddleware } from './middleware/default.middleware.js';
 export {

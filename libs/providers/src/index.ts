@@ -78,6 +78,7 @@ export { PartSchema, readUsage } from './agents/wire/wire.schema.js';
 export { TrackedAgent } from './agents/tracked.agent.js';
 export { fromA2aParts, toA2aParts } from './agents/a2a/a2a.mapper.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
+export { RUN_EXTENSION } from './agents/a2a/task.reader.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 export { accountOf } from './agents/subprocess/program.user.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';

@@ -126,11 +126,17 @@ function notAStep(): Error {
   return validationFailed([{ field: 'afterStep', message: 'afterStep must be the number of a step of this run' }]);
 }
 
-/** A piece of an answer. Pieces are not stored: the first step after `afterStep` replaces them. */
+/** A piece of an answer. Pieces are not stored: a later step replaces them. */
 @ApiSchema({ name: 'RunPiece' })
 class RunPieceView {
   @ApiProperty({ example: 'Line 7 ', description: 'The text.' }) text: string;
-  @ApiProperty({ type: 'integer', example: 2, description: 'The first step after this step replaces the piece.' })
+  @ApiProperty({
+    type: 'integer',
+    example: 2,
+    description:
+      'Pieces with the same number are one text. The first later step replaces it, unless its type is `agent-accepted`, `authorization`, ' +
+      '`tool-call` or `tool-result`: these steps continue the answer.',
+  })
   afterStep: number;
 }
 

@@ -19,6 +19,14 @@ const ROW_PX = 30;
 /** A bar of a short step remains visible. */
 const MIN_BAR_PX = 4;
 
+/** The steps that do not end the text of an answer. */
+const CONTINUES_ANSWER: ReadonlySet<RunStepView['type']> = new Set([
+  'agent-accepted',
+  'authorization',
+  'tool-call',
+  'tool-result',
+]);
+
 /** One run: what it did step by step, what it cost, and what it waits for. */
 export function Run(): ReactNode {
   const { runId } = useParams({ from: '/runs/$runId' });
@@ -222,12 +230,15 @@ function useAnswer(run: RunView): string {
     if (!isOpen) return undefined;
     const stop = new AbortController();
     const follow = async (): Promise<void> => {
+      let after: number | undefined;
       for await (const { event, data } of api.runs.watch(id, { signal: stop.signal })) {
-        if (event === 'text') setText((before) => before + data.text);
-        if (event === 'step' || event === 'state') {
-          setText('');
-          await queries.invalidateQueries({ queryKey: ['run'] });
+        if (event === 'text') {
+          const isContinued = data.afterStep === after;
+          after = data.afterStep;
+          setText((before) => (isContinued ? before + data.text : data.text));
         }
+        if (event === 'step' && !CONTINUES_ANSWER.has(data.type)) setText('');
+        if (event === 'step' || event === 'state') await queries.invalidateQueries({ queryKey: ['run'] });
       }
     };
     follow().catch((error: unknown) => {

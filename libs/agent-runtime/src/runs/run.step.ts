@@ -61,8 +61,16 @@ export function decisionsOf(callId: string, steps: readonly RunStep[]): number {
 export interface LiveEvent {
   readonly type: 'text' | 'reasoning' | 'progress';
   readonly text: string;
-  /** The last step before the event. */
+  /** The events with the same number belong together. The first later step that does not continue the answer replaces them. */
   readonly afterStep: number;
+}
+
+/** The steps that an agent with its own loop reports while it works. */
+export const AGENT_WORK: ReadonlySet<RunStep['type']> = new Set(['tool-call', 'tool-result', 'authorization']);
+
+/** Whether the pieces of an answer before the step and after it are one text. */
+export function continuesAnswer({ type }: RunStep): boolean {
+  return AGENT_WORK.has(type) || type === 'agent-accepted';
 }
 
 const AGENT_STEPS: ReadonlySet<string> = new Set<AgentStep['type']>([

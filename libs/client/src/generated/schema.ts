@@ -6646,7 +6646,7 @@ export type RunPiece = {
      */
     text: string;
     /**
-     * The first step after this step replaces the piece.
+     * Pieces with the same number are one text. The first later step replaces it, unless its type is `agent-accepted`, `authorization`, `tool-call` or `tool-result`: these steps continue the answer.
      */
     afterStep: number;
 };

@@ -78,6 +78,8 @@ export interface HandleOptions {
   task?: RemoteTask;
   /** An earlier attempt may have sent the message. An agent that still works on it may ask to send it again later. */
   isRepeated?: boolean;
+  /** What earlier calls of the conversation have reported. Some agents report the usage of all of them together. */
+  usedBefore?: AgentUsage;
   /** The run that the call belongs to. Absent if the caller has no run. */
   context?: CallContext;
 }

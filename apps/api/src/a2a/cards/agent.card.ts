@@ -2,9 +2,10 @@ import { A2A_PROTOCOL_VERSION, AgentCard, type AgentSkill } from '@a2a-js/sdk';
 import { A2A_LEGACY_PROTOCOL_VERSION } from '@a2a-js/sdk/compat/v0_3';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { type A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
+import { RUN_EXTENSION } from '#rollcall/providers';
 
 /** The extension of Rollcall: live facts in cards, and the facts of the run in the metadata of tasks. */
-export const EXTENSION = 'urn:rollcall:a2a:v1';
+export const EXTENSION = RUN_EXTENSION;
 const SCHEME = 'bearer';
 const ABOUT_EXTENSION =
   'Cards: price, health and load of the agent. Tasks: the agent, the state and the usage of the run. See docs/a2a.md.';

@@ -17,8 +17,8 @@ describe('the updates of a task', () => {
     }) as Run;
   const state = (name: RunStatus): RunStreamEvent => ({ type: 'state', run: run(name) });
   const piece = (text: string, afterStep = 1): RunStreamEvent => ({ type: 'text', text, afterStep });
-  const step = (seq: number): RunStreamEvent =>
-    ({ type: 'step', stored: { runId: 'r', seq, at: 'now', step: { type: 'model-replied' } } }) as RunStreamEvent;
+  const step = (seq: number, type = 'model-replied'): RunStreamEvent =>
+    ({ type: 'step', stored: { runId: 'r', seq, at: 'now', step: { type } } }) as RunStreamEvent;
 
   /** The state or the text of each event. */
   function sent(updates: TaskUpdates, events: readonly RunStreamEvent[]): string[] {
@@ -37,6 +37,14 @@ describe('the updates of a task', () => {
     const events = [piece('old', 1), step(2), piece('new', 2), state('running')];
     expect(sent(new TaskUpdates(run('queued')), events)).toEqual(['WORKING', 'new']);
   });
+
+  it.each(['agent-accepted', 'authorization', 'tool-call', 'tool-result'])(
+    'P-2 the step %s of an agent with its own loop replaces no piece',
+    (type) => {
+      const events = [piece('a'), step(2, type), piece('b'), state('running'), step(3, type), piece('c')];
+      expect(sent(new TaskUpdates(run('queued')), events)).toEqual(['WORKING', 'a', 'b', 'c']);
+    },
+  );
 });
 
 describe('the states that subscribers receive', () => {

@@ -1,6 +1,7 @@
 import type { StreamResponse, TaskArtifactUpdateEvent } from '@a2a-js/sdk';
 import { Injectable } from '@nestjs/common';
 import {
+  continuesAnswer,
   isFinal,
   type Run,
   RunFeed,
@@ -69,9 +70,9 @@ export class TaskUpdates {
     return [];
   }
 
-  /** A step replaces the pieces before it. */
+  /** A step replaces the pieces before it, unless it continues the answer. */
   private afterStep(stored: StoredStep): StreamResponse[] {
-    this.early = this.early.filter(({ afterStep }) => afterStep >= stored.seq);
+    if (!continuesAnswer(stored.step)) this.early = this.early.filter(({ afterStep }) => afterStep >= stored.seq);
     return this.path.afterStep(stored).flatMap(updatesOf);
   }
 

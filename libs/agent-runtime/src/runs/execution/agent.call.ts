@@ -29,7 +29,7 @@ import type { ToolSet } from '../../tools/tool.set.js';
 import type { RunJournal } from '../journal/run.journal.js';
 import { sumOf } from '../journal/run.usage.js';
 import { NEEDS_REVIEW } from '../run.status.js';
-import { type AgentStep, decisionsOf, lastMessage, type RunStep, toLoopSteps } from '../run.step.js';
+import { AGENT_WORK, type AgentStep, decisionsOf, lastMessage, type RunStep, toLoopSteps } from '../run.step.js';
 
 /** One execution of a run, from its beginning or from its last stored step. */
 export interface AgentCall {
@@ -168,8 +168,8 @@ async function* carriedOut(
 async function begun(plan: Begun, call: AgentCall, signal: AbortSignal): Promise<AsyncIterable<AgentEvent>> {
   const { target, journal, payment, history } = call;
   const message = lastMessage(journal.steps);
-  const conversationId =
-    finishedBefore(journal.steps).at(-1)?.conversationId ?? (await history?.namedByAgent(journal.run));
+  const before = finishedBefore(journal.steps);
+  const conversationId = before.at(-1)?.conversationId ?? (await history?.namedByAgent(journal.run));
   const { id, conversationId: contextId } = journal.run;
   const callId = plan.does === 'wait' ? plan.callId : callIdOf(call);
   const options: TaskOptions & AgentCall['options'] = {
@@ -178,6 +178,7 @@ async function begun(plan: Begun, call: AgentCall, signal: AbortSignal): Promise
     callId,
     ...(conversationId !== undefined && { conversationId }),
     ...(contextId !== id && { contextId }),
+    ...(before.length > 0 && { usedBefore: sumOf(before) }),
     ...(plan.does === 'ask' && { task: plan.task }),
     ...(plan.does === 'send' && { isRepeated: plan.isRepeated }),
     ...(target.pull && {
@@ -296,12 +297,9 @@ function finishedBefore(steps: readonly RunStep[]): AgentResult[] {
   return steps.filter((step): step is Finished => step.type === 'finished').map(({ result }) => result);
 }
 
-/** The steps that an agent reports while it works. */
-const WORK: ReadonlySet<RunStep['type']> = new Set(['tool-call', 'tool-result', 'authorization']);
-
 function planOf(call: AgentCall, progress: CallProgress): Plan {
   const { steps } = call.journal;
-  const last = steps.findLast(({ type }) => !WORK.has(type));
+  const last = steps.findLast(({ type }) => !AGENT_WORK.has(type));
   if (last?.type === 'finished') {
     progress.usage = last.result.usage;
     return { does: 'end', result: last.result };

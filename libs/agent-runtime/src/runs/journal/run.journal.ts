@@ -12,7 +12,7 @@ import { RunWatches } from '../observe/run.watches.js';
 import { limitedResult, limitedStep } from '../result.limit.js';
 import type { Run } from '../run.js';
 import type { RunEnd } from '../run.status.js';
-import { isCallingModel, type LiveEvent, type RunStep } from '../run.step.js';
+import { continuesAnswer, isCallingModel, type LiveEvent, type RunStep } from '../run.step.js';
 import type { NumberedStep, RunWrite } from '../store/run-commit.store.js';
 import { type NewRun, RunStore } from '../store/run.store.js';
 import type { NewTask } from '../../tasks/task.js';
@@ -88,6 +88,8 @@ export class RunJournal implements RunWriter {
   private isOver = false;
   private readonly log = new Logger('runs');
   private seq: number;
+  /** The last step before the answer that the agent generates. */
+  private answerAfter: number;
   /** Steps that were added and are not stored. */
   private added: NumberedStep[] = [];
   /** Ends the reservations of the run. */
@@ -106,6 +108,7 @@ export class RunJournal implements RunWriter {
     readonly scope: RunScope,
   ) {
     this.seq = recorded.steps.length;
+    this.answerAfter = this.seq;
     this.isExternal = recorded.steps.some(({ type }) => type === 'agent-called');
     this.execution = scope.nextExecution();
     this.hasTask = recorded.steps.some((step) => step.type === 'agent-called' && step.callId !== undefined);
@@ -221,7 +224,7 @@ export class RunJournal implements RunWriter {
 
   /** An event that is not stored. */
   live(type: LiveEvent['type'], text: string): void {
-    this.parts.watches.live(this.run.id, { type, text, afterStep: this.seq });
+    this.parts.watches.live(this.run.id, { type, text, afterStep: this.answerAfter });
   }
 
   /** Steps and operations must be committed in the order in which they happen. */
@@ -259,7 +262,9 @@ export class RunJournal implements RunWriter {
   private numbered(step: RunStep): NumberedStep {
     if (step.type === 'tool-called' && !step.idempotent) this.beginUnsafe(step.call.id);
     if (step.type === 'agent-called' && !step.idempotent && step.callId === undefined) this.beginUnsafe(this.run.id);
-    return { seq: (this.seq += 1), step: limitedStep(step) };
+    this.seq += 1;
+    if (!continuesAnswer(step)) this.answerAfter = this.seq;
+    return { seq: this.seq, step: limitedStep(step) };
   }
 
   private onStored(steps: readonly NumberedStep[]): void {

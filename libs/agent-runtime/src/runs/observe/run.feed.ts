@@ -2,13 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { RunNotFoundError } from '../run.errors.js';
 import type { Run, RunKey } from '../run.js';
 import { isFinal } from '../run.status.js';
-import type { StoredStep } from '../run.step.js';
+import { continuesAnswer, type StoredStep } from '../run.step.js';
 import { type RunReading, RunStore } from '../store/run.store.js';
 import { RunWatches } from './run.watches.js';
 
 /**
  * An event of a run for its observers. Steps and states are complete and in order; all other events may be lost, for example when
- * an observer reconnects. `afterStep` is the last step before the event; a later step replaces the event.
+ * an observer reconnects. Events with the same `afterStep` belong together, and the first later step replaces them, unless it continues
+ * the answer.
  */
 export type RunStreamEvent =
   | { readonly type: 'step'; readonly stored: StoredStep }
@@ -37,20 +38,24 @@ export class RunFeed {
   async *watch(key: RunKey, afterStep: number, signal: AbortSignal): AsyncGenerator<RunStreamEvent> {
     const watch = this.watches.open(key.id, 'steps');
     let after = afterStep;
+    let replaced = 0;
     let known: string | undefined;
     let mayHaveChanged = true;
     try {
       while (!signal.aborted && !this.watches.isStopping) {
         if (mayHaveChanged) {
           const { run, steps } = await this.read(key, after);
-          for (const stored of steps) yield { type: 'step', stored };
+          for (const stored of steps) {
+            if (!continuesAnswer(stored.step)) replaced = stored.seq;
+            yield { type: 'step', stored };
+          }
           after = steps.at(-1)?.seq ?? after;
           if (steps.length === PAGE) continue; // the state follows the last step
           if (versionOf(run) !== known) yield { type: 'state', run };
           known = versionOf(run);
           if (isFinal(run.state)) return;
         }
-        for (const event of watch.take()) if (event.afterStep >= after) yield event;
+        for (const event of watch.take()) if (event.afterStep >= replaced) yield event;
         mayHaveChanged = await watch.next(Infinity, signal);
       }
     } finally {

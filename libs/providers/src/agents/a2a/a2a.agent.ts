@@ -43,9 +43,12 @@ export class A2aAgent extends TrackedAgent {
   ): AsyncGenerator<AgentEvent> {
     const { task } = options;
     const request = toSendMessage(message, options);
-    const reader = task
-      ? TaskReader.resumed(this.label, task, this.options.redact)
-      : new TaskReader(this.label, request.message?.taskId, this.options.redact);
+    const continued = request.message?.taskId;
+    const reader = new TaskReader(this.label, {
+      redact: this.options.redact,
+      ...(task ? { resumed: task } : { continued }),
+      ...(continued && { usedBefore: options.usedBefore }),
+    });
     const call = new A2aCall(this.options, async () => await this.serviceParameters(message, options));
     if (task) call.resume(task.taskId);
     // ends immediately, because the caller may never read again

@@ -1,11 +1,11 @@
 import { StreamResponse } from '@a2a-js/sdk';
 import type { AgentEvent } from '../agent.js';
 import { type ContentPart, textPart } from '../content.part.js';
-import { TaskReader } from './task.reader.js';
+import { RUN_EXTENSION, TaskReader } from './task.reader.js';
 
 /** Reads the responses of a stream. */
-function eventsOf(responses: object[]): AgentEvent[] {
-  const reader = new TaskReader('Agent ada');
+function eventsOf(responses: object[], options?: ConstructorParameters<typeof TaskReader>[1]): AgentEvent[] {
+  const reader = new TaskReader('Agent ada', options);
   return responses.flatMap((response) => [...reader.read(StreamResponse.fromJSON(response))]);
 }
 
@@ -105,5 +105,31 @@ describe('S1.10 the reader of an A2A task', () => {
     ]);
     const invalid = { ...update, metadata: { stopped: 'yes' } };
     expect(() => eventsOf([{ statusUpdate: invalid }])).toThrow('failed: Too long.');
+  });
+
+  it('R-2 reads the limit and the usage of the run of a Rollcall, without the usage of earlier messages of the task', () => {
+    const run = (facts: object): object => ({
+      statusUpdate: {
+        taskId: 't',
+        contextId: 'c',
+        status: {
+          state: 'TASK_STATE_FAILED',
+          message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'Late.' }] },
+        },
+        metadata: {
+          [RUN_EXTENSION]: { agentId: 'a', usage: { inputTokens: 50, outputTokens: 7, costMicroUsd: 9 }, ...facts },
+        },
+      },
+    });
+    const stopped = run({ state: 'stopped', reason: 'turns' });
+    const result = { outcome: 'stopped', reason: 'turns', detail: 'Late.' };
+    const first = { inputTokens: 50, outputTokens: 7, costMicroUsd: 9 };
+    expect(eventsOf([stopped])).toMatchObject([{ result: { ...result, usage: first } }]);
+    const second = { inputTokens: 20, outputTokens: 0, costMicroUsd: 9 };
+    const usedBefore = { inputTokens: 30, outputTokens: 8 };
+    expect(eventsOf([stopped], { continued: 't', usedBefore })).toMatchObject([
+      { result: { ...result, usage: second } },
+    ]);
+    expect(() => eventsOf([run({ state: 'failed', error: { code: 'X' } })])).toThrow('failed: Late.');
   });
 });

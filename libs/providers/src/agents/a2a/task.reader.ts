@@ -10,8 +10,24 @@ import { fromA2aParts, phaseOf, toConversation } from './a2a.mapper.js';
 
 type Status = NonNullable<Task['status']>;
 
+/** The extension with which Rollcall describes the run of a task, in the metadata of the task. */
+export const RUN_EXTENSION = 'urn:rollcall:a2a:v1';
+
 /** A2A has no state for an agent that reached a limit, so a failed task with this metadata counts as stopped. */
 const StoppedSchema = z.object({ reason: z.string(), detail: z.string().nullish() });
+/** A Rollcall behind this one describes its runs in this way. The usage is that of the whole run. */
+const StoppedRunSchema = StoppedSchema.extend({ state: z.literal('stopped') });
+const RunSchema = z.object({ usage: z.unknown() });
+
+interface TaskReaderOptions {
+  /** The id of the task that the message continues. */
+  readonly continued?: string;
+  /** The task that an earlier attempt has started. */
+  readonly resumed?: RemoteTask;
+  /** What earlier messages of the task have used. */
+  readonly usedBefore?: AgentUsage;
+  readonly redact?: Redact;
+}
 
 /**
  * Converts the events of one task, or the message that an agent sends instead of a task. The text of a result comes from the
@@ -22,30 +38,30 @@ export class TaskReader {
   ended = false;
   /** Whether the task waits for an authorization. The agent continues by itself when it has been given. */
   needsAuthorization = false;
+  /** The id of the task, as soon as it is known. */
+  taskId?: string;
   private continues: boolean;
   private oldState?: Task;
   private contextId?: string;
   private readonly artifacts = new ArtifactParts();
   private authorizationText = '';
   private metadata: Record<string, unknown> | undefined;
+  private readonly redact: Redact;
+  private readonly usedBefore: AgentUsage;
 
-  /** If the message continues a task, the first event may be the old state of the task. It counts only if no other event follows. */
+  /**
+   * If the message continues a task, the first event may be the old state of the task. It counts only if no other event follows. The state
+   * of a resumed task is not the answer to an earlier message.
+   */
   constructor(
     private readonly label: string,
-    /** The id of the task, as soon as it is known. */
-    public taskId?: string,
-    private readonly redact: Redact = (text) => text,
+    { continued, resumed, usedBefore = {}, redact = (text) => text }: TaskReaderOptions = {},
   ) {
-    this.taskId = taskId || undefined;
-    this.continues = this.taskId !== undefined;
-  }
-
-  /** Reads a task that an earlier attempt has started. */
-  static resumed(label: string, { taskId, contextId }: RemoteTask, redact: Redact): TaskReader {
-    const reader = new TaskReader(label, taskId, redact);
-    reader.continues = false; // its state is not the answer to an earlier message
-    reader.contextId = contextId;
-    return reader;
+    this.taskId = (resumed?.taskId ?? continued) || undefined;
+    this.continues = resumed === undefined && this.taskId !== undefined;
+    this.contextId = resumed?.contextId;
+    this.usedBefore = usedBefore;
+    this.redact = redact;
   }
 
   *read({ payload }: StreamResponse): Generator<AgentEvent> {
@@ -167,9 +183,10 @@ export class TaskReader {
   }
 
   private stopped(parts: readonly ContentPart[]): AgentEvent | undefined {
-    const { success, data } = StoppedSchema.safeParse(this.metadata?.['stopped']);
-    if (!success) return undefined;
-    const { reason, detail } = data;
+    const stopped =
+      StoppedSchema.safeParse(this.metadata?.['stopped']).data ?? StoppedRunSchema.safeParse(this.run).data;
+    if (!stopped) return undefined;
+    const { reason, detail } = stopped;
     return this.finished({ outcome: 'stopped', reason, detail: detail || textOfParts(parts) }, []);
   }
 
@@ -192,8 +209,24 @@ export class TaskReader {
   }
 
   private get usage(): AgentUsage {
-    return readUsage(this.metadata?.['usage']);
+    const { success, data } = RunSchema.safeParse(this.run);
+    const own = this.metadata?.['usage'];
+    return own === undefined && success ? without(readUsage(data.usage), this.usedBefore) : readUsage(own);
   }
+
+  private get run(): unknown {
+    return this.metadata?.[RUN_EXTENSION];
+  }
+}
+
+/** What was used in addition to an earlier usage. */
+function without(usage: AgentUsage, before: AgentUsage): AgentUsage {
+  const earlier = new Map(Object.entries(before));
+  const rest = ([count, total]: [string, unknown]) => [
+    count,
+    Math.max(0, Number(total) - Number(earlier.get(count) ?? 0)),
+  ];
+  return Object.fromEntries(Object.entries(usage).map(rest)) as AgentUsage;
 }
 
 /** Returns the parts without their texts if the other parts contain a text. */
