@@ -57,6 +57,7 @@ import { DEFAULT_FOLLOWER_OPTIONS, DirectoryFollower } from './discovery/directo
 import { Directory } from './discovery/directory/directory.js';
 import { DirectorySync } from './discovery/directory/directory.sync.js';
 import { RegistryClock } from './discovery/directory/registry.clock.js';
+import { ReplicaChanges } from './discovery/directory/replica.changes.js';
 import { StrongReader } from './discovery/directory/strong.reader.js';
 import { Ranker } from './discovery/ranking/ranker.js';
 import { defaultStrategies, Strategies } from './discovery/ranking/strategies.js';
@@ -64,6 +65,7 @@ import { HistoryPruner } from './history.pruner.js';
 import { ClockStore } from './leases/clock.store.js';
 import { EvictionSweeper } from './leases/eviction.sweeper.js';
 import { HeartbeatBatcher } from './leases/heartbeat.batcher.js';
+import { suspectAfterMs } from './leases/lease.policy.js';
 import { LeaseStore } from './leases/lease.store.js';
 import { ProtectionStore } from './leases/protection.store.js';
 import { LocalChanges } from './local.changes.js';
@@ -85,8 +87,18 @@ const NAMESPACE_CONTENTS: FactoryProvider = {
 };
 
 /** The parameters of the constructors that a factory completes with options. */
-type SweeperServices = [Database, LeaseStore, ProtectionStore, ClockStore, AgentEvents, AgentBudgets];
-type SyncServices = [Directory, AgentStore, LeaseStore, BudgetStore, CircuitStore, RegistryClock];
+type SweeperServices = [
+  Database,
+  LeaseStore,
+  ProtectionStore,
+  ClockStore,
+  AgentEvents,
+  AgentBudgets,
+  Directory,
+  DirectoryFollower,
+  RegistryClock,
+];
+type SyncServices = [Directory, AgentStore, LeaseStore, BudgetStore, CircuitStore, RegistryClock, ReplicaChanges];
 
 const DEFAULT_RUN_DEPTH = 34;
 const NO_USAGE_SOURCES: UsageOptions = { sources: [], refreshEveryMs: 60_000 };
@@ -137,17 +149,37 @@ function fleetProviders(options: RegistryOptions): Provider[] {
     },
     {
       provide: EvictionSweeper,
-      inject: [Database, LeaseStore, ProtectionStore, ClockStore, AgentEvents, AgentBudgets],
-      useFactory: (...services: SweeperServices) => new EvictionSweeper(...services, options),
+      inject: [
+        Database,
+        LeaseStore,
+        ProtectionStore,
+        ClockStore,
+        AgentEvents,
+        AgentBudgets,
+        Directory,
+        DirectoryFollower,
+        RegistryClock,
+      ],
+      useFactory: (...[db, leases, protection, times, events, budgets, directory, follower, clock]: SweeperServices) =>
+        new EvictionSweeper(db, leases, protection, times, events, budgets, { directory, follower, clock }, options),
     },
   ];
 }
 
 /** The directory of this replica, its updates, and queries. */
-function discoveryProviders({ directory, budgets, flap, follower, strategies = [] }: RegistryOptions): Provider[] {
+function discoveryProviders({
+  directory,
+  budgets,
+  flap,
+  follower,
+  lease,
+  strategies = [],
+}: RegistryOptions): Provider[] {
+  const directoryOptions = { ...directory, lowBudget: budgets?.low, silentAfterMs: suspectAfterMs(lease) };
   const followerOptions = { ...DEFAULT_FOLLOWER_OPTIONS, ...follower };
   return [
     CandidateStore,
+    ReplicaChanges,
     Ranker,
     StrongReader,
     { provide: Strategies, useFactory: () => new Strategies([...defaultStrategies(), ...strategies]) },
@@ -156,11 +188,11 @@ function discoveryProviders({ directory, budgets, flap, follower, strategies = [
     {
       provide: Directory,
       inject: [CapabilityAliases],
-      useFactory: (aliases: CapabilityAliases) => new Directory({ ...directory, aliases, lowBudget: budgets?.low }),
+      useFactory: (aliases: CapabilityAliases) => new Directory({ ...directoryOptions, aliases }),
     },
     {
       provide: DirectorySync,
-      inject: [Directory, AgentStore, LeaseStore, BudgetStore, CircuitStore, RegistryClock],
+      inject: [Directory, AgentStore, LeaseStore, BudgetStore, CircuitStore, RegistryClock, ReplicaChanges],
       useFactory: (...services: SyncServices) => new DirectorySync(...services, flap),
     },
     {

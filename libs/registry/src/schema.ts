@@ -17,6 +17,7 @@ import { AgentCircuits1764010000000 } from './migrations/1764010000000-agent-cir
 import { ReservedAhead1764020000000 } from './migrations/1764020000000-reserved-ahead.js';
 import { TypicalTokens1764205001000 } from './migrations/1764205001000-typical-tokens.js';
 import { AgentWork1764206000000 } from './migrations/1764206000000-agent-work.js';
+import { ReplicaChanges1764300000000 } from './migrations/1764300000000-replica-changes.js';
 
 /** The tables and migrations of the registry. */
 export const REGISTRY_SCHEMA: Schema = {
@@ -39,5 +40,6 @@ export const REGISTRY_SCHEMA: Schema = {
     ReservedAhead1764020000000,
     TypicalTokens1764205001000,
     AgentWork1764206000000,
+    ReplicaChanges1764300000000,
   ],
 };

@@ -122,7 +122,7 @@ export class CircuitStore {
   async withOutcomesSince(since: Date): Promise<CircuitRow[]> {
     return await this.db.query<CircuitRow>(
       `SELECT ${COLUMNS} FROM agent_circuit c JOIN agent a ON a.agent_id = c.agent_id
-       WHERE c.agent_id IN (SELECT agent_id FROM agent_outcome WHERE at >= $1) AND a.left_at IS NULL`,
+       WHERE c.agent_id = ANY (ARRAY(SELECT DISTINCT agent_id FROM agent_outcome WHERE at >= $1)) AND a.left_at IS NULL`,
       [since],
     );
   }

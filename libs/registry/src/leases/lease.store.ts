@@ -17,6 +17,9 @@ export interface Heartbeat extends LeaseCredential {
   usedTokens?: number;
 }
 
+/** The agents whose leases a sweep reads: the only ones that may be silent. undefined: all agents. */
+export type Among = readonly string[] | undefined;
+
 export interface FleetFacts {
   now: number;
   fleet: number;
@@ -127,10 +130,10 @@ export class LeaseStore {
   }
 
   /**
-   * Counts the fleet with one scan of all leases; the statements that follow then change only the rows that need it. A suspect
-   * agent counts as silent until it sends a heartbeat, even if its silence was forgiven.
+   * Counts the leases, all of them or those of the given agents; the statements that follow then change only the rows that need it.
+   * A suspect agent counts as silent until it sends a heartbeat, even if its silence was forgiven.
    */
-  async fleetFacts(policy: LeasePolicy): Promise<FleetFacts> {
+  async fleetFacts(policy: LeasePolicy, among?: Among): Promise<FleetFacts> {
     const [facts] = await this.db.query<FleetFacts>(
       `SELECT (date_part('epoch', clock_timestamp()) * 1000)::float8 AS now, count(*)::int AS fleet,
          count(*) FILTER (WHERE silent < $2 AND (silent >= $1 OR suspect AND since_beat >= $1))::int AS suspect,
@@ -138,8 +141,9 @@ export class LeaseStore {
          count(*) FILTER (WHERE silent >= $1 AND NOT suspect)::int AS "toSuspect",
          count(*) FILTER (WHERE suspect AND since_beat < $1)::int AS "beatingAgain",
          coalesce(max(silent), 0)::float8 AS "longestSilentMs"
-       FROM (SELECT l.suspect, ${SINCE_BEAT_MS} AS since_beat, ${SILENT_MS} AS silent FROM agent_lease l) AS lease`,
-      [suspectAfterMs(policy), leaseTtlMs(policy)],
+       FROM (SELECT l.suspect, ${SINCE_BEAT_MS} AS since_beat, ${SILENT_MS} AS silent
+             FROM agent_lease l WHERE ${isAmong(among, 3)}) AS lease`,
+      [suspectAfterMs(policy), leaseTtlMs(policy), ...idsOf(among)],
     );
     if (!facts) throw new Error('the statement that counts the fleet returned no row');
     return { ...facts, now: Math.floor(facts.now) };
@@ -153,20 +157,20 @@ export class LeaseStore {
     );
   }
 
-  async markSuspects(policy: LeasePolicy, most: number): Promise<AgentGeneration[]> {
-    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most]);
+  async markSuspects(policy: LeasePolicy, most: number, among?: Among): Promise<AgentGeneration[]> {
+    return await this.mark(true, `NOT l.suspect AND ${SILENT_MS} >= $1`, [suspectAfterMs(policy), most], among);
   }
 
   /** A suspect agent recovers only by a heartbeat, not by forgiven silence. */
-  async markRecovered(policy: LeasePolicy, most: number): Promise<AgentGeneration[]> {
-    return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most]);
+  async markRecovered(policy: LeasePolicy, most: number, among?: Among): Promise<AgentGeneration[]> {
+    return await this.mark(false, `l.suspect AND ${SINCE_BEAT_MS} < $1`, [suspectAfterMs(policy), most], among);
   }
 
   /** Locks the agent before its lease, like all writers of both. Skips agents that are locked; the next sweep marks them. */
-  private async mark(suspect: boolean, which: string, limits: number[]): Promise<AgentGeneration[]> {
+  private async mark(suspect: boolean, which: string, limits: number[], among?: Among): Promise<AgentGeneration[]> {
     return await this.db.query<AgentGeneration>(
       `WITH candidates AS (
-         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${which} LIMIT $2
+         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${isAmong(among, 3)} AND ${which} LIMIT $2
        ), locked AS (
          SELECT a.agent_id FROM agent a JOIN candidates c USING (agent_id, generation)
          WHERE a.left_at IS NULL FOR UPDATE OF a SKIP LOCKED
@@ -178,7 +182,7 @@ export class LeaseStore {
        )
        UPDATE agent a SET revision = revision + 1 FROM marked m WHERE a.agent_id = m.agent_id
        RETURNING a.agent_id AS "agentId", a.generation, a.capabilities`,
-      limits,
+      [...limits, ...idsOf(among)],
     );
   }
 
@@ -186,10 +190,11 @@ export class LeaseStore {
    * Evicts up to `most` expired agents, the longest silent first. It locks each agent and checks the lease again under the lock,
    * so a heartbeat that arrives in between prevents the eviction. It skips rows that another transaction has locked.
    */
-  async evictExpired(policy: LeasePolicy, most: number): Promise<LeftAgent[]> {
+  async evictExpired(policy: LeasePolicy, most: number, among?: Among): Promise<LeftAgent[]> {
     return await this.db.query<LeftAgent>(
       `WITH candidates AS (
-         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${SILENT_MS} >= $1 ORDER BY l.last_beat_at LIMIT $2
+         SELECT l.agent_id, l.generation FROM agent_lease l WHERE ${isAmong(among, 3)} AND ${SILENT_MS} >= $1
+         ORDER BY l.last_beat_at LIMIT $2
        ), locked AS (
          SELECT a.agent_id, a.generation FROM agent a JOIN candidates c USING (agent_id, generation)
          WHERE a.left_at IS NULL FOR UPDATE OF a SKIP LOCKED
@@ -203,7 +208,7 @@ export class LeaseStore {
        UPDATE agent a SET left_at = clock_timestamp(), leave_reason = 'evicted', revision = a.revision + 1
        FROM dead d WHERE a.agent_id = d.agent_id AND a.generation = d.generation
        RETURNING a.agent_id AS "agentId", a.name, a.generation, a.capabilities, d.used_tokens AS "usedTokens"`,
-      [leaseTtlMs(policy), most],
+      [leaseTtlMs(policy), most, ...idsOf(among)],
     );
   }
 
@@ -224,6 +229,14 @@ export class LeaseStore {
       agentIds,
     ]);
   }
+}
+
+function isAmong(among: Among, parameter: number): string {
+  return among ? `l.agent_id = ANY ($${parameter}::text[])` : 'true';
+}
+
+function idsOf(among: Among): (readonly string[])[] {
+  return among ? [among] : [];
 }
 
 /** Rounds to single precision: Postgres rejects a number that is too small for `real`, and rounding turns it into 0. */

@@ -75,6 +75,8 @@ export interface ProtectionState {
   /** How many evictions the rate allows now; may be a fraction. */
   credit: number;
   lastSweepAt: number | null;
+  /** When a sweep last read all leases, and not only those of agents that may be silent. */
+  checkedAllAt?: number;
   /** When the time box of this episode ends. An episode ends after two lease durations without protection. */
   boxUntil?: number;
   /** Whether silence was forgiven after the end of the time box. An episode does this at most once. */

@@ -7,6 +7,7 @@ import {
   ContractEntryEntity,
   ContractNoticeEntity,
 } from '../contracts/store/contract.entities.js';
+import { ReplicaChangesEntity } from '../discovery/directory/replica-changes.entity.js';
 import { LeaseEntity, ProtectionEntity } from '../leases/lease.entities.js';
 
 /** The entities of this library. They describe the tables and the types of rows; a test compares them with the migrations. */
@@ -25,4 +26,5 @@ export const REGISTRY_ENTITIES = [
   ContractBidEntity,
   ContractEntryEntity,
   ContractNoticeEntity,
+  ReplicaChangesEntity,
 ];

@@ -305,6 +305,14 @@ export class BudgetStore {
     );
   }
 
+  async ofAgents(agentIds: readonly string[]): Promise<Budget[]> {
+    const rows = await this.db.query<BudgetRow>(
+      `SELECT ${BUDGET_COLUMNS} FROM budget b WHERE b.kind = 'agent' AND b.subject = ANY ($1)`,
+      [agentIds],
+    );
+    return rows.map(budgetFromRow);
+  }
+
   /**
    * The budgets of agents that changed after `since`, for replicas that did not make the change. A budget that has not changed since
    * a registration opened it is not read: the `agent.joined` event reports the agent.

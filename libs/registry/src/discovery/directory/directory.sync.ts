@@ -10,6 +10,7 @@ import { type BeatRow, type Heartbeat, LeaseStore } from '../../leases/lease.sto
 import { type DirectoryEntry, isNewer, type Revision, type Vitals } from './directory.entry.js';
 import type { Directory } from './directory.js';
 import type { RegistryClock } from './registry.clock.js';
+import type { ReplicaChanges } from './replica.changes.js';
 
 /** The number of agents that one statement reads. */
 const SLICE = 2_000;
@@ -80,6 +81,8 @@ class ChangeReader {
 }
 
 const READ_EVERY_MS = 1_000;
+/** How often all leases and agent budgets that changed are read, because a replica may die before it publishes its last changes. */
+const CHECK_ALL_EVERY_MS = 120_000;
 /** Each read overlaps the previous one by this much, because transactions do not commit in the order of their times. */
 const OVERLAP_MS = 5_000;
 
@@ -89,7 +92,7 @@ const CLOCK_ERROR_MS = 1_000;
 /**
  * Keeps this replica's directory equal to Postgres. It loads the whole fleet at the start, then reads each agent that an event
  * names. It applies the heartbeats, charges and outcomes of this replica when they commit, and reads those of other replicas once a
- * second. The directory is a cache: it can be loaded again at any time.
+ * second (see `ReplicaChanges`). The directory is a cache: it can be loaded again at any time.
  */
 @Injectable()
 export class DirectorySync {
@@ -98,6 +101,7 @@ export class DirectorySync {
   private outcomesSeenUntil = 0;
   private readonly records = new ChangeReader('refresh', async (agentIds) => await this.refresh(agentIds));
   private readonly beats = new ChangeReader('read_heartbeats', async (agentIds) => await this.readBeatsOf(agentIds));
+  private readonly charges = new ChangeReader('read_charges', async (agentIds) => await this.readBudgetsOf(agentIds));
 
   constructor(
     private readonly directory: Directory,
@@ -106,6 +110,7 @@ export class DirectorySync {
     private readonly budgets: BudgetStore,
     private readonly circuits: CircuitStore,
     private readonly clock: RegistryClock,
+    private readonly changes: ReplicaChanges,
     private readonly flapPolicy: FlapPolicy,
   ) {}
 
@@ -180,14 +185,28 @@ export class DirectorySync {
   /** Resolves when no read is in progress. */
   @StopsIn('writes')
   async idle(): Promise<void> {
-    await Promise.all([this.records.idle(), this.beats.idle()]);
+    await Promise.all([this.records.idle(), this.beats.idle(), this.charges.idle()]);
   }
 
-  /** Applies the heartbeats that other replicas committed, and retries failed reads. Returns how many heartbeats were new. */
-  @Periodic('registry.read_heartbeats', READ_EVERY_MS)
-  async readBeats(): Promise<number> {
+  /**
+   * Publishes the agents that this replica changed, starts to read those that other replicas changed, and retries failed reads. If this
+   * replica paused and may have missed some, it reads all.
+   */
+  @Periodic('registry.exchange_changes', READ_EVERY_MS)
+  async exchangeChanges(): Promise<void> {
     this.records.add([]);
-    this.beats.add([]);
+    await this.changes.publish();
+    const others = await this.changes.ofOthers();
+    this.beats.add(others?.beaten ?? []);
+    this.charges.add(others?.charged ?? []);
+    if (others) return;
+    await this.readBeats();
+    await this.readBudgets();
+  }
+
+  /** Applies all heartbeats that other replicas committed since the last call. Returns how many were new. Scans the leases of the fleet. */
+  @Periodic('registry.check_heartbeats', CHECK_ALL_EVERY_MS)
+  async readBeats(): Promise<number> {
     const rows = await this.leases.beatsOfOtherReplicasSince(new Date(this.beatsSeenUntil - OVERLAP_MS));
     const now = await this.time();
     const applied = this.applyBeats(rows, now);
@@ -238,8 +257,12 @@ export class DirectorySync {
     return changed.length;
   }
 
-  /** Applies the budgets that other replicas changed. Returns how many agents changed. */
-  @Periodic('registry.read_budgets', READ_EVERY_MS)
+  private async readBudgetsOf(agentIds: readonly string[]): Promise<void> {
+    this.applyBudgets(await this.budgets.ofAgents(agentIds));
+  }
+
+  /** Applies all budgets of agents that changed since the last call. Returns how many agents changed. Scans the budgets. */
+  @Periodic('registry.check_budgets', CHECK_ALL_EVERY_MS)
   async readBudgets(): Promise<number> {
     const now = await this.time();
     const changed = await this.budgets.changedSince(new Date(this.budgetsSeenUntil - OVERLAP_MS));

@@ -1,6 +1,7 @@
 import { DESIRED_STATES, type HealthState } from '../../agents/agent.record.js';
 import { type Budget, DEFAULT_LOW_BUDGET, type LowBudgetPolicy } from '../../budgets/budget.js';
 import type { CircuitPhase, CircuitState } from '../../circuit/circuit.breaker.js';
+import { DEFAULT_LEASE_POLICY, suspectAfterMs } from '../../leases/lease.policy.js';
 import { CapabilityAliases } from '../capabilities/capability.aliases.js';
 import { CapabilityIndex } from '../capabilities/capability.index.js';
 import { assess, type Assessment } from '../ranking/assessment.js';
@@ -19,6 +20,7 @@ import {
   withVitals,
 } from './directory.entry.js';
 import { Listing } from './listing.js';
+import { SilenceWatch } from './silence.watch.js';
 import { Timeline } from './timeline.js';
 
 interface Tombstone extends Revision {
@@ -106,6 +108,8 @@ export interface DirectoryOptions {
   lowBudget?: LowBudgetPolicy;
   /** How late a write may arrive and still be recognised as older than the removal of its agent. */
   tombstoneMs?: number;
+  /** How long after its last heartbeat an agent is silent. */
+  silentAfterMs?: number;
 }
 
 /** `agentId` is the qualified id. `routable`: a query may return it. */
@@ -125,6 +129,7 @@ export class Directory {
   private readonly listings = new Map<string, Listing>();
   private readonly timeline = new Timeline<Listing>();
   private readonly tombstones: Tombstones;
+  private readonly silence: SilenceWatch;
   private readonly lowBudget: LowBudgetPolicy;
   private changes = 0;
   private clock = -Infinity;
@@ -133,6 +138,7 @@ export class Directory {
     this.aliases = options.aliases ?? new CapabilityAliases();
     this.lowBudget = options.lowBudget ?? DEFAULT_LOW_BUDGET;
     this.tombstones = new Tombstones(options.tombstoneMs ?? DEFAULT_TOMBSTONE_MS);
+    this.silence = new SilenceWatch(options.silentAfterMs ?? suspectAfterMs(DEFAULT_LEASE_POLICY));
   }
 
   get size(): number {
@@ -173,6 +179,15 @@ export class Directory {
     return census;
   }
 
+  /**
+   * The agents that no known heartbeat has renewed for so long that they are silent, and those that Postgres has marked as suspect. Heartbeats
+   * that other replicas committed may still be unknown here, so the result can contain agents that are not silent; it omits none that is.
+   */
+  silentAt(now: number): string[] {
+    const silent = this.silence.silentAt(now, (listing) => this.listings.get(listing.agentId) === listing);
+    return Array.from(silent, ({ agentId }) => agentId);
+  }
+
   /** The last write that is applied; undefined if the agent is not listed. */
   revisionOf(agentId: string): Revision | undefined {
     const listing = this.listings.get(agentId);
@@ -186,8 +201,10 @@ export class Directory {
     const listing = this.listings.get(agentId);
     if (listing ? !isNewer(write, revisionOf(listing.entry)) : this.tombstones.covers(agentId, write)) return false;
     const at = this.advance(now);
-    if (listing) this.update(listing, withLaterChanges(entry, listing.current()), at);
-    else this.list(entry, at);
+    if (listing) {
+      listing.isMarkedSuspect = isSuspect(entry);
+      this.update(listing, withLaterChanges(entry, listing.current()), at);
+    } else this.list(entry, at);
     return true;
   }
 
@@ -278,6 +295,7 @@ export class Directory {
       this.reassess(listing, now);
       this.schedule(listing);
     }
+    this.silence.reset(this.listings.values());
   }
 
   private catchUp(): void {
@@ -291,12 +309,14 @@ export class Directory {
     }
   }
 
-  private list(entry: DirectoryEntry, now: number): void {
+  private list(entry: DirectoryEntry, now: number, isMarkedSuspect = isSuspect(entry)): void {
     const { agentId, record } = entry;
     const assessment = assess(entry, now, this.lowBudget);
     const listing = new Listing(entry, this.aliases.resolveAll(record.capabilities), assessment, (this.changes += 1));
     this.listings.set(agentId, listing);
     this.tombstones.delete(agentId);
+    listing.isMarkedSuspect = isMarkedSuspect;
+    this.silence.add(listing);
     const { namespace } = record;
     const index = this.indexOf(namespace);
     this.indexes.set(namespace, index);
@@ -318,11 +338,12 @@ export class Directory {
     const capabilities = isSame ? listing.capabilities : this.aliases.resolveAll(entry.record.capabilities);
     if (capabilities !== listing.capabilities && capabilities.join() !== listing.capabilities.join()) {
       this.unlist(listing);
-      this.list(entry, now);
+      this.list(entry, now, listing.isMarkedSuspect);
       return;
     }
     listing.rewrite(entry);
     listing.changedAt = this.changes += 1;
+    this.silence.add(listing);
     this.reassess(listing, now);
     this.schedule(listing);
   }
@@ -344,6 +365,10 @@ export class Directory {
     listing.dueAt = at;
     this.timeline.add(at, listing);
   }
+}
+
+function isSuspect({ record }: DirectoryEntry): boolean {
+  return record.health.state === 'suspect';
 }
 
 function revisionOf({ record, revision }: DirectoryEntry): Revision {

@@ -16,6 +16,10 @@ export class Listing {
   keys: readonly string[] = [];
   /** The time of its earliest entry in the timeline; Infinity if there is none. */
   dueAt = Infinity;
+  /** Whether Postgres has marked the agent as suspect. A heartbeat makes it active here before a sweep removes the mark. */
+  isMarkedSuspect = false;
+  /** Whether it waits in the queue of the `SilenceWatch`. */
+  isQueued = false;
   private latest: Assessment;
   private serialised: string | undefined;
 

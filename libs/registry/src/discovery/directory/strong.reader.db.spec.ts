@@ -234,7 +234,7 @@ describe('a replica', () => {
       await third.sync.idle();
       expect(third.directory.find('missed')).toBeUndefined();
     });
-    await third.sync.readBeats();
+    await third.sync.exchangeChanges();
     await third.sync.idle();
     expect(third.directory.find('missed')).toBeDefined();
   });
