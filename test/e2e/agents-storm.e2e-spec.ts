@@ -45,7 +45,8 @@ async function simulateOutage(): Promise<void> {
     await db.query('SELECT 1 FROM registry_protection FOR UPDATE');
     await db.query(`UPDATE agent_lease SET last_beat_at = last_beat_at - interval '10 minutes'`);
     await db.query(
-      `UPDATE registry_protection SET state = jsonb_set(state, '{lastSweepAt}', to_jsonb((state->>'lastSweepAt')::numeric - 600000))`,
+      `UPDATE registry_protection SET state = jsonb_set(state - 'checkedAllAt', '{lastSweepAt}',
+         to_jsonb((state->>'lastSweepAt')::numeric - 600000))`,
     );
   });
 }
