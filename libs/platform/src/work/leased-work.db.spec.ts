@@ -123,6 +123,14 @@ describe('leased work', () => {
     expect([overlaps, faults]).toEqual([[], []]);
   });
 
+  it('claims a row once if two passes of one replica begin at the same time', async () => {
+    const one = replica(database.db);
+    await Promise.all([one.pass(), one.pass(), one.pass()]);
+    expect(one.held.toSorted()).toEqual(IDS.toSorted());
+    await one.stop();
+    expect([overlaps, faults]).toEqual([[], []]);
+  });
+
   it('rejects the writes of a worker that was frozen beyond the end of its lease', async () => {
     const [frozen, healthy] = [replica(database.db), replica(await database.connectAgain())];
     await frozen.pass();

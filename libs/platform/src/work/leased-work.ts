@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Loop } from './loop.js';
+import { Semaphore } from './semaphore.js';
 
 /** The right to work on one row until the lease ends. The token fences every write of the worker. */
 export interface WorkClaim {
@@ -61,6 +62,8 @@ export class LeasedWork<Claim extends WorkClaim> {
   readonly owner = randomUUID();
   private readonly workers = new Map<string, Worker<Claim>>();
   private readonly loop: Loop;
+  /** A replica may claim its own rows again, so a claim must know the rows that the claim before it got. */
+  private readonly passes = new Semaphore(1);
   private readonly leaseMs: number;
   private expiry?: NodeJS.Timeout;
   private renewedAt = -Infinity;
@@ -72,7 +75,10 @@ export class LeasedWork<Claim extends WorkClaim> {
     const { onError, leaseMs = LEASE_MS, everyMs = EVERY_MS, claimsOnWake = false } = options;
     this.leaseMs = leaseMs;
     this.loop = new Loop({
-      pass: async () => await (claimsOnWake && this.isRenewed(everyMs) ? this.claim() : this.pass()),
+      pass: async () => {
+        if (claimsOnWake && this.isRenewed(everyMs)) await this.passes.run(async () => await this.claim());
+        else await this.pass();
+      },
       everyMs: () => everyMs,
       onError,
     });
@@ -92,10 +98,12 @@ export class LeasedWork<Claim extends WorkClaim> {
     this.loop.wake();
   }
 
-  /** Renews all leases, and claims free rows. */
+  /** Renews all leases, and claims free rows. Passes never overlap. */
   async pass(): Promise<void> {
-    await this.renew();
-    await this.claim();
+    await this.passes.run(async () => {
+      await this.renew();
+      await this.claim();
+    });
   }
 
   /**
