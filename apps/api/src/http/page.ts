@@ -6,6 +6,8 @@ import { QueryNumber } from './validation/fields.js';
 
 const MAX_PAGE_SIZE = 200;
 const DEFAULT_PAGE_SIZE = 50;
+/** The position in a list of files is a path, which has up to 3 KB. */
+const MAX_CURSOR = 5_000;
 
 export class PageQuery {
   @ApiPropertyOptional({
@@ -26,7 +28,7 @@ export class PageQuery {
   @ApiPropertyOptional({ description: 'The `nextCursor` of the previous page.' })
   @IsOptional()
   @IsString()
-  @MaxLength(500)
+  @MaxLength(MAX_CURSOR)
   cursor?: string;
 }
 

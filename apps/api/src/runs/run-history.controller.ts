@@ -3,6 +3,7 @@ import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { type RunExport, RunFiles, RunReader, type RunTree } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
+import { PagedList, PageQuery, PageView } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
@@ -44,9 +45,11 @@ class RunFileView {
   @ApiProperty({ type: 'integer', example: 1_204, description: 'The size.' }) bytes: number;
 }
 
-class RunFilesView {
+class RunFilePage extends PageView {
   @ApiProperty({ type: [RunFileView], description: 'The files, sorted by path.' }) items: RunFileView[];
 }
+
+const FILES = new PagedList('run-files', /^.{1,1024}$/su);
 
 class FileContentView extends RunFileView {
   @ApiProperty({ enum: FILE_ENCODINGS, example: 'utf8', description: '`base64` for a file that is not a text.' })
@@ -94,7 +97,6 @@ export class RunHistoryController {
   }
 
   @Get(':id/files')
-  @NoInput()
   @ApiOperation({
     operationId: 'runs.listFiles',
     summary: 'List the files of a run',
@@ -102,10 +104,20 @@ export class RunHistoryController {
       'The files in the workspace of the run as they are now. A delegated run has the workspace of its root.',
   })
   @ApiParam(RUN_ID_PARAM)
-  @ApiOkResponse({ type: RunFilesView, description: 'The files; none if the run has no workspace.' })
-  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'WORKSPACE_REJECTED')
-  async files(@Param('id') id: string, @Caller() caller: Principal): Promise<RunFilesView> {
-    return { items: await this.runFiles.list(runKeyOf(caller, id)) };
+  @ApiOkResponse({ type: RunFilePage, description: 'The files; none if the run has no workspace.' })
+  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'WORKSPACE_MISSING', 'CURSOR_INVALID')
+  async files(
+    @Param('id') id: string,
+    @Query() { limit, cursor }: PageQuery,
+    @Caller() caller: Principal,
+  ): Promise<RunFilePage> {
+    const files = await this.runFiles.list(runKeyOf(caller, id), limit + 1, FILES.readCursor(cursor));
+    return FILES.toPage(
+      files,
+      limit,
+      (file) => file,
+      ({ path }) => path,
+    );
   }
 
   @Get(':id/files/content')
@@ -113,7 +125,7 @@ export class RunHistoryController {
   @ApiOperation({ operationId: 'runs.readFile', summary: 'Read a file of a run' })
   @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: FileContentView, description: 'The content.' })
-  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'RUN_FILE_NOT_FOUND', 'WORKSPACE_REJECTED')
+  @Problems('RUN_NOT_FOUND', 'RUN_REDACTED', 'RUN_FILE_NOT_FOUND', 'WORKSPACE_REJECTED', 'WORKSPACE_MISSING')
   async readFile(
     @Param('id') id: string,
     @Query() { path }: FileQuery,

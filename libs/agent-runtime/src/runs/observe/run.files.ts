@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RuntimeError } from '../../errors.js';
-import type { WorkspaceFile, WorkspaceFolder } from '../../tools/workspace/workspace.folder.js';
+import { WorkspaceError, type WorkspaceFile, type WorkspaceFolder } from '../../tools/workspace/workspace.folder.js';
 import { WorkspaceMissingError, WorkspaceStore } from '../../tools/workspace/workspace.store.js';
 import { Workspaces } from '../../tools/workspace/workspaces.js';
 import { RunRedactedError } from '../run.errors.js';
@@ -10,6 +10,8 @@ import { RunReader } from './run.reader.js';
 class RunFileNotFoundError extends RuntimeError {
   readonly code = 'RUN_FILE_NOT_FOUND';
 }
+
+const NO_FILES = { files: [] };
 
 export interface FileLimits {
   readonly files: number;
@@ -29,9 +31,13 @@ export class RunFiles {
     private readonly store: WorkspaceStore,
   ) {}
 
-  /** Sorted by path. Rejects with RUN_NOT_FOUND, RUN_REDACTED, or WORKSPACE_MISSING if another replica has the files. */
-  async list(key: RunKey): Promise<WorkspaceFile[]> {
-    return (await (await this.folderOf(key))?.files()) ?? [];
+  /**
+   * Sorted by path; `after` is the path of the last file of the previous page. Rejects with RUN_NOT_FOUND, RUN_REDACTED, or WORKSPACE_MISSING
+   * if another replica has the files.
+   */
+  async list(key: RunKey, limit: number, after = ''): Promise<WorkspaceFile[]> {
+    const { files } = (await (await this.folderOf(key))?.files()) ?? NO_FILES;
+    return files.filter(({ path }) => path > after).slice(0, limit);
   }
 
   /** Rejects also with RUN_FILE_NOT_FOUND, and with WORKSPACE_REJECTED if the path cannot be that of a file. */
@@ -45,16 +51,17 @@ export class RunFiles {
   }
 
   /**
-   * The files of a run with their contents, up to a size of all together; undefined for the content of a file that does not fit. It reads the database only
-   * for a run that has the workspace of another run or of a conversation.
+   * The files of a run with their contents, up to a size of all together; undefined for the content of a file that does not fit or cannot be
+   * read. It reads the database only for a run that has the workspace of another run or of a conversation.
    */
   async contentsOf(run: Run, limits: FileLimits): Promise<FileContent[]> {
     const folder = run.redactedAt === null ? await this.find(run) : undefined;
-    const files = ((await folder?.files()) ?? []).slice(0, limits.files);
+    if (!folder) return [];
+    const { files } = await folder.files();
     const found: FileContent[] = [];
     let left = limits.bytes;
-    for (const { path, bytes } of files) {
-      const content = bytes <= left ? await folder?.readIfPresent(path) : undefined;
+    for (const { path, bytes } of files.slice(0, limits.files)) {
+      const content = bytes <= left ? await readable(folder, path) : undefined;
       left -= content?.length ?? 0;
       found.push({ path, bytes, content });
     }
@@ -73,5 +80,15 @@ export class RunFiles {
 
   private async find(run: Run): Promise<WorkspaceFolder | undefined> {
     return this.workspaces.isOn ? await this.workspaces.find(await this.store.of(run)) : undefined;
+  }
+}
+
+/** A file that cannot be read must not hide the result of its run. */
+async function readable(folder: WorkspaceFolder, path: string): Promise<Buffer | undefined> {
+  try {
+    return await folder.readIfPresent(path);
+  } catch (error) {
+    if (error instanceof WorkspaceError) return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,12 +9,9 @@ import { type BashOptions, DEFAULT_BASH_OPTIONS, DEFAULT_TOOLS_OPTIONS } from '.
 import { bashTool } from './bash.tool.js';
 import { Workspaces } from './workspaces.js';
 
-/** The recipe of docs/runtime/workspace.md. */
-const BUBBLEWRAP = (
-  'bwrap --unshare-all --die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --setenv HOME /tmp ' +
-  '--ro-bind /usr /usr --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 ' +
-  '--proc /proc --dev /dev --tmpfs /tmp --bind {workspace} /workspace --chdir /workspace'
-).split(' ');
+const DOCS = join(import.meta.dirname, '../../../../../docs/runtime/workspace.md');
+/** The recipe of the docs. */
+const BUBBLEWRAP = /ROLLCALL_TOOLS_BASH=(bwrap .*)/.exec(readFileSync(DOCS, 'utf8'))![1].split(' ');
 /** Not a sandbox: for the limits that do not depend on one. */
 const NO_SANDBOX = ['nice', '-n', '0'];
 const SECRET = 'the secret outside';
@@ -144,37 +141,53 @@ inSandbox(`a hostile command in bubblewrap${WHY_SKIPPED}`, () => {
     `env; set | grep -i key`,
     `setsid sh -c 'sleep 300; touch late' >/dev/null 2>&1 & echo left`,
     `dd if=/dev/mem of=mem bs=1 count=1`,
+    `perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un("{base}/socket")) and print <S>'`,
+    `perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack_sockaddr_un("\\0{abstract}")) and print <S>'`,
+    `for i in $(seq 100); do setsid sleep {seconds} & done; echo forked`,
   ];
 
+  /** A number that no other process has in its command line. */
+  const SECONDS = 1_000_000 + process.pid;
+  const ABSTRACT = `rollcall-bash-${process.pid}`;
   let port = 0;
   let connections = 0;
-  const server = createServer((socket) => {
-    connections += 1;
-    socket.on('error', () => undefined).end(SECRET);
-  });
+  const listening = async (address: string | number): Promise<Server> => {
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.on('error', () => undefined).end(SECRET);
+    });
+    await new Promise<void>((resolve) => server.listen(address, resolve));
+    return server;
+  };
+  const servers: Server[] = [];
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    port = (server.address() as { port: number }).port;
+    servers.push(await listening(0), await listening(`\0${ABSTRACT}`));
+    port = (servers[0].address() as { port: number }).port;
   });
-  afterAll(() => server.close());
+  afterAll(() => servers.forEach((server) => server.close()));
 
   it.each(ATTACKS)('S4.10 %s reaches nothing outside', async (attack) => {
     process.env['ROLLCALL_TEST_SECRET'] = SECRET;
+    const socket = await listening(join(base, 'socket'));
     try {
       const command = attack
         .replaceAll('{base}', base)
         .replaceAll('{port}', String(port))
-        .replaceAll('{pid}', String(process.pid));
+        .replaceAll('{pid}', String(process.pid))
+        .replaceAll('{abstract}', ABSTRACT)
+        .replaceAll('{seconds}', String(SECONDS));
       const output = await bash(command, { sandbox: BUBBLEWRAP, timeoutMs: 20_000 });
       expect(output).not.toContain(SECRET);
       expect(output).not.toContain('root:x:');
       expect(output).toMatch(/\[(Exit code|Ended)/);
       expect(readFileSync(join(base, 'secret.txt'), 'utf8')).toBe(SECRET);
-      expect(readdirSync(base).toSorted()).toEqual(['inside', 'secret.txt']);
+      expect(readdirSync(base).toSorted()).toEqual(['inside', 'secret.txt', 'socket']);
       expect(existsSync('/usr/bin/owned') || existsSync('/owned')).toBe(false);
       expect(connections).toBe(0);
+      await until('its programs have ended', () => !isExecuted(String(SECONDS)));
     } finally {
       delete process.env['ROLLCALL_TEST_SECRET'];
+      socket.close();
     }
   });
 
@@ -183,6 +196,18 @@ inSandbox(`a hostile command in bubblewrap${WHY_SKIPPED}`, () => {
     expect(readFileSync(join(path, 'made.txt'), 'utf8')).toBe('hi\n');
   });
 });
+
+/** Whether there is a program with this argument. */
+function isExecuted(argument: string): boolean {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return pids.some((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(argument);
+    } catch {
+      return false; // it has ended meanwhile
+    }
+  });
+}
 
 function isAlive(pid: number): boolean {
   try {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { constants, type Dirent } from 'node:fs';
-import { type FileHandle, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { constants, type Dir } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '#rollcall/platform';
 import { RuntimeError } from '../../errors.js';
@@ -31,12 +31,20 @@ export interface WorkspaceFile {
   readonly bytes: number;
 }
 
+export interface WorkspaceFiles {
+  /** Sorted by path. */
+  readonly files: readonly WorkspaceFile[];
+  /** False if a program has made more files than a workspace may have: the others are missing. */
+  readonly isComplete: boolean;
+}
+
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const OPENS_FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /** Without O_NONBLOCK, opening a FIFO would wait for a writer. */
 const OPENS_FILE = O_RDONLY | O_NOFOLLOW | O_NONBLOCK;
 const CREATES_FILE = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 const MAX_PATH = 1_024;
+const ENTRIES_PER_READ = 256;
 const MAX_NAME_BYTES = 255;
 /** Files that are being written. They are neither listed nor accessible. */
 const UNFINISHED = '.rollcall-';
@@ -81,16 +89,16 @@ export class WorkspaceFolder {
   }
 
   /** Creates the folders of the path. Returns whether the file is new. */
-  async write(path: string, content: string | Buffer): Promise<boolean> {
-    return await this.change(async () => await this.replace(path, content));
+  async write(path: string, content: string | Buffer, signal?: AbortSignal): Promise<boolean> {
+    return await this.change(async () => await this.replace(path, content), signal);
   }
 
   /** Replaces the file with what `edit` returns for its text. No other change happens in between. */
-  async edit(path: string, edit: (text: string) => string): Promise<void> {
-    await this.change(async () => await this.replace(path, edit(await this.readText(path))));
+  async edit(path: string, edit: (text: string) => string, signal?: AbortSignal): Promise<void> {
+    await this.change(async () => await this.replace(path, edit(await this.readText(path))), signal);
   }
 
-  /** While `act` runs, no tool changes a file of this workspace. */
+  /** While `act` runs, no tool changes a file of this workspace. If the signal is aborted first, nothing is changed. */
   async change<Result>(act: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const release = await this.changes.acquire({ signal });
     try {
@@ -100,15 +108,13 @@ export class WorkspaceFolder {
     }
   }
 
-  /** All files, sorted by path. Links, devices and unfinished files are left out. */
-  async files(): Promise<WorkspaceFile[]> {
-    const found: WorkspaceFile[] = [];
-    await this.walk(async (folder, entry, path) => {
-      if (!entry.isFile()) return;
-      const { size } = await lstat(folder.at(entry.name));
-      found.push({ path, bytes: size });
+  /** Links, devices, unfinished files, and files that no path can name are left out. */
+  async files(): Promise<WorkspaceFiles> {
+    const files: WorkspaceFile[] = [];
+    const isComplete = await this.walk((path, bytes) => {
+      if (bytes !== undefined && isClear(path)) files.push({ path, bytes });
     });
-    return found.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+    return { files: files.toSorted((one, other) => (one.path < other.path ? -1 : 1)), isComplete };
   }
 
   private async replace(path: string, content: string | Buffer): Promise<boolean> {
@@ -126,12 +132,13 @@ export class WorkspaceFolder {
     const { maxBytes, maxEntries } = this.limits;
     let bytes = more;
     let entries = newEntries;
-    await this.walk(async (folder, entry) => {
+    const isComplete = await this.walk((_path, size = 0) => {
       entries += 1;
-      if (entry.isFile()) bytes += (await lstat(folder.at(entry.name))).size;
+      bytes += size;
     });
+    if (!isComplete || entries > maxEntries)
+      throw new WorkspaceError(`The workspace is full: it may have ${maxEntries} files.`);
     if (bytes > maxBytes) throw new WorkspaceError(`The workspace is full: its files may have ${maxBytes} bytes.`);
-    if (entries > maxEntries) throw new WorkspaceError(`The workspace is full: it may have ${maxEntries} files.`);
   }
 
   private async readIn(folder: OpenFolder, name: string, path: string): Promise<Buffer> {
@@ -171,28 +178,32 @@ export class WorkspaceFolder {
     }
   }
 
-  /** Calls `visit` for each entry, and stops with an error above the limit of entries. Folders that a program creates deeper are left out. */
-  private async walk(visit: (folder: OpenFolder, entry: Dirent, path: string) => Promise<void>): Promise<void> {
+  /**
+   * Calls `visit` for each file with its size, and for each other entry. Returns false if it has stopped at the limit of entries. Folders that
+   * a program creates deeper, and what a program removes or makes inaccessible meanwhile, are left out.
+   */
+  private async walk(visit: (path: string, bytes?: number) => void): Promise<boolean> {
     let left = this.limits.maxEntries;
-    const enter = async (folder: OpenFolder, prefix: string, depth: number): Promise<void> => {
-      for (const entry of await folder.entries()) {
+    const enter = async (folder: OpenFolder, prefix: string, depth: number): Promise<boolean> => {
+      for await (const entry of await folder.entries()) {
+        if ((left -= 1) < 0) return false;
         if (entry.name.startsWith(UNFINISHED)) continue;
-        if ((left -= 1) < 0)
-          throw new WorkspaceError(`The workspace has more than ${this.limits.maxEntries} files. Delete some.`);
         const path = prefix + entry.name;
-        await visit(folder, entry, path);
+        visit(path, entry.isFile() ? await folder.sizeOf(entry.name) : undefined);
         if (!entry.isDirectory() || depth === this.limits.maxDepth) continue;
-        const inner = await folder.enter(entry.name, path, false);
+        const inner = await folder.enter(entry.name, path, false).catch(unlessRejected);
+        if (!inner) continue;
         try {
-          await enter(inner, `${path}/`, depth + 1);
+          if (!(await enter(inner, `${path}/`, depth + 1))) return false;
         } finally {
           await inner.close();
         }
       }
+      return true;
     };
     const root = await OpenFolder.open(this.root, this.root, '.');
     try {
-      await enter(root, '', 1);
+      return await enter(root, '', 1);
     } finally {
       await root.close();
     }
@@ -217,12 +228,18 @@ class OpenFolder {
   }
 
   async enter(name: string, shown: string, creates: boolean): Promise<OpenFolder> {
-    if (creates) await mkdir(this.at(name), 0o700).catch(unless('EEXIST'));
+    if (creates) await makeFolder(this.at(name), shown);
     return await OpenFolder.open(this.at(name), join(this.path, name), shown);
   }
 
-  async entries(): Promise<Dirent[]> {
-    return await readdir(this.address, { withFileTypes: true });
+  /** The entries are read in parts: a folder may have millions. */
+  async entries(): Promise<Dir> {
+    return await opendir(this.address, { bufferSize: ENTRIES_PER_READ });
+  }
+
+  /** Undefined if the file was removed, or if its name is not a text. */
+  async sizeOf(name: string): Promise<number | undefined> {
+    return (await lstat(this.at(name)).catch(unless('ENOENT')))?.size;
   }
 
   async close(): Promise<void> {
@@ -287,6 +304,19 @@ function namesOf(path: string): string[] {
   return names;
 }
 
+/** Whether the path is what it looks like, and does not look like a path of another system. */
+function isClear(path: string): boolean {
+  return !MISLEADING.test(path) && path.isWellFormed() && !path.includes('\\') && path.length <= MAX_PATH;
+}
+
+async function makeFolder(address: string, path: string): Promise<void> {
+  try {
+    await mkdir(address, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw explained(error, path);
+  }
+}
+
 async function opened(address: string, flags: number, path: string): Promise<FileHandle> {
   try {
     return await open(address, flags, 0o600);
@@ -303,6 +333,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'is a folder.',
   EACCES: 'cannot be accessed.',
   EPERM: 'cannot be accessed.',
+  EROFS: 'cannot be written: the disk is read-only.',
   ENXIO: 'is not a regular file.',
   ENAMETOOLONG: 'has a name that is too long.',
   ENOSPC: 'cannot be written: the disk is full.',
@@ -310,9 +341,13 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** The model must not read where the workspace is on the disk. */
-function explained(error: unknown, path: string): unknown {
+export function explained(error: unknown, path: string): unknown {
   const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ''];
   return reason === undefined ? error : new WorkspaceError(`${path} ${reason}`, { cause: error });
+}
+
+function unlessRejected(error: unknown): undefined {
+  if (!(error instanceof WorkspaceError)) throw error;
 }
 
 function isAbsent(cause: unknown): boolean {

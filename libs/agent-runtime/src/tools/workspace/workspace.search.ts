@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { RE2JS } from 're2js';
-import { WorkspaceError, type WorkspaceFile, type WorkspaceFolder } from './workspace.folder.js';
+import { WorkspaceError, type WorkspaceFile, type WorkspaceFiles, type WorkspaceFolder } from './workspace.folder.js';
 
 export interface SearchLimits {
   readonly maxMatches: number;
@@ -22,6 +22,9 @@ export interface FoundLines {
   /** Why there may be more matches. */
   readonly cut?: string;
 }
+
+/** What a model reads if a program has made more files than a workspace may have. */
+export const TOO_MANY_FILES = 'The workspace has too many files, and some were left out. Delete some.';
 
 const MAX_PATTERN = 1_000;
 const MAX_GLOB = 200;
@@ -48,7 +51,8 @@ export async function searchFiles(
   const turn = new Turn(signal);
   const matches: LineMatch[] = [];
   let left = limits.maxBytes;
-  for (const { path, bytes } of await matchingFiles(folder, glob, signal)) {
+  const { files, isComplete } = await matchingFiles(folder, glob, signal);
+  for (const { path, bytes } of files) {
     if ((left -= bytes) < 0) return { matches, cut: `Only the first ${limits.maxBytes} bytes were searched.` };
     const lines = (await textOf(folder, path))?.split('\n') ?? [];
     for (const [index, line] of lines.entries()) {
@@ -59,7 +63,7 @@ export async function searchFiles(
       matches.push({ path, line: index + 1, text: text.trimEnd().slice(0, MAX_SHOWN) });
     }
   }
-  return { matches };
+  return isComplete ? { matches } : { matches, cut: TOO_MANY_FILES };
 }
 
 /** The files whose path matches the pattern. It gives way to other work of the process, too. */
@@ -67,15 +71,16 @@ export async function matchingFiles(
   folder: WorkspaceFolder,
   glob: string | undefined,
   signal: AbortSignal,
-): Promise<WorkspaceFile[]> {
+): Promise<WorkspaceFiles> {
   const isWanted = globMatcher(glob);
   const turn = new Turn(signal);
   const found: WorkspaceFile[] = [];
-  for (const file of await folder.files()) {
+  const { files, isComplete } = await folder.files();
+  for (const file of files) {
     await turn.yieldIfDue();
     if (isWanted(file.path)) found.push(file);
   }
-  return found;
+  return { files: found, isComplete };
 }
 
 /** A part of a long work that gives way to other work when its time has passed, and ends with the run. */

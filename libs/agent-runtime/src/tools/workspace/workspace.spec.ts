@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +18,7 @@ import { pathToFileURL } from 'node:url';
 import { aRun, TestCalls } from '../../testing/tool-calls.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../tools.options.js';
 import { DEFAULT_WORKSPACE_LIMITS, WorkspaceFolder } from './workspace.folder.js';
-import { globMatcher, searchFiles } from './workspace.search.js';
+import { globMatcher, searchFiles, TOO_MANY_FILES } from './workspace.search.js';
 import { workspaceToolBox } from './workspace.toolbox.js';
 import { Workspaces } from './workspaces.js';
 
@@ -32,6 +33,11 @@ beforeEach(() => {
   writeFileSync(join(base, 'secret.txt'), SECRET);
 });
 afterEach(() => rmSync(base, { recursive: true, force: true }));
+
+const HOOKS = pathToFileURL(join(import.meta.dirname, '../../../../../test/support/typescript.hooks.js')).href;
+const FOLDER_SOURCE = pathToFileURL(join(import.meta.dirname, 'workspace.folder.ts')).href;
+/** How Node executes a program that can import `FOLDER_SOURCE`. */
+const nodeArgs = (program: string): string[] => ['--import', HOOKS, '--input-type=module', '-e', program];
 
 /** The tools of one run, whose workspace is below `root`. */
 function tools(run = aRun()): { calls: TestCalls; path: string } {
@@ -77,6 +83,28 @@ describe('the tools for files', () => {
     expect(result.failed).toBe(true);
     expect(result.output).toContain(message);
     expect(readFileSync(join(path, 'f.txt'), 'utf8')).toBe('a b a');
+  });
+
+  it('S4.10 an edit of a file that was changed after it was read changes nothing and says what to do', async () => {
+    const { calls, path } = tools();
+    await calls.call('write_file', { path: 'f.txt', content: 'const a = 1;' });
+    expect((await calls.call('read_file', { path: 'f.txt' })).output).toBe('1\tconst a = 1;');
+    writeFileSync(join(path, 'f.txt'), 'const b = 1;');
+    const result = await calls.call('edit_file', { path: 'f.txt', oldText: 'const a', newText: 'const c' });
+    expect(result).toMatchObject({ failed: true, output: expect.stringContaining('Read the file again') as string });
+    expect(readFileSync(join(path, 'f.txt'), 'utf8')).toBe('const b = 1;');
+  });
+
+  it('S4.10 a change whose call has ended while it waited for another change is not made', async () => {
+    const folder = new WorkspaceFolder(root);
+    const [other, late] = [Promise.withResolvers<void>(), new AbortController()];
+    const changing = folder.change(async () => await other.promise);
+    const writing = folder.write('a', 'late', late.signal);
+    late.abort(new Error('the time limit'));
+    await expect(writing).rejects.toThrow('the time limit');
+    other.resolve();
+    await changing;
+    expect(readdirSync(root)).toEqual([]);
   });
 
   it('S4.10 edits of one file at the same time are all applied', async () => {
@@ -219,6 +247,18 @@ describe('a hostile path', () => {
   });
 });
 
+/** Skipped where the tests may not create namespaces. */
+const itIsolated = mayMount() ? it : it.skip;
+
+function mayMount(): boolean {
+  try {
+    execFileSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'none', '/mnt'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false; // namespaces are not allowed here
+  }
+}
+
 describe('the limits of a workspace', () => {
   const folderWith = (limits: Partial<typeof DEFAULT_WORKSPACE_LIMITS>): WorkspaceFolder =>
     new WorkspaceFolder(root, { ...DEFAULT_WORKSPACE_LIMITS, ...limits });
@@ -235,10 +275,68 @@ describe('the limits of a workspace', () => {
     expect(readdirSync(root).toSorted()).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('S4.10 a file that a program made too large is not read', async () => {
-    const folder = folderWith({ maxFileBytes: 10 });
-    writeFileSync(join(root, 'large'), 'x'.repeat(11));
-    await expect(folder.readText('large')).rejects.toThrow('cannot be read');
+  it('S4.10 a file of 1 GB that a program made is not read, and leaves no room for others', async () => {
+    const folder = folderWith({});
+    writeFileSync(join(root, 'large'), '');
+    truncateSync(join(root, 'large'), 2 ** 30); // it takes no space on the disk
+    await expect(folder.readText('large')).rejects.toThrow('has 1073741824 bytes');
+    await expect(folder.write('small', 'x')).rejects.toThrow('its files may have 268435456 bytes');
+    expect((await searchFiles(folder, { pattern: 'x' }, new AbortController().signal)).cut).toContain('were searched');
+  });
+
+  it('S4.10 of more files than a workspace may have, some are found, and none is added', async () => {
+    const folder = folderWith({ maxEntries: 100 });
+    mkdirSync(join(root, 'many'));
+    for (let file = 0; file < 1_000; file += 1) writeFileSync(join(root, 'many', String(file)), 'x');
+    const { files, isComplete } = await folder.files();
+    expect([files.length, isComplete]).toEqual([99, false]);
+    await expect(folder.write('one-more', 'x')).rejects.toThrow('may have 100 files');
+    const { signal } = new AbortController();
+    expect(await searchFiles(folder, { pattern: 'y' }, signal)).toEqual({ matches: [], cut: TOO_MANY_FILES });
+  });
+
+  it('S4.10 files that no path can name are left out, and do not disturb the others', async () => {
+    const { calls, path } = tools();
+    await calls.call('write_file', { path: 'good', content: 'x' });
+    for (const name of ['two\nlines', 'bi\u202edi', 'back\\slash', 'zero\u200bwidth'])
+      writeFileSync(join(path, name), 'x');
+    writeFileSync(Buffer.concat([Buffer.from(`${path}/`), Buffer.from([0xff, 0x61])]), 'x'); // not UTF-8
+    expect((await calls.call('list_files')).output).toBe('good 1');
+    expect((await calls.call('search_files', { pattern: 'x' })).output).toBe('good:1: x');
+    expect((await calls.call('write_file', { path: 'new', content: 'x' })).failed).toBe(false);
+  });
+
+  it('S4.10 files that disappear while they are listed do not disturb the others', async () => {
+    const folder = folderWith({});
+    const listings: Promise<unknown>[] = [];
+    for (let round = 0; round < 50; round += 1) {
+      mkdirSync(join(root, 'short'));
+      for (let file = 0; file < 20; file += 1) writeFileSync(join(root, 'short', String(file)), 'x');
+      listings.push(folder.files());
+      await new Promise(setImmediate);
+      rmSync(join(root, 'short'), { recursive: true });
+    }
+    expect((await Promise.all(listings)).length).toBe(50);
+  });
+
+  itIsolated('S4.10 on a full disk, the old file stays and the error does not say where it is', async () => {
+    const program = `const { WorkspaceFolder } = await import(${JSON.stringify(FOLDER_SOURCE)});
+      const folder = new WorkspaceFolder(${JSON.stringify(root)});
+      const tried = async (path, bytes) => await folder.write(path, 'x'.repeat(bytes)).then(() => 'written', (error) => error.message);
+      const answers = [await tried('a', 50_000), await tried('a', 100_000), await tried('new/folder/b', 10)];
+      console.log(JSON.stringify({ answers, files: (await folder.files()).files }));`;
+    const script = 'mount -t tmpfs -o size=128k,nr_inodes=4 none "$1" && shift && exec "$@"';
+    const args = ['-rm', 'sh', '-c', script, 'sh', root, process.execPath, ...nodeArgs(program)];
+    const { answers, files } = JSON.parse(execFileSync('unshare', args, { encoding: 'utf8' })) as Record<
+      string,
+      unknown
+    >;
+    expect(answers).toEqual([
+      'written',
+      'a cannot be written: the disk is full.',
+      'new/folder/b cannot be written: the disk is full.',
+    ]);
+    expect(files).toEqual([{ path: 'a', bytes: 50_000 }]);
   });
 
   it('S4.10 a write that fails leaves the old file and nothing else', async () => {
@@ -255,16 +353,14 @@ describe('the limits of a workspace', () => {
   });
 
   it('S4.10 a replica that is killed while it writes never leaves half a file', async () => {
-    const hooks = pathToFileURL(join(import.meta.dirname, '../../../../../test/support/typescript.hooks.js')).href;
-    const folderFile = pathToFileURL(join(import.meta.dirname, 'workspace.folder.ts')).href;
-    const program = `const { WorkspaceFolder } = await import(${JSON.stringify(folderFile)});
+    const program = `const { WorkspaceFolder } = await import(${JSON.stringify(FOLDER_SOURCE)});
       const folder = new WorkspaceFolder(${JSON.stringify(root)});
       for (let round = 0; ; round += 1) {
         await folder.write('file', String(round % 10).repeat(1_000_000));
         if (round === 0) process.stdout.write('writes');
       }`;
     for (const delayMs of [0, 7, 23]) {
-      const child = spawn(process.execPath, ['--import', hooks, '--input-type=module', '-e', program]);
+      const child = spawn(process.execPath, nodeArgs(program));
       const ended = once(child, 'exit');
       await once(child.stdout, 'data');
       await setTimeout(delayMs);
@@ -272,13 +368,13 @@ describe('the limits of a workspace', () => {
       await ended;
       const text = readFileSync(join(root, 'file'), 'utf8');
       expect([text.length, new Set(text).size]).toEqual([1_000_000, 1]);
-      expect((await folderWith({}).files()).map(({ path }) => path)).toEqual(['file']);
+      expect(await folderWith({}).files()).toEqual({ files: [{ path: 'file', bytes: 1_000_000 }], isComplete: true });
     }
   });
 
   it('S4.10 an unfinished file of a crashed replica is invisible', async () => {
     writeFileSync(join(root, '.rollcall-0011'), 'half');
-    expect(await folderWith({}).files()).toEqual([]);
+    expect(await folderWith({}).files()).toEqual({ files: [], isComplete: true });
   });
 });
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolBox, toolBox } from '../tool.js';
 import { WorkspaceError } from './workspace.folder.js';
-import { matchingFiles, searchFiles } from './workspace.search.js';
+import { matchingFiles, searchFiles, TOO_MANY_FILES } from './workspace.search.js';
 import { workspaceOf, type Workspaces } from './workspaces.js';
 
 /** The name of the toolbox. */
@@ -81,9 +81,9 @@ function writeFile(workspaces: Workspaces): Tool {
       'Writes a file of the workspace. It replaces an existing file as a whole, and creates missing folders.',
     input: WriteInput,
     idempotent: true,
-    async execute({ path, content }, { run }) {
+    async execute({ path, content }, { run, signal }) {
       const folder = await workspaces.of(workspaceOf(run));
-      const isNew = await folder.write(path, content);
+      const isNew = await folder.write(path, content, signal);
       return `${path} was ${isNew ? 'created' : 'replaced'}: ${Buffer.byteLength(content)} bytes.`;
     },
   });
@@ -96,15 +96,16 @@ function editFile(workspaces: Workspaces): Tool {
       'Replaces a text in a file of the workspace. The text must occur exactly as given, and only once unless `all` is true.',
     input: EditInput,
     idempotent: false, // a repeated edit would not find its text, or change the file again
-    async execute({ path, oldText, newText, all }, { run }) {
+    async execute({ path, oldText, newText, all }, { run, signal }) {
       if (oldText === newText) throw new WorkspaceError('oldText and newText are equal, so nothing would change.');
       const folder = await workspaces.of(workspaceOf(run));
       let count = 0;
-      await folder.edit(path, (text) => {
+      const change = (text: string): string => {
         count = text.split(oldText).length - 1;
         checkCount(path, count, all);
         return text.replaceAll(oldText, () => newText);
-      });
+      };
+      await folder.edit(path, change, signal);
       return `${path}: ${count} ${count === 1 ? 'place was' : 'places were'} replaced.`;
     },
   });
@@ -128,11 +129,12 @@ function listFiles(workspaces: Workspaces): Tool {
     input: ListInput,
     idempotent: true,
     async execute({ pattern }, { run, signal }) {
-      const found = await matchingFiles(await workspaces.of(workspaceOf(run)), pattern, signal);
-      if (found.length === 0) return 'No files.';
-      const shown = found.slice(0, MAX_LISTED).map(({ path, bytes }) => `${path} ${bytes}`);
-      const rest = found.length > MAX_LISTED ? `\n[${found.length - MAX_LISTED} more files. Use a pattern.]` : '';
-      return shown.join('\n') + rest;
+      const { files, isComplete } = await matchingFiles(await workspaces.of(workspaceOf(run)), pattern, signal);
+      const lines = files.slice(0, MAX_LISTED).map(({ path, bytes }) => `${path} ${bytes}`);
+      if (files.length === 0) lines.push('No files.');
+      if (files.length > MAX_LISTED) lines.push(`[${files.length - MAX_LISTED} more files. Use a pattern.]`);
+      if (!isComplete) lines.push(`[${TOO_MANY_FILES}]`);
+      return lines.join('\n');
     },
   });
 }

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import type { ContentPart } from '#rollcall/providers';
 import type { RunContext } from '../../loop/run.context.js';
 import { TOOLS_OPTIONS, type ToolsOptions } from '../tools.options.js';
-import { checkWorkspacePath, WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
+import { checkWorkspacePath, explained, WorkspaceError, WorkspaceFolder } from './workspace.folder.js';
 
 /** Identifies a workspace: all runs of a conversation share one, and all runs of a tree have that of their root. */
 export interface WorkspaceKey {
@@ -47,7 +47,7 @@ export class Workspaces {
   /** Creates the workspace at its first use. */
   async of(key: WorkspaceKey): Promise<WorkspaceFolder> {
     const path = this.pathOf(key);
-    const isNew = (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+    const isNew = await created(path);
     if (isNew || !this.folders.has(path)) await this.opened(key);
     let folder = this.folders.get(path);
     if (!folder) this.folders.set(path, (folder = new WorkspaceFolder(path)));
@@ -104,6 +104,15 @@ export class Workspaces {
     if (!SAFE.test(namespace) || !SAFE.test(workspaceId))
       throw new Error(`${namespace}/${workspaceId} is not the id of a workspace`);
     return join(this.root, namespace, workspaceId);
+  }
+}
+
+/** Creates a folder with those above it. Returns whether it is new. */
+async function created(path: string): Promise<boolean> {
+  try {
+    return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
+  } catch (error) {
+    throw explained(error, 'The workspace');
   }
 }
 
