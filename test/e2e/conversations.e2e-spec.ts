@@ -41,7 +41,7 @@ const read = async (id: string, key = keys.owner, query = ''): Promise<Answer> =
   await api.call('GET', `/v1/conversations/${encodeURIComponent(id)}${query}`, { key });
 
 describe('a conversation', () => {
-  it('S2.10 is the same one over REST, A2A and MCP', async () => {
+  it('M-1 S2.10 is the same one over REST, A2A and MCP', async () => {
     expect((await say('by REST', 'all')).body).toMatchObject({ state: 'completed', conversationId: 'all' });
     const a2a = await a2aClient(`${api.url}/a2a/agents/listener`, keys.owner, 'JSONRPC');
     const task = await send(a2a, messageTo('by A2A', { contextId: 'all' }));

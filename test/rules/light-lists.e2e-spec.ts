@@ -38,6 +38,7 @@ const SMALL = new Set([
   'GET /v1/events', // facts, without records and contents
   'GET /v1/keys',
   'GET /v1/namespaces',
+  'GET /v1/runs/{id}/files', // paths and sizes
   'GET /v1/runtime/agents',
   'GET /v1/webhooks',
   'GET /v1/webhooks/{id}/deliveries', // without the events

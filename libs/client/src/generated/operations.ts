@@ -142,6 +142,7 @@ import type {
   RunsGetResponse,
   RunsGetTreeResponse,
   RunsListData,
+  RunsListFilesData,
   RunsListFilesResponse,
   RunsListResponse,
   RunsListStepsData,
@@ -416,7 +417,7 @@ export interface Operations {
     /** Export a run. */
     export(id: string, options?: CallOptions): Promise<RunsExportResponse>;
     /** List the files of a run. */
-    listFiles(id: string, options?: CallOptions): Promise<RunsListFilesResponse>;
+    listFiles(id: string, input?: NonNullable<RunsListFilesData['query']>, options?: CallOptions): Pages<RunsListFilesResponse>;
     /** Read a file of a run. */
     readFile(id: string, input: NonNullable<RunsReadFileData['query']>, options?: CallOptions): Promise<RunsReadFileResponse>;
     /** Answer a question of a run. */
@@ -630,7 +631,7 @@ export const OPERATIONS = {
     stream: 'GET /v1/runs/{id}/stream query stream',
     getTree: 'GET /v1/runs/{id}/tree',
     export: 'GET /v1/runs/{id}/export',
-    listFiles: 'GET /v1/runs/{id}/files',
+    listFiles: 'GET /v1/runs/{id}/files query pages',
     readFile: 'GET /v1/runs/{id}/files/content query',
     sendMessage: 'POST /v1/runs/{id}/messages body ?waitMs',
     decide: 'POST /v1/runs/{id}/approvals body ?waitMs',

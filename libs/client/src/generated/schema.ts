@@ -4717,7 +4717,11 @@ export type RunFileView = {
     bytes: number;
 };
 
-export type RunFilesView = {
+export type RunFilePage = {
+    /**
+     * Pass this value as `cursor` to get the next page; null on the last page.
+     */
+    nextCursor: string | null;
     /**
      * The files, sorted by path.
      */
@@ -11067,7 +11071,16 @@ export type RunsListFilesData = {
          */
         id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * The maximum number of items to return. A page of large items ends earlier, at 1 MB.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the previous page.
+         */
+        cursor?: string;
+    };
     url: '/v1/runs/{id}/files';
 };
 
@@ -11084,7 +11097,7 @@ export type RunsListFilesResponses = {
     /**
      * The files; none if the run has no workspace.
      */
-    200: RunFilesView;
+    200: RunFilePage;
 };
 
 export type RunsListFilesResponse = RunsListFilesResponses[keyof RunsListFilesResponses];
