@@ -4,5 +4,7 @@
 import { build } from '../../bin/build.js';
 
 build();
+const { startTracing } = await import('../../dist/apps/api/src/telemetry/tracing.js');
+const tracing = await startTracing(process.env);
 const { run } = await import('../../dist/apps/api/src/boot/run.js');
-await run(process.env, process.cwd(), undefined, JSON.parse(process.argv[2]));
+await run(process.env, process.cwd(), tracing, JSON.parse(process.argv[2]));

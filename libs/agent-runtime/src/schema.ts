@@ -14,6 +14,7 @@ import { RunsOfCaller1764206020000 } from './migrations/1764206020000-runs-of-ca
 import { RunPlugins1764207000000 } from './migrations/1764207000000-run-plugins.js';
 import { Conversations1764209000000 } from './migrations/1764209000000-conversations.js';
 import { WorkspaceReplicas1764209030000 } from './migrations/1764209030000-workspace-replicas.js';
+import { RunTrace1764210000000 } from './migrations/1764210000000-run-trace.js';
 import { Workspaces1764209020000 } from './migrations/1764209020000-workspaces.js';
 
 /** The tables and migrations of the runtime. */
@@ -35,5 +36,6 @@ export const RUNTIME_SCHEMA: Schema = {
     Conversations1764209000000,
     Workspaces1764209020000,
     WorkspaceReplicas1764209030000,
+    RunTrace1764210000000,
   ],
 };

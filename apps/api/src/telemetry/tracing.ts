@@ -1,3 +1,6 @@
+import { context } from '@opentelemetry/api';
+import type { FastifyPluginCallback } from 'fastify';
+
 /** Standard variables of OpenTelemetry. If one of them is set, tracing is on. */
 const SWITCHES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_TRACES_EXPORTER'];
 
@@ -23,6 +26,8 @@ export async function startTracing(environment: NodeJS.ProcessEnv): Promise<Trac
     requestHook: (span, request) => {
       span.updateName(`${request.method} ${request.routeOptions.url ?? 'unknown'}`);
       span.setAttribute('rollcall.request_id', request.id);
+      span.setAttribute('url.path', request.url.split('?', 1)[0] ?? '/'); // not the query, which may contain a ticket
+      span.setAttribute('url.scheme', request.protocol);
     },
   });
   const sdk = new NodeSDK({
@@ -30,5 +35,19 @@ export async function startTracing(environment: NodeJS.ProcessEnv): Promise<Trac
     instrumentations: [new PgInstrumentation({ requireParentSpan: true }), fastify],
   });
   sdk.start();
-  return { fastifyPlugin: fastify.plugin(), stop: () => sdk.shutdown() };
+  return { fastifyPlugin: inContext(fastify.plugin()), stop: () => sdk.shutdown() };
+}
+
+/** Events of a stream have the context of the stream, so a request with a body has lost its context when its body has been read. */
+function inContext(plugin: FastifyPluginCallback): FastifyPluginCallback {
+  const traced: FastifyPluginCallback = (server, options, done) =>
+    plugin(server, options, (error) => {
+      server.addHook('preHandler', (request, _reply, next) => {
+        const { context: active } = request.opentelemetry();
+        if (active) context.with(active, next);
+        else next();
+      });
+      done(error);
+    });
+  return Object.assign(traced, { [Symbol.for('skip-override')]: true });
 }

@@ -98,7 +98,7 @@ export class NativeAgentProvider implements AgentProvider {
     const { maxDelegationDepth = delegation?.limits.maxDelegationDepth } = options;
     const namespace = options.namespace ?? DEFAULT_NAMESPACE;
     const model = this.modelOf(wanted, namespace, config);
-    const { run, model: modelMiddleware } = this.middleware.create(limit);
+    const { run, model: modelMiddleware } = this.middleware.create(limit, model);
     const agent = new ReactAgent({
       name: config.name,
       description,

@@ -240,11 +240,13 @@ async function callChild(
  * agents of one call.
  */
 function childContext(parent: RunContext, childName: string, call: DelegatingCall): RunContext {
-  const { namespace, rootRunId, workspaceId, runId, callerId, agentName, ancestry, depth, deadline, limits } = parent;
+  const { namespace, rootRunId, workspaceId, conversationId, runId, callerId, agentName, ancestry } = parent;
+  const { depth, deadline, limits } = parent;
   return {
     namespace,
     rootRunId,
     ...(workspaceId !== undefined && { workspaceId }),
+    ...(conversationId !== undefined && { conversationId }),
     runId: childRunId(runId, childName, call.turn, call.callId, call.index),
     parentRunId: runId,
     ...(callerId !== undefined && { callerId }),

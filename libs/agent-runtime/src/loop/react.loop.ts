@@ -12,6 +12,7 @@ import { SpendingLimitError } from '../spending/spending.errors.js';
 import type { CallMemory, MemoryChange } from '../tools/run.memory.js';
 import type { CallEnvironment, ToolExecutor } from '../tools/tool.executor.js';
 import type { ToolSet } from '../tools/tool.set.js';
+import { traceTool } from '../tracing/tracing.middleware.js';
 import { summaryRequest } from './context.window.js';
 import type { LoopEvent, LoopStep } from './loop.step.js';
 import { correctOrStop, type Move, nextMove, type ReactLoopOptions, reviewNeeded, stopped } from './next.move.js';
@@ -173,7 +174,11 @@ class ReactRun {
     this.activity.begin();
     try {
       const environment = this.environment(turn);
-      const { output, failed } = await this.parts.executor.execute(call, this.tools, environment);
+      const { output, failed } = await traceTool(
+        call,
+        this.call.context,
+        async () => await this.parts.executor.execute(call, this.tools, environment),
+      );
       const step: LoopStep = { type: 'tool-finished', turn, callId: call.id, name: call.name, output };
       const memory = environment.memory.changes;
       this.finish(failed || memory ? { ...step, ...(failed && { failed }), ...(memory && { memory }) } : step);

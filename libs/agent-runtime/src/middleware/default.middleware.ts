@@ -2,6 +2,7 @@ import { Inject, Injectable, Logger, type LoggerService } from '@nestjs/common';
 import type { ModelProvider } from '#rollcall/providers';
 import { LedgerSpending } from '../spending/ledger.spending.js';
 import type { Spending, SpendingLimit } from '../spending/spending.js';
+import { traceModelCalls, traceRuns } from '../tracing/tracing.middleware.js';
 import { BudgetMiddleware, type BudgetOptions } from './budget.middleware.js';
 import { fallback } from './fallback.middleware.js';
 import { type InputCheck, inputGuardrail, type OutputCheck, outputGuardrail } from './guardrail.middleware.js';
@@ -11,13 +12,14 @@ import { ModelCircuit } from './model-circuit.middleware.js';
 import { recovery } from './recovery.middleware.js';
 import { retry, type RetryOptions } from './retry.middleware.js';
 import { timeout } from './timeout.middleware.js';
-import { traceModelCalls, traceRuns } from './tracing.middleware.js';
 
 interface DefaultMiddlewareOptions {
   readonly log: Pick<LoggerService, 'log' | 'warn' | 'error'>;
   readonly budget: BudgetOptions;
   /** One instance for all agents of the process. */
   readonly circuit: ModelCircuit;
+  /** The model of the agent, for its traces. */
+  readonly model?: ModelProvider;
   readonly timeoutMs?: number;
   readonly retry?: RetryOptions;
   /** The models to call, in order, if the model of the agent is unavailable. */
@@ -42,7 +44,7 @@ export function defaultMiddleware(options: DefaultMiddlewareOptions): Middleware
   const budget = new BudgetMiddleware({ log, ...options.budget });
   return {
     run: [
-      traceRuns, // outermost: the span contains everything that the run does
+      traceRuns(options.model), // outermost: the span contains everything that the run does
       logger(log), // logs the outcome and the error code that the caller gets
       recovery(log), // inside the logger, so that the logger logs one code for all unknown errors
       timeout(timeoutMs), // limits everything below, including slow guardrails
@@ -86,8 +88,8 @@ export class InstalledMiddleware {
   ) {}
 
   /** `limit` applies to each run of the agent. */
-  create(limit: SpendingLimit | undefined): Middleware {
+  create(limit: SpendingLimit | undefined, model?: ModelProvider): Middleware {
     const { log, circuit, spending } = this;
-    return defaultMiddleware({ ...this.options, log, circuit, budget: { spending, limit } });
+    return defaultMiddleware({ ...this.options, log, circuit, budget: { spending, limit }, ...(model && { model }) });
   }
 }

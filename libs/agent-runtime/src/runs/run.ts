@@ -58,10 +58,26 @@ export interface RunFacts {
   readonly redactedAt: string | null;
 }
 
+/** A position in a trace, as the headers of W3C Trace Context. */
+export interface TracePosition {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** How the spans of a run are connected, although several replicas may execute it. */
+export interface RunTrace {
+  /** The request that started the run. */
+  readonly parent: TracePosition;
+  /** The last execution of the run. */
+  readonly execution?: TracePosition;
+}
+
 export interface Run extends RunFacts {
   readonly input: readonly ContentPart[];
   /** What an A2A client sent with the input. */
   readonly a2a?: A2aEnvelope;
+  /** Set if the run is traced. */
+  readonly trace?: RunTrace;
   readonly result: RunResult | null;
 }
 

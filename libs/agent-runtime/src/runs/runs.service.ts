@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Database, DomainError, GroupCommit, isOutage, type Statement, StopsIn } from '#rollcall/platform';
 import type { ContentPart } from '#rollcall/providers';
 import { Workspaces } from '../tools/workspace/workspaces.js';
+import { traceOfStart } from '../tracing/run.trace.js';
 import { toUserMessage } from '../agents/agent.mapper.js';
 import type { ConversationKey } from '../conversations/conversation.js';
 import { ConversationStore } from '../conversations/conversation.store.js';
@@ -152,7 +153,7 @@ export class RunsService {
     } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId, ...(a2a && { a2a }) };
-    const run = { ...place, ...message, target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
+    const run = { ...place, ...message, ...traceOfStart(), target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
     return { run, chosen, paidBy: request.paidBy ?? null };
   }
 

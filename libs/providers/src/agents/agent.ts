@@ -46,6 +46,8 @@ export interface CallContext {
   readonly rootRunId: string;
   /** The workspace of the tree, if it is not its own but that of a conversation. */
   readonly workspaceId?: string;
+  /** The conversation of the root, if it belongs to one. */
+  readonly conversationId?: string;
   readonly runId: string;
   /** The run that delegated to this run, and whose budget pays for this run. Absent for a root. */
   readonly parentRunId?: string;

@@ -1,4 +1,5 @@
 import type { CallToolResult, Client, ConnectOptions, PriorDiscovery, Tool } from '@modelcontextprotocol/client';
+import { traceHeaders } from '../egress/trace.headers.js';
 import { aborted, ProviderError } from '../errors.js';
 import { redactDeep } from '../secrets/secret.js';
 import { CallScope } from './call.scope.js';
@@ -71,9 +72,11 @@ export class McpClient {
     { signal }: McpCallOptions = {},
   ): Promise<McpResult> {
     const toolDefinition = { name, inputSchema } as Tool;
+    const trace = traceHeaders();
+    const params = { name, arguments: input, ...(trace['traceparent'] !== undefined && { _meta: trace }) };
     const result = await this.call(
       signal,
-      async (client, limits) => await client.callTool({ name, arguments: input }, { ...limits, toolDefinition }),
+      async (client, limits) => await client.callTool(params, { ...limits, toolDefinition }),
     );
     const { text, isError } = toMcpResult(result);
     return { text: this.source.redact(text), isError };

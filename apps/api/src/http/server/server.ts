@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler }
 import type { Config } from '../../config/config.schema.js';
 import type { Lifecycle } from '../../health/lifecycle.js';
 import { releaseOnAnswer } from '../../limits/concurrency.limiter.js';
-import type { HttpMetrics } from '../../telemetry/http.metrics.js';
+import { ANY, type HttpMetrics } from '../../telemetry/http.metrics.js';
 import { useArchiveBodies } from '../body/archive-body.parser.js';
 import { useJsonBodies } from '../body/json-body.parser.js';
 import { ApiError } from '../problems/api.error.js';
@@ -119,7 +119,7 @@ function ignoreUnknownExpectations({ server }: FastifyInstance): void {
 /** Adds one hook at the start of every request, and one at the end of every request that has a route. */
 function observeRequests(server: FastifyInstance, parts: ServerParts): void {
   const { config, log, metrics, lifecycle, inFlight, routes } = parts;
-  const unmatched = metrics.timerOf('ANY', 'unmatched');
+  const unmatched = metrics.timerOf(ANY, 'unmatched');
   const proxies = new TrustedProxies(config.http.trustedProxies);
   const behindProxy = config.http.trustedProxies.length > 0;
   server.addHook('onRequest', (request, reply, done) => {
@@ -143,7 +143,7 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     const onSend: onSendHookHandler = (request, reply, payload, done) => {
       const ms = inFlight.end(reply);
       releaseOnAnswer(reply);
-      timer.observe(reply.statusCode, ms);
+      timer.observe(reply.statusCode, ms, request.protocol);
       if (log.includes(reply.statusCode)) log.write(answered(request, reply, ms));
       done(null, payload);
     };

@@ -5,6 +5,7 @@ import { problemOf } from '../../http/problems/problem.js';
 import { schemaFailed } from '../../http/validation/validation.errors.js';
 import type { McpCall } from '../mcp.call.js';
 import { errorFacts, explanationOf } from '../mcp.errors.js';
+import { tracedToolCall } from './tool.trace.js';
 
 /** The facts about a tool in the list of tools. Models read the description. */
 export interface ToolFacts {
@@ -49,7 +50,7 @@ export function addTool(mcp: McpServer, { name, schema, execute, ...facts }: Mcp
   mcp.registerTool(
     name,
     { title, description, annotations, inputSchema: declared(schema) },
-    async (input, context) => await execute(input, call, context),
+    async (input, context) => await tracedToolCall(name, context, async () => await execute(input, call, context)),
   );
 }
 

@@ -26,6 +26,7 @@ import type { TaskOptions } from '../../tasks/pull.agent.js';
 import { TaskLostError } from '../../tasks/task.errors.js';
 import { taskIdOf } from '../../tasks/task.js';
 import type { ToolSet } from '../../tools/tool.set.js';
+import { traceAgentCall } from '../../tracing/tracing.middleware.js';
 import type { RunJournal } from '../journal/run.journal.js';
 import { sumOf } from '../journal/run.usage.js';
 import { NEEDS_REVIEW } from '../run.status.js';
@@ -57,7 +58,8 @@ export class CallProgress {
  */
 export function recordedCall(call: AgentCall, progress: CallProgress): AsyncGenerator<AgentEvent> {
   const { agent } = call.target;
-  return agent instanceof ReactAgent ? loopCall(agent, call, progress) : externalCall(call, progress);
+  if (agent instanceof ReactAgent) return loopCall(agent, call, progress);
+  return traceAgentCall(agent, call.options.context, () => externalCall(call, progress));
 }
 
 /** A call of an agent that Rollcall runs itself. It continues from its stored steps, so no reply of the model is requested twice. */

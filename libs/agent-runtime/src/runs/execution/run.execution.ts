@@ -15,10 +15,11 @@ import { approvalHashOf } from '../../loop/approval.hash.js';
 import { type RunJournal, RunJournals } from '../journal/run.journal.js';
 import { reportsIn, sumOf } from '../journal/run.usage.js';
 import { RunCrashedError } from '../run.errors.js';
-import type { Run } from '../run.js';
+import type { Run, RunTrace } from '../run.js';
 import { endOf, failureOf, NEEDS_REVIEW, reviewOf, type RunEnd } from '../run.status.js';
 import { decisionsOf, lastMessage, type RunStep } from '../run.step.js';
 import type { WorkspaceKey } from '../../tools/workspace/workspaces.js';
+import { tracedExecution } from '../../tracing/run.trace.js';
 import { RUNS_OPTIONS, type RunsOptions } from '../runs.options.js';
 import { RunStore } from '../store/run.store.js';
 import { CallProgress, recordedCall } from './agent.call.js';
@@ -57,6 +58,16 @@ export class RunExecution {
    * it later continues from its last step.
    */
   async execute(run: Run, scope: RunScope): Promise<ExecutionEnd> {
+    const store = async (trace: RunTrace): Promise<void> => await this.store.setTrace(scope.fence, trace);
+    try {
+      return await tracedExecution(run, store, async () => await this.executeTraced(run, scope));
+    } catch (error) {
+      if (isInterruption(error, scope)) return 'interrupted';
+      throw error;
+    }
+  }
+
+  private async executeTraced(run: Run, scope: RunScope): Promise<ExecutionEnd> {
     const release = this.delegated.follow(scope, run.attempts > 1);
     const progress = new CallProgress();
     try {
@@ -66,9 +77,6 @@ export class RunExecution {
       } finally {
         await journal.abandon();
       }
-    } catch (error) {
-      if (isInterruption(error, scope)) return 'interrupted';
-      throw error;
     } finally {
       release();
     }
@@ -145,8 +153,11 @@ export class RunExecution {
 }
 
 function contextOf(run: Run, workspace: WorkspaceKey | undefined): CallContext {
-  const { id: runId, namespace, agentId: agentName, createdBy: callerId, deadline } = run;
-  const shared = workspace && workspace.workspaceId !== runId ? { workspaceId: workspace.workspaceId } : {};
+  const { id: runId, namespace, agentId: agentName, createdBy: callerId, conversationId, deadline } = run;
+  const shared = {
+    ...(workspace && workspace.workspaceId !== runId && { workspaceId: workspace.workspaceId }),
+    ...(conversationId !== runId && { conversationId }),
+  };
   const place = { namespace, rootRunId: runId, ...shared, runId, callerId, agentName, ancestry: [], depth: 0 };
   return { ...place, deadline: deadline === null ? null : Date.parse(deadline) };
 }

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { A2aEnvelope, AgentUsage, ContentPart } from '#rollcall/providers';
-import type { RunTarget } from '../run.js';
+import type { RunTarget, RunTrace } from '../run.js';
 import type { ContentPreview, ResultPreview } from '../run.preview.js';
 import type { RunResult, RunStatus, WaitingFor } from '../run.status.js';
 import type { RunStep } from '../run.step.js';
@@ -60,6 +60,8 @@ export class RunEntity {
   @Column({ type: 'json', name: 'input_preview', nullable: true }) inputPreview: ContentPreview | null;
   /** What an A2A client sent with the input. */
   @Column({ type: 'json', nullable: true }) a2a: A2aEnvelope | null;
+  /** How the spans of the run are connected; null if it is not traced. */
+  @Column({ type: 'json', nullable: true }) trace: RunTrace | null;
   @Column({ type: 'bigint', name: 'limit_tokens', nullable: true }) limitTokens: string | null;
   @Column({ type: 'bigint', name: 'limit_micro_usd', nullable: true }) limitMicroUsd: string | null;
   @Column({ type: 'timestamptz', nullable: true }) deadline: Date | null;

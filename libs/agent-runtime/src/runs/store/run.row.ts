@@ -25,7 +25,7 @@ const FACTS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "
   r.redacted_at AS "redactedAt"`;
 
 /** The columns of a run, with the names of the entity. */
-export const RUN_COLUMNS = `${FACTS}, r.input, r.a2a, r.result`;
+export const RUN_COLUMNS = `${FACTS}, r.input, r.a2a, r.trace, r.result`;
 
 /**
  * Contents of an older version are read only if their stored form is not larger: to read 200 large ones takes longer than a statement
@@ -79,7 +79,7 @@ export const SUMMARY_COLUMNS = `${FACTS},
       'error', old.result -> 'error', 'approvals', json_array_length(old.result -> 'approvals'))))::json
       FROM (SELECT ${readable('r.result')} AS result OFFSET 0) AS old) END AS "resultPreview"`;
 
-export type SummaryRow = Omit<RunRow, 'input' | 'a2a' | 'result' | 'inputPreview'> & {
+export type SummaryRow = Omit<RunRow, 'input' | 'a2a' | 'trace' | 'result' | 'inputPreview'> & {
   readonly inputPreview: ContentPreview;
 };
 
@@ -119,11 +119,12 @@ export function toRunSummary(row: SummaryRow): RunSummary {
 }
 
 export function toRun(row: RunRow): Run {
-  const { input, a2a, state, result } = row;
-  return { ...toFacts(row), input, ...(a2a && { a2a }), result: currentResult(state, result) };
+  const { input, a2a, trace, state, result } = row;
+  const given = { input, ...(a2a && { a2a }), ...(trace && { trace }) };
+  return { ...toFacts(row), ...given, result: currentResult(state, result) };
 }
 
-function toFacts(row: Omit<RunRow, 'input' | 'a2a' | 'result' | 'inputPreview' | 'resultPreview'>): RunFacts {
+function toFacts(row: Omit<RunRow, 'input' | 'a2a' | 'trace' | 'result' | 'inputPreview' | 'resultPreview'>): RunFacts {
   const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId } = row;
   const { limitTokens, limitMicroUsd, deadline, usage, attempts, crashes, crashesInStep, createdBy } = row;
   return {

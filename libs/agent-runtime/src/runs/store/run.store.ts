@@ -6,7 +6,17 @@ import type { SpendingAmount } from '../../spending/spending.js';
 import type { RunFence } from '../execution/run.scope.js';
 import type { StepUsage } from '../journal/run.usage.js';
 import type { DecidedStep } from '../run.decision.js';
-import type { ListedRun, Run, RunDecision, RunFilter, RunKey, RunSummary, StartRun, VisibleRuns } from '../run.js';
+import type {
+  ListedRun,
+  Run,
+  RunDecision,
+  RunFilter,
+  RunKey,
+  RunSummary,
+  RunTrace,
+  StartRun,
+  VisibleRuns,
+} from '../run.js';
 import { type ContentPreview, previewOf, resultPreviewOf } from '../run.preview.js';
 import { type RunEnd, type RunResult, type RunStatus, statusesBefore, type WaitingFor } from '../run.status.js';
 import type { RunStep, StoredStep } from '../run.step.js';
@@ -30,7 +40,7 @@ export type NewRun = Pick<
   Run,
   'id' | 'namespace' | 'rootId' | 'parentId' | 'depth' | 'retryOf' | 'target' | 'agentId' | 'definition' | 'input'
 > &
-  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs'> &
+  Pick<Run, 'limit' | 'createdBy' | 'redactAfterMs' | 'trace'> &
   Pick<StartRun, 'conversationId' | 'messageId' | 'a2a'> & {
     state: 'queued' | 'running';
     deadline: number | null;
@@ -98,10 +108,10 @@ const FREE = 'lease_owner = NULL, lease_token = NULL, lease_until = NULL';
 
 const INSERT = `WITH r AS (INSERT INTO run (id, namespace, root_id, parent_id, depth, retry_of, state, target, agent_id, definition,
            revision, host, input, limit_tokens, limit_micro_usd, deadline, created_by, conversation_id, redact_after_ms,
-           started_at, attempts, lease_owner, lease_token, lease_until, input_preview, a2a, plugins)
+           started_at, attempts, lease_owner, lease_token, lease_until, input_preview, a2a, plugins, trace)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, to_timestamp($16::float8 / 1000), $17, $18, $20,
            CASE WHEN $7 = 'running' THEN clock_timestamp() END, ($22::uuid IS NOT NULL)::integer, $21::uuid, $22::uuid,
-           clock_timestamp() + $23 * interval '1 millisecond', $24, $25, $26)
+           clock_timestamp() + $23 * interval '1 millisecond', $24, $25, $26, $27)
          ON CONFLICT (id) DO NOTHING RETURNING *),
        first AS (INSERT INTO run_step (run_id, seq, step) SELECT id, 1, $19 FROM r)
        SELECT ${RUN_COLUMNS} FROM r`;
@@ -159,7 +169,8 @@ export class RunStore {
     const { owner = null, token = null, ms = null } = lease ?? {};
     const preview = JSON.stringify(previewOf(run.input));
     const a2a = run.a2a ? JSON.stringify(run.a2a) : null;
-    const values = [...valuesOf(run), owner, token, ms, preview, a2a, run.plugins ?? []];
+    const trace = run.trace ? JSON.stringify(run.trace) : null;
+    const values = [...valuesOf(run), owner, token, ms, preview, a2a, run.plugins ?? [], trace];
     const [row] = await this.db.query<RunRow>({ name: 'runs-insert', text: INSERT }, values);
     return row && toRun(row);
   }
@@ -230,6 +241,12 @@ export class RunStore {
   async setRevision({ rootId, token }: RunFence, revision: number): Promise<void> {
     const sql = 'UPDATE run SET revision = $3 WHERE id = $1 AND lease_token = $2';
     await this.db.query(sql, [rootId, token, revision]);
+  }
+
+  /** Records the trace of an execution that begins. This has an effect only if the lease is valid. */
+  async setTrace({ rootId, token }: RunFence, trace: RunTrace): Promise<void> {
+    const sql = 'UPDATE run SET trace = $3 WHERE id = $1 AND lease_token = $2';
+    await this.db.query(sql, [rootId, token, JSON.stringify(trace)]);
   }
 
   /** Those of the runs that are finished. */

@@ -7,6 +7,7 @@ import {
 } from '@a2a-js/sdk/client';
 import { z } from 'zod';
 import type { EgressPolicy } from '../../egress/egress.policy.js';
+import { tracedFetch } from '../../egress/trace.headers.js';
 import { ProviderError } from '../../errors.js';
 import { CredentialSchema, withCredential } from '../../secrets/credential.js';
 import type { Agent } from '../agent.js';
@@ -67,7 +68,7 @@ export class A2aAgentProvider implements AgentProvider {
     const redact = (text: string): string => authorized?.secret.redactIn(text) ?? text;
     const remote: Remote = { url, label: `Agent ${config.name}`, fetch: authorized?.fetch ?? fetch, redact };
     const card = await this.cardOf(remote);
-    const fetchImpl = strictFetch(remote.fetch, remote.label);
+    const fetchImpl = strictFetch(tracedFetch(remote.fetch), remote.label);
     const transports = [
       new JsonRpcTransportFactory({ fetchImpl, ...LEGACY }),
       new RestTransportFactory({ fetchImpl, ...LEGACY }),

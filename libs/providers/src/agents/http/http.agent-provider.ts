@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventSourceParserStream, ParseError } from 'eventsource-parser/stream';
 import { z } from 'zod';
+import { traceHeaders } from '../../egress/trace.headers.js';
 import { ProviderError } from '../../errors.js';
 import { CredentialSchema, withCredential } from '../../secrets/credential.js';
 import { agentErrorOf } from '../agent.errors.js';
@@ -111,6 +112,7 @@ class HttpAgent extends TrackedAgent {
         'content-type': 'application/json',
         accept: ACCEPT,
         'idempotency-key': headerOf(message),
+        ...traceHeaders(),
         ...(token !== undefined && { [CALL_TOKEN_HEADER]: token }),
       },
       body: JSON.stringify(message),

@@ -2,9 +2,9 @@ import { context, trace } from '@opentelemetry/api';
 import * as sdk from '@opentelemetry/sdk-node';
 import { ProviderError, type ToolCallPart } from '#rollcall/providers';
 import { given, outcomeOf } from '../testing/index.js';
-import { composeModel, composeRun } from './compose.js';
-import type { RunNext } from './middleware.js';
-import { retry } from './retry.middleware.js';
+import { composeModel, composeRun } from '../middleware/compose.js';
+import type { RunNext } from '../middleware/middleware.js';
+import { retry } from '../middleware/retry.middleware.js';
 import { traceModelCalls, traceRuns, traceTool } from './tracing.middleware.js';
 
 const exporter = new sdk.tracing.InMemorySpanExporter();
@@ -44,7 +44,7 @@ const loop: RunNext = async function* ({ context: run }) {
 
 describe('tracing', () => {
   it('S2.8 S2.9 records a run, its model calls and its tool calls with the GenAI attributes of OpenTelemetry', async () => {
-    const running = composeRun([traceRuns], loop)(given.runCall());
+    const running = composeRun([traceRuns({ vendor: 'scripted', model: 'script' })], loop)(given.runCall());
     await outcomeOf(running);
     expect(spans().map(({ name }) => name)).toEqual([
       'chat script',
@@ -56,7 +56,7 @@ describe('tracing', () => {
     expect(run.attributes).toMatchObject({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.name': 'ada',
-      'gen_ai.conversation.id': 'run-1',
+      'gen_ai.provider.name': 'scripted',
       'rollcall.run_id': 'run-1',
       'rollcall.outcome': 'stopped',
       'rollcall.stop_reason': 'iterations',
@@ -90,7 +90,7 @@ describe('tracing', () => {
       yield given.progress();
       throw new ProviderError('MODEL_KEY_REFUSED', 'secret detail');
     };
-    const running = composeRun([traceRuns], failing)(given.runCall());
+    const running = composeRun([traceRuns({ vendor: 'scripted', model: 'script' })], failing)(given.runCall());
     await running.next();
     await expect(running.next()).rejects.toThrow('secret');
     const { attributes, status, events } = named('invoke_agent ada');
@@ -99,7 +99,7 @@ describe('tracing', () => {
   });
 
   it('S2.8 ends the run and its span when the reader stops reading', async () => {
-    const running = composeRun([traceRuns], loop)(given.runCall());
+    const running = composeRun([traceRuns({ vendor: 'scripted', model: 'script' })], loop)(given.runCall());
     await running.next();
     await running.return({ type: 'completed', parts: [] });
     expect(spans().map(({ name }) => name)).toEqual(['invoke_agent ada']);
@@ -107,7 +107,10 @@ describe('tracing', () => {
 
   it('S2.9 each span belongs to its own run when several runs are concurrent', async () => {
     const runs = ['ada', 'bob'].map((agentName) =>
-      composeRun([traceRuns], loop)(given.runCall({ context: given.context({ agentName, runId: agentName }) })),
+      composeRun(
+        [traceRuns({ vendor: 'scripted', model: 'script' })],
+        loop,
+      )(given.runCall({ context: given.context({ agentName, runId: agentName }) })),
     );
     await Promise.all(runs.map(async (one) => await one.next()));
     await Promise.all(runs.map(async (one) => await outcomeOf(one)));
