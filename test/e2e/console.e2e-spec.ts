@@ -110,7 +110,7 @@ describe('how the console is served', () => {
     const locationFor = async (accept: string): Promise<string | null> =>
       (await fetch(`${api.url}/`, { redirect: 'manual', headers: { accept } })).headers.get('location');
     expect(await locationFor('text/html,*/*')).toBe('console/');
-    expect(await locationFor('*/*')).toBe('/docs');
+    expect(await locationFor('*/*')).toBe('docs');
     expect((await fetch(`${api.url}/console`, { redirect: 'manual' })).headers.get('location')).toBe('console/');
     expect((await fetch(`${api.url}/console/../package.json`)).status).toBe(404);
     expect((await fetch(`${api.url}/console/.stamp`)).status).toBe(404);
@@ -120,7 +120,7 @@ describe('how the console is served', () => {
     const plain = await api.replica({ ROLLCALL_CONSOLE: 'off' });
     expect((await fetch(`${plain.url}/console/`)).status).toBe(404);
     const root = await fetch(`${plain.url}/`, { redirect: 'manual', headers: { accept: 'text/html' } });
-    expect(root.headers.get('location')).toBe('/docs');
+    expect(root.headers.get('location')).toBe('docs');
     await plain.stop();
   });
 });

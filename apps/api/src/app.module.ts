@@ -18,6 +18,7 @@ import { EventsModule } from './events/events.module.js';
 import { HealthModule } from './health/health.module.js';
 import { Lifecycle } from './health/lifecycle.js';
 import { PreparedDocuments } from './http/prepared.documents.js';
+import { PublicUrl } from './http/public.url.js';
 import { InFlight } from './http/server/in-flight.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
 import { KeysModule } from './keys/keys.module.js';
@@ -62,6 +63,7 @@ class FoundationModule {
       { provide: Lifecycle, useValue: lifecycle },
       { provide: InFlight, useValue: inFlight },
       PreparedDocuments,
+      PublicUrl,
     ];
     return {
       module: FoundationModule,

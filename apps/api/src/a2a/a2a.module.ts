@@ -5,7 +5,6 @@ import { A2aHandlers } from './a2a.handler.js';
 import { A2aAgents } from './cards/a2a.agents.js';
 import { CardSigner } from './cards/card.signer.js';
 import { CardsController } from './cards/cards.controller.js';
-import { PublicUrl } from './cards/public.url.js';
 import { EventLog, SinksService, WebhookSecrets } from '#rollcall/platform';
 import { EgressPolicy } from '#rollcall/providers';
 import { IncomingCalls } from './incoming.calls.js';
@@ -42,7 +41,6 @@ import { TasksController } from './wire/tasks.controller.js';
     IncomingCalls,
     InstallationKeys,
     MessagesService,
-    PublicUrl,
     {
       provide: PushConfigs,
       inject: [PushStore, SinksService, EventLog, WebhookSecrets, EgressPolicy, CONFIG],
@@ -64,6 +62,6 @@ import { TasksController } from './wire/tasks.controller.js';
     TaskPush,
     TaskStream,
   ],
-  exports: [A2aAgents, CardSigner, PublicUrl, PushSinks],
+  exports: [A2aAgents, CardSigner, PushSinks],
 })
 export class A2aModule {}

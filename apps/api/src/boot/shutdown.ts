@@ -15,13 +15,19 @@ const LAST_REQUESTS_MS = 750;
  * 4. the shutdown hooks of Nest stop the parts in the order of `SHUTDOWN_ORDER` (libs/platform).
  * After `timeout` the process stops waiting for requests in progress.
  */
-export async function shutDown({ nest, lifecycle }: App, { drainDelay, timeout }: Config['shutdown']): Promise<void> {
+export async function shutDown(app: App, settings: Config['shutdown']): Promise<void> {
+  const { nest, lifecycle } = app;
   lifecycle.phase = 'draining';
-  await delay(drainDelay);
+  await delay(settings.drainDelay);
   // the method of the HTTP server would also close idle connections, on which the proxy may be sending a request
   Server.prototype.close.call(nest.getHttpServer());
   await delay(LAST_REQUESTS_MS);
   nest.getHttpServer().closeIdleConnections(); // otherwise, a proxy could send a request on one of them, which would be rejected
+  await closeApp(app, settings);
+}
+
+/** Rejects new requests, and stops the application. */
+export async function closeApp({ nest, lifecycle }: App, { timeout }: Config['shutdown']): Promise<void> {
   lifecycle.phase = 'closing';
   await Promise.race([nest.close(), delay(timeout, undefined, { ref: false })]);
 }

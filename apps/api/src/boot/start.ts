@@ -13,7 +13,7 @@ import type { Plugins } from '../plugins/plugins.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { launchPostgres } from './postgres.js';
-import { shutDown } from './shutdown.js';
+import { closeApp, shutDown } from './shutdown.js';
 
 export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, RUNTIME_SCHEMA, API_SCHEMA);
 
@@ -71,7 +71,7 @@ export async function compose(config: Config, pino: Pino, options: StartOptions 
       serving: false,
       stop: close,
     };
-    closers.push(async () => await (composed.serving ? shutDown(app, config.shutdown) : app.nest.close()));
+    closers.push(async () => await (composed.serving ? shutDown : closeApp)(app, config.shutdown));
     const adminKey = await ensureAdminKey(app.nest.get(AdminKeys, { strict: false }), config, postgres.embedded);
     return Object.assign(composed, { adminKey });
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { LabelledAgent, SearchableWords } from '#rollcall/registry';
-import type { PublicUrl } from '../a2a/cards/public.url.js';
+import type { PublicUrl } from '../http/public.url.js';
 import { SERVER_CARD_TYPE } from '../mcp/metadata.controller.js';
 import { VERSION, versionOf } from '../version.js';
 import type { CatalogNames } from './catalog.names.js';

@@ -1,7 +1,7 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { PublicUrl } from '../a2a/cards/public.url.js';
+import { PublicUrl } from '../http/public.url.js';
 import { Public } from '../auth/route.access.js';
 import { PreparedDocuments } from '../http/prepared.documents.js';
 import { toArdEntry } from './ard/ard.terms.js';

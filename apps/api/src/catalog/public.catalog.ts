@@ -10,7 +10,7 @@ import {
   searchableWords,
   TextIndex,
 } from '#rollcall/registry';
-import { PublicUrl } from '../a2a/cards/public.url.js';
+import { PublicUrl } from '../http/public.url.js';
 import { descriptionOf } from '../agents/discovery/agent.lookup.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';

@@ -3,7 +3,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import { AgentNotFoundError } from '#rollcall/registry';
-import { PublicUrl } from '../a2a/cards/public.url.js';
+import { PublicUrl } from '../http/public.url.js';
 import { Public } from '../auth/route.access.js';
 import { PreparedDocuments } from '../http/prepared.documents.js';
 import { routeConfig } from '../http/server/routes.js';

@@ -43,7 +43,7 @@ export async function serveConsole(app: NestFastifyApplication): Promise<void> {
   });
 }
 
-/** The page that `/` leads to: the console for a browser, else the documentation of the API. */
+/** The page that `/` leads to: the console for a browser, else the documentation of the API. It is relative, like all addresses. */
 export function startPageFor(accept: string | undefined, hasConsole: boolean): string {
-  return hasConsole && accept?.includes('text/html') ? 'console/' : '/docs';
+  return hasConsole && accept?.includes('text/html') ? 'console/' : 'docs';
 }

@@ -8,6 +8,7 @@ import { ApiError } from './problems/api.error.js';
 import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
 import { replyProblem } from './problems/problem.js';
 import { startPageFor } from './console.js';
+import { PublicUrl } from './public.url.js';
 import { PreparedDocuments } from './prepared.documents.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
@@ -45,7 +46,7 @@ export function describeApi(app: NestFastifyApplication, version: string): OpenA
     .setDescription(ABOUT)
     .setVersion(version)
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
-    .addServer('/')
+    .addServer(`${app.get(PublicUrl, { strict: false }).path}/`)
     .addBearerAuth({
       type: 'http',
       scheme: 'bearer',

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
-import { PublicUrl } from '../a2a/cards/public.url.js';
 import { McpController } from './mcp.controller.js';
 import { MetadataController, ProtectedResource } from './metadata.controller.js';
 
 /** The routes of MCP. At the first request, they load `McpServerModule`. */
-@Module({ controllers: [McpController, MetadataController], providers: [ProtectedResource, PublicUrl] })
+@Module({ controllers: [McpController, MetadataController], providers: [ProtectedResource] })
 export class McpModule {}

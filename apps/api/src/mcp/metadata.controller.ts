@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Injectable, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify';
-import { PublicUrl } from '../a2a/cards/public.url.js';
+import { PublicUrl } from '../http/public.url.js';
 import { Public } from '../auth/route.access.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';

@@ -2,16 +2,17 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import {
+  type BeforeApplicationShutdown,
   type DynamicModule,
   Inject,
   Module,
   type OnApplicationBootstrap,
-  type OnApplicationShutdown,
   type Type,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { compose, type Composed, listen } from '../boot/start.js';
 import { environmentSecrets, loadConfig } from '../config/config.loader.js';
+import { PublicUrl } from '../http/public.url.js';
 import type { Plugin } from '../plugins/plugin.js';
 import { createPino } from '../telemetry/logger.js';
 
@@ -55,12 +56,16 @@ export class EmbeddedRollcall {
     if (!/^(\/[\w.~-]+)+$/.test(prefix))
       throw new Error(`The prefix ${prefix} is invalid. Use a path such as /rollcall.`);
     const own = this.composed.app.nest.getHttpServer();
+    this.composed.app.nest.get(PublicUrl, { strict: false }).servedBy(server, prefix);
     for (const event of ['request', 'upgrade'] as const) {
       const others = server.listeners(event) as ((...values: unknown[]) => void)[];
       server.removeAllListeners(event);
       server.on(event, (request: IncomingMessage, reply: ServerResponse | Duplex, ...rest: unknown[]) => {
         const url = withoutPrefix(request.url ?? '/', prefix);
-        if (url !== undefined) {
+        if (url === '' && event === 'request') {
+          // the addresses of all pages are relative to a folder
+          (reply as ServerResponse).writeHead(308, { location: `${prefix}/` }).end();
+        } else if (url !== undefined) {
           request.url = url;
           own.emit(event, request, reply, ...rest);
         } else if (others.length > 0) for (const listener of others) listener.call(server, request, reply, ...rest);
@@ -81,8 +86,7 @@ export class EmbeddedRollcall {
 }
 
 function withoutPrefix(url: string, prefix: string): string | undefined {
-  if (url === prefix) return '/';
-  if (url.startsWith(`${prefix}?`)) return `/${url.slice(prefix.length)}`;
+  if (url === prefix || url.startsWith(`${prefix}?`)) return '';
   return url.startsWith(`${prefix}/`) ? url.slice(prefix.length) : undefined;
 }
 
@@ -103,7 +107,7 @@ const PREFIX = Symbol('prefix of Rollcall');
 
 /** Rollcall in a Nest application, below a prefix. `EmbeddedRollcall` can be injected, and gives access to the services. */
 @Module({})
-export class RollcallModule implements OnApplicationBootstrap, OnApplicationShutdown {
+export class RollcallModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(
     @Inject(EmbeddedRollcall) private readonly rollcall: EmbeddedRollcall,
     @Inject(PREFIX) private readonly prefix: string,
@@ -125,7 +129,8 @@ export class RollcallModule implements OnApplicationBootstrap, OnApplicationShut
     this.rollcall.attach(this.host.httpAdapter.getHttpServer() as Server, this.prefix);
   }
 
-  async onApplicationShutdown(): Promise<void> {
+  /** Before the application closes its server, because a server waits for open streams and WebSockets. */
+  async beforeApplicationShutdown(): Promise<void> {
     await this.rollcall.stop();
   }
 }

@@ -6,7 +6,7 @@ import { AgentNotFoundError, type AgentRecord, AgentsService } from '#rollcall/r
 import { AgentLookup, descriptionOf } from '../../agents/discovery/agent.lookup.js';
 import { VERSION, versionOf } from '../../version.js';
 import { cardOf, skill, skillsOf } from './agent.card.js';
-import { PublicUrl } from './public.url.js';
+import { PublicUrl } from '../../http/public.url.js';
 
 /** The extended card of Rollcall lists the capabilities of at most this many agents. */
 const MAX_AGENTS = 200;

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import canonicalize from 'canonicalize';
 import { FlattenedSign } from 'jose';
 import { InstallationKeys, SIGNATURE_ALGORITHM, type SigningKey } from '../signing/installation.keys.js';
-import { PublicUrl } from './public.url.js';
+import { PublicUrl } from '../../http/public.url.js';
 
 export const JWKS_PATH = '.well-known/jwks.json';
 

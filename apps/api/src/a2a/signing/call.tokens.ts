@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { importJWK, SignJWT } from 'jose';
 import { type CallSigner, CallSigners, type SignedCall } from '#rollcall/providers';
-import { PublicUrl } from '../cards/public.url.js';
+import { PublicUrl } from '../../http/public.url.js';
 import { InstallationKeys, SIGNATURE_ALGORITHM, type SigningKey } from './installation.keys.js';
 
 /** A call takes longer, but each of its requests has a token of its own. */

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AgentNotFoundError } from '#rollcall/registry';
 import { A2aAgents } from '../../a2a/cards/a2a.agents.js';
 import { CardSigner } from '../../a2a/cards/card.signer.js';
-import { PublicUrl } from '../../a2a/cards/public.url.js';
+import { PublicUrl } from '../../http/public.url.js';
 import { Public } from '../../auth/route.access.js';
 import { PreparedDocuments } from '../../http/prepared.documents.js';
 import { Limits, routeConfig } from '../../http/server/routes.js';

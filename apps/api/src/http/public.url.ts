@@ -1,9 +1,8 @@
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { Config } from '../../config/config.schema.js';
-import { CONFIG } from '../../config/config.token.js';
+import type { Config } from '../config/config.schema.js';
+import { CONFIG } from '../config/config.token.js';
 
 const ANY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
@@ -15,6 +14,8 @@ const ANY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 export class PublicUrl implements OnModuleInit {
   /** Kept, because calls of agents still need it while the server is closed. */
   private port?: number;
+  /** The path of the server below which another application serves Rollcall. */
+  private prefix = '';
 
   constructor(
     private readonly adapter: HttpAdapterHost,
@@ -22,8 +23,23 @@ export class PublicUrl implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    const server = this.adapter.httpAdapter.getHttpServer() as Server;
-    server.once('listening', () => (this.port = (server.address() as AddressInfo).port));
+    this.servedBy(this.adapter.httpAdapter.getHttpServer() as Server, '');
+  }
+
+  /** The server that clients reach, and the path in front of all routes, such as `/rollcall`. */
+  servedBy(server: Server, prefix: string): void {
+    this.prefix = prefix;
+    const learn = (): void => {
+      const address = server.address();
+      if (typeof address === 'object' && address !== null) this.port = address.port;
+    };
+    if (server.listening) learn();
+    else server.once('listening', learn);
+  }
+
+  /** The path in front of all routes, without a slash at its end. */
+  get path(): string {
+    return new URL(this.of('/')).pathname.replace(/\/$/, '');
   }
 
   /** The URL of a path that starts with `/`. */
@@ -36,6 +52,6 @@ export class PublicUrl implements OnModuleInit {
     const { host } = this.config.http;
     const { port = this.config.http.port } = this;
     const name = ANY_ADDRESS.has(host) ? '127.0.0.1' : host;
-    return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+    return `http://${name.includes(':') ? `[${name}]` : name}:${port}${this.prefix}`;
   }
 }
