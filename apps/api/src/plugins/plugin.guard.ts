@@ -24,10 +24,14 @@ class PluginTimeoutError extends Error {
   override readonly name = 'PluginTimeoutError';
 }
 
+/** A strategy that fails for each agent, or a guardrail that fails in each run, must not fill the log. */
+const LOG_PAUSE_MS = 1_000;
+
 /** Calls the code of one plugin: counts and logs its failures, and limits its time. */
 export class PluginGuard {
   readonly log: Logger;
   private readonly counts: PluginFaults[] = [];
+  private readonly quietUntil = new WeakMap<PluginFaults, number>();
 
   constructor(
     readonly plugin: string,
@@ -46,9 +50,13 @@ export class PluginGuard {
     kind: PluginFault = error instanceof PluginTimeoutError ? 'timeout' : 'error',
   ): void {
     const known = this.counts.find((one) => one.part === part && one.kind === kind);
-    if (known) known.count += 1;
-    else this.counts.push({ part, kind, count: 1 });
-    this.log.warn({ event: 'plugin.failed', plugin: this.plugin, part, kind, err: error });
+    const fault = known ?? { part, kind, count: 0 };
+    if (!known) this.counts.push(fault);
+    fault.count += 1;
+    const now = Date.now();
+    if (now < (this.quietUntil.get(fault) ?? 0)) return;
+    this.quietUntil.set(fault, now + LOG_PAUSE_MS);
+    this.log.warn({ event: 'plugin.failed', plugin: this.plugin, part, kind, count: fault.count, err: error });
   }
 
   /** Rejects if the call fails or takes longer than the limit. */
@@ -68,13 +76,25 @@ export class PluginGuard {
     }
   }
 
-  /** For calls without a promise. */
-  sync<Value>(part: string, call: () => Value): Value {
+  /** Without a time limit: for calls that return no promise, and for promises whose time another part limits. */
+  call<Value>(part: string, call: () => Value): Value {
+    try {
+      const value = call();
+      if (value instanceof Promise) value.catch((error: unknown) => this.report(part, error));
+      return value;
+    } catch (error) {
+      this.report(part, error);
+      throw error;
+    }
+  }
+
+  /** For calls whose failure has no other effect than the report. */
+  attempt<Value>(part: string, call: () => Value): Value | undefined {
     try {
       return call();
     } catch (error) {
       this.report(part, error);
-      throw error;
+      return undefined;
     }
   }
 }

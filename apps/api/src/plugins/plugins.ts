@@ -7,11 +7,10 @@ import type {
   NamedFactory,
   OutputCheck,
   RunMiddleware,
-  Tool,
   ToolBox,
 } from '#rollcall/agent-runtime';
 import { toolBox } from '#rollcall/agent-runtime';
-import type { AgentProvider, ModelVendor, ProvidersOptions } from '#rollcall/providers';
+import type { ProvidersOptions } from '#rollcall/providers';
 import { VendorRegistry } from '#rollcall/providers';
 import {
   type BudgetSource,
@@ -24,7 +23,18 @@ import {
   WEIGHTED_RULE,
 } from '#rollcall/registry';
 import type { PluginPart } from './plugin.js';
-import type { PluginGuard, PluginLimits } from './plugin.guard.js';
+import {
+  guardedBox,
+  guardedCheck,
+  guardedFactory,
+  guardedMiddleware,
+  guardedProvider,
+  guardedRule,
+  guardedSource,
+  guardedTool,
+  guardedVendor,
+} from './guarded.parts.js';
+import type { PluginLimits } from './plugin.guard.js';
 import { type LoadedPlugin, PluginError } from './plugin.reader.js';
 
 /** The names that Rollcall itself uses, by part. */
@@ -83,28 +93,24 @@ export class Plugins {
       definitions: this.flatMap(({ name, parts: { definitions } }) =>
         definitions.map((one) => ({ ...one, plugins: [...new Set([...(one.plugins ?? []), name])] })),
       ),
-      factories: this.flatMap(({ parts: { factories } }) => factories),
-      middleware: this.flatMap(({ name, parts: { middleware } }) => middleware.map((one) => named(one, name))),
+      factories: this.flatMap(({ parts: { factories }, guard }) => factories.map((one) => guardedFactory(one, guard))),
+      middleware: this.flatMap(({ parts: { middleware }, guard }) =>
+        middleware.map((one) => guardedMiddleware(one, guard)),
+      ),
       inputChecks: this.flatMap(({ parts: { inputGuardrails }, guard }) =>
-        inputGuardrails.map(
-          (check): InputCheck =>
-            async (...call) =>
-              await guard.within('guardrail', guard.limits.guardrailMs, () => check(...call)),
-        ),
+        inputGuardrails.map((check): InputCheck => guardedCheck(check, guard)),
       ),
       outputChecks: this.flatMap(({ parts: { outputGuardrails }, guard }) =>
-        outputGuardrails.map(
-          (check): OutputCheck =>
-            async (...call) =>
-              await guard.within('guardrail', guard.limits.guardrailMs, () => check(...call)),
-        ),
+        outputGuardrails.map((check): OutputCheck => guardedCheck(check, guard)),
       ),
     };
   }
 
   get providers(): Pick<ProvidersOptions, 'vendors' | 'agentProviders'> {
     return {
-      vendors: this.flatMap(({ parts: { modelVendors } }): readonly ModelVendor[] => modelVendors),
+      vendors: this.flatMap(({ parts: { modelVendors }, guard }) =>
+        modelVendors.map((one) => guardedVendor(one, guard)),
+      ),
       agentProviders: this.flatMap(({ parts: { agentProviders }, guard }) =>
         agentProviders.map((one) => guardedProvider(one, guard)),
       ),
@@ -203,90 +209,4 @@ function checkPart(all: readonly LoadedPlugin[], part: PluginPart): void {
 
 function ownerText(owner: string): string {
   return owner === 'Rollcall' ? 'Rollcall itself' : `the plugin ${owner}`;
-}
-
-/** Names each field, because the methods of an object with private fields cannot be called on a copy. */
-function guardedTool(tool: Tool, guard: PluginGuard): Tool {
-  const { name, description, inputSchema, idempotent, needsApproval, approve, timeoutMs } = tool;
-  return {
-    name,
-    description,
-    inputSchema,
-    idempotent,
-    needsApproval,
-    ...(approve !== undefined && { approve }),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    parse: (input) => tool.parse(input),
-    execute: (input, context) => {
-      const result = guard.sync('tool', () => tool.execute(input, context));
-      return result instanceof Promise ? counted(result, guard) : result;
-    },
-    onTimeout: () => guard.report('tool', new Error(`The tool ${name} did not finish in time.`), 'timeout'),
-  };
-}
-
-async function counted(result: Promise<unknown>, guard: PluginGuard): Promise<unknown> {
-  try {
-    return await result;
-  } catch (error) {
-    guard.report('tool', error);
-    throw error;
-  }
-}
-
-/** The same list of tools gives the same list of guarded tools, because the runtime compares lists by identity. */
-function guardedBox(box: ToolBox, guard: PluginGuard): ToolBox {
-  const guarded = new WeakMap<readonly Tool[], readonly Tool[]>();
-  return {
-    name: box.name,
-    tools: (context) => {
-      const tools = guard.sync('toolbox', () => box.tools(context));
-      const known = guarded.get(tools) ?? tools.map((tool) => guardedTool(tool, guard));
-      guarded.set(tools, known);
-      return known;
-    },
-    ...(box.isFor && { isFor: (namespace: string) => box.isFor?.(namespace) ?? true }),
-  };
-}
-
-/** The names of middleware in `GET /v1/definitions/{name}/effective` begin with the plugin. */
-function named(one: RunMiddleware, plugin: string): RunMiddleware {
-  const name = `${plugin}.${one.name}`;
-  return 'observe' in one
-    ? { name, observe: (call) => one.observe(call) }
-    : { name, run: (call, next) => one.run(call, next) };
-}
-
-function guardedProvider(provider: AgentProvider, guard: PluginGuard): AgentProvider {
-  const { name, agentType, settingsSchema } = provider;
-  return {
-    name,
-    agentType,
-    ...(settingsSchema && { settingsSchema }),
-    ...(provider.describe && { describe: (namespace?: string) => provider.describe?.(namespace) ?? { about: name } }),
-    createAgent: async (config) =>
-      await guard.within('agent provider', guard.limits.callMs, async () => await provider.createAgent(config)),
-  };
-}
-
-/** The auction uses the default rule if this one fails. */
-function guardedRule(rule: ScoringRule, guard: PluginGuard): ScoringRule {
-  return {
-    name: rule.name,
-    score: (contenders, weights) =>
-      guard.sync('scoring rule', () => {
-        const scores = rule.score(contenders, weights);
-        const wrong = scores.find(({ score }) => !Number.isFinite(score));
-        if (wrong) throw new TypeError(`The scoring rule ${rule.name} returned ${wrong.score} for ${wrong.agentId}.`);
-        return scores;
-      }),
-  };
-}
-
-function guardedSource(source: BudgetSource, guard: PluginGuard): BudgetSource {
-  return {
-    name: source.name,
-    usage: async (query) =>
-      await guard.within('budget source', guard.limits.callMs, async () => await source.usage(query)),
-  };
 }

@@ -52,4 +52,30 @@ describe('the observers of a run', () => {
     await run(chain).catch(() => undefined);
     expect(seen.toSorted()).toEqual(expected.toSorted());
   });
+
+  it('M-4 fails the run if an observer cannot process an event, and ends the loop and the other observers', async () => {
+    const seen: string[] = [];
+    const observer = (name: string, onEvent?: () => never): RunMiddleware => ({
+      name,
+      observe: () => ({
+        ...(onEvent && { onEvent }),
+        onError: (error) => (seen.push(`${name} ${(error as Error).message}`), error),
+        onEnd: () => void seen.push(`${name} ends`),
+      }),
+    });
+    const fails = (): never => {
+      throw new Error('broken');
+    };
+    const closing = async function* (): LoopEvents {
+      try {
+        yield given.progress();
+        return COMPLETED;
+      } finally {
+        seen.push('loop ends');
+      }
+    };
+    const chain = composeRun([observer('a'), observer('b', fails)], closing);
+    await expect(outcomeOf(chain(given.runCall()))).rejects.toThrow('broken');
+    expect(seen).toEqual(['loop ends', 'b broken', 'b ends', 'a broken', 'a ends']);
+  });
 });

@@ -134,7 +134,11 @@ class ObservedRun implements LoopEvents {
   private readonly onResult = (result: RunResult): RunResult | Promise<RunResult> => {
     if (result.done) return this.state === 'running' ? this.ended(result) : result;
     let event = result.value;
-    for (const observer of this.observers) event = observer.onEvent?.(event) ?? event;
+    try {
+      for (const observer of this.observers) event = observer.onEvent?.(event) ?? event;
+    } catch (error) {
+      return this.events.return(ABANDONED).then(async () => await this.onError(error));
+    }
     return event === result.value ? result : { done: false, value: event };
   };
 

@@ -36,7 +36,7 @@ interface ObservingMiddleware {
   observe(call: RunCall): RunObserver;
 }
 
-/** What a middleware does with one run. Only `onStart` and `onNext` may throw. */
+/** What a middleware does with one run. Only `onStart`, `onNext` and `onEvent` may throw; the run then fails. */
 export interface RunObserver {
   /** Called before the first event. If it returns an outcome, the loop does not begin, and the run ends with that outcome. */
   onStart?(): void | Promise<RunOutcome | undefined>;
