@@ -66,7 +66,10 @@ function guardedObserver(one: { observe: Observe }, guard: PluginGuard): Observe
     try {
       observer = guard.call(part, () => one.observe(call));
     } catch (error) {
-      return { onStart: () => Promise.reject(error as Error) };
+      const fail = (): never => {
+        throw error;
+      };
+      return { onStart: fail };
     }
     return {
       ...(observer.onStart && { onStart: () => guard.call(part, () => observer.onStart?.()) }),
