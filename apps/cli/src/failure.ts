@@ -100,6 +100,7 @@ function exitCodeOf({ code, status = 0 }: RollcallError): ExitCode {
 /** The text for people. Structured formats print the failure itself. */
 export function failureText({ error }: Failure): string {
   const { code, message, fieldErrors = [], requestId } = error;
+  if (code === 'INTERRUPTED') return '\n'; // the terminal shows ^C
   const lines = [
     `Error: ${message}`,
     ...fieldErrors.map(({ field, message: text }) => `  ${field}: ${text}`),

@@ -62,14 +62,15 @@ export class InterruptedError extends Error {
   }
 }
 
+/** The question is the prompt of the line that is edited, because readline clears everything else on this line. */
 async function askOnTerminal(question: string, { hidden = false } = {}): Promise<string> {
-  process.stderr.write(question);
+  if (hidden) process.stderr.write(question);
   const output = hidden ? new Writable({ write: (_chunk, _encoding, done) => done() }) : process.stderr;
   const terminal = createInterface({ input: process.stdin, output, terminal: true });
   try {
     const { promise, reject } = Promise.withResolvers<never>();
     terminal.once('SIGINT', () => reject(new InterruptedError()));
-    return await Promise.race([terminal.question(''), promise]);
+    return await Promise.race([terminal.question(question), promise]);
   } finally {
     terminal.close();
     if (hidden) process.stderr.write('\n');

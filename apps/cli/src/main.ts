@@ -25,7 +25,7 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
         exitCode = (await runCommand(command, args, options, globals, { io, output })) ?? EXIT.done;
       },
     );
-    await program.parseAsync(argv.length === 0 ? ['--help'] : [...argv], { from: 'user' });
+    await program.parseAsync(wordsFor(argv), { from: 'user' });
     return exitCode;
   } catch (thrown) {
     const error = usageFailure(thrown);
@@ -34,6 +34,13 @@ export async function main(argv: readonly string[], io: Io): Promise<ExitCode> {
     await output.failure(failure);
     return failure.exitCode;
   }
+}
+
+/** `rollcall`, `rollcall help agents list` and `rollcall agents help list` print a help, as `--help` does. */
+function wordsFor(argv: readonly string[]): string[] {
+  const at = argv[0] !== undefined && argv[0] in GROUPS ? 1 : 0;
+  if (argv.length === 0 || argv[at] === 'help') return [...argv.toSpliced(at, 1), '--help'];
+  return [...argv];
 }
 
 async function runCommand(

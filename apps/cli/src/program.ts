@@ -65,9 +65,9 @@ export function programFor(
     .helpOption('-h, --help', 'Print this help.')
     .helpCommand(false)
     .usage('COMMAND [options]')
-    .exitOverride()
     .configureOutput(outputFor(io))
     .configureHelp({ showGlobalOptions: true });
+  program.exitOverride(namingHelpOf(program));
   for (const [name, spec] of Object.entries(GLOBAL_OPTIONS)) program.addOption(optionFor(name, spec));
   const groups = new Map<string, Commander>();
   for (const row of commands) {
@@ -92,7 +92,16 @@ function groupOf(program: Commander, groups: Map<string, Commander>, name: strin
 }
 
 function inherit(parent: Commander, child: Commander): Commander {
-  return child.copyInheritedSettings(parent).helpCommand(false);
+  return child.copyInheritedSettings(parent).helpCommand(false).exitOverride(namingHelpOf(child));
+}
+
+/** Adds to an error the command whose help explains it. */
+function namingHelpOf(command: Commander): (error: CommanderError) => never {
+  return (error) => {
+    const names: string[] = [];
+    for (let one: Commander | null = command; one; one = one.parent) names.unshift(one.name());
+    throw Object.assign(error, { helpOf: names.join(' ') });
+  };
 }
 
 function addLeaf(parent: Commander, name: string, row: Command, action: Action): void {
@@ -195,8 +204,9 @@ export function usageFailure(error: unknown): unknown {
   if (error.code === 'commander.help') return usageError('A command is missing. The list is above.');
   const [message = ''] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = /\(Did you mean .*\)/.exec(error.message)?.[0];
+  const { helpOf = 'rollcall' } = error as { helpOf?: string };
   const text = message.charAt(0).toUpperCase() + message.slice(1);
   return usageError(
-    `${text}${/[.?)]$/.test(text) ? '' : '.'}${suggestion === undefined ? '' : ` ${suggestion}`} See: rollcall --help`,
+    `${text}${/[.?)]$/.test(text) ? '' : '.'}${suggestion === undefined ? '' : ` ${suggestion}`} See: ${helpOf} --help`,
   );
 }

@@ -54,6 +54,7 @@ export const eventCommands = [
       const filter = { ...(agents && { agentIds: agents }), ...(capabilities && { capabilities }) };
       const start = after === undefined ? {} : { after };
       await rollcall.events.page({ after: 'latest', limit: 1 }); // fails at once if the server is away
+      if (!untilNow && io.stderr.isTTY === true) output.note('Waiting for events. Ctrl-C ends.');
       const events = untilNow
         ? existingEvents(rollcall, { ...filter, ...start, ...(types && { types }) })
         : rollcall.follow({

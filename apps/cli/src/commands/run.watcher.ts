@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Rollcall, RunStepView, RunTreeView, RunView, WatchedMessage } from '#rollcall/client';
 import type { Session } from '../command.js';
 import { EXIT, type ExitCode } from '../failure.js';
@@ -16,7 +17,6 @@ export class RunWatcher {
   private tree: RunTreeView | undefined;
   private answer = '';
   private last = '';
-  private treeReadAt = 0;
 
   constructor(
     private readonly session: Session,
@@ -32,12 +32,16 @@ export class RunWatcher {
     const { output } = this.session;
     if (output.format === 'jsonl') return await this.printMessages(id);
     let run: RunView | undefined;
+    const ended = new AbortController();
+    const drawing = this.drawTree(id, ended.signal);
     try {
       for await (const message of this.messages(id)) {
-        await this.show(id, message);
+        this.show(message);
         if (message.event === 'state') run = message.data;
       }
     } finally {
+      ended.abort();
+      await drawing;
       this.block?.end();
       if (this.session.io.signal.aborted) output.note(`The run continues: rollcall runs watch ${id}`);
     }
@@ -70,23 +74,29 @@ export class RunWatcher {
     }
   }
 
-  private async show(id: string, message: WatchedMessage): Promise<void> {
+  /** The tree also changes while this run only waits for the runs that it delegated. */
+  private async drawTree(id: string, signal: AbortSignal): Promise<void> {
+    while (this.block && !signal.aborted) {
+      this.tree = await this.client.runs.getTree(id, { signal }).catch(() => this.tree); // `messages` reports a server that is away
+      this.block.show(() => this.liveLines());
+      await delay(TREE_EVERY_MS, undefined, { signal }).catch(() => {}); // ends early with the run
+    }
+  }
+
+  private show(message: WatchedMessage): void {
     if (!this.session.output.isText) return;
     if (message.event === 'step') {
       this.last = oneLine(stepText(message.data));
       if (message.data.type === 'model-replied') this.answer = '';
       this.note(`${message.data.at.slice(11, 19)} ${this.last}`);
     } else if (message.event === 'text') this.answer += message.data.text;
-    if (!this.block) return;
-    if (message.event !== 'text' && performance.now() - this.treeReadAt > TREE_EVERY_MS) {
-      this.treeReadAt = performance.now();
-      this.tree = await this.client.runs.getTree(id);
-    }
-    this.block.show(() => [...this.liveTree(), ...lastLines(this.answer, TEXT_LINES, this.columns)]);
+    else if (message.event === 'progress') this.note(oneLine(message.data.text));
+    this.block?.show(() => this.liveLines());
   }
 
-  private liveTree(): readonly string[] {
-    return this.tree === undefined ? [] : treeLines(this.tree, Date.now());
+  private liveLines(): readonly string[] {
+    const tree = this.tree === undefined ? [] : treeLines(this.tree, Date.now());
+    return [...tree, ...lastLines(this.answer, TEXT_LINES, this.columns)];
   }
 
   private note(line: string): void {
@@ -122,7 +132,7 @@ function adviceFor({ id, state, waitingFor, result }: RunView): string[] {
   const why = result?.error
     ? `${result.error.code}: ${result.error.message}`
     : [result?.reason, result?.detail].filter(Boolean).join(': ');
-  return state === 'completed' ? [] : [`The run is ${state}${why === '' ? '' : `: ${why}`}.`];
+  return state === 'completed' ? [] : [`The run is ${state}${why === '' ? '' : `: ${why.replace(/\.$/, '')}`}.`];
 }
 
 /** What happened in a step, in a few words. */

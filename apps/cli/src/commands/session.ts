@@ -126,11 +126,11 @@ async function signIn(session: Session, { as, stdin }: { as: string | undefined;
   });
 }
 
-async function keyFor({ io, globals }: Session, stdin: boolean): Promise<string> {
+async function keyFor({ connection, io, globals }: Session, stdin: boolean): Promise<string> {
   if (globals.keyFile !== undefined) return readKey(resolve(io.folder, globals.keyFile));
   if (!stdin && !io.isInteractive)
     throw usageError('There is no terminal to type the key: use --key-file FILE or --stdin.');
-  const key = (stdin ? await io.readInput() : await io.ask('Key: ', { hidden: true })).trim();
+  const key = (stdin ? await io.readInput() : await io.ask(`Key for ${connection.url}: `, { hidden: true })).trim();
   if (!/^[\u0021-\u007e]+$/.test(key)) throw usageError('A key is one word without spaces.');
   return key;
 }

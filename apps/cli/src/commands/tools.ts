@@ -22,7 +22,7 @@ const CHECKS: View<Check> = {
   columns: [
     { title: 'CHECK', value: ({ check }) => check },
     { title: 'STATUS', value: ({ status }) => status, state: true },
-    { title: 'DETAIL', value: ({ detail }) => detail },
+    { title: 'DETAIL', whole: true, value: ({ detail }) => detail },
   ],
 };
 
