@@ -44,6 +44,32 @@ const SMALL = new Set([
   'GET /v1/webhooks/{id}/deliveries', // without the events
 ]);
 
+/** Every operation that answers with a list of objects without pages, and what bounds the list. Add a new one here by hand. */
+const UNPAGED: Record<string, string> = {
+  'GET /v1/agents/{id}/budget': 'one budget for each kind of window',
+  'GET /v1/budgets/reconciliation': 'at most 100 discrepancies; counts as a stream',
+  'GET /v1/contracts/{id}': 'at most 1,000 participants, with 21 bids each; counts as a stream',
+  'GET /v1/definitions/{name}/diff': 'two definitions',
+  'GET /v1/definitions/{name}/effective': 'one definition and its tools',
+  'GET /v1/events/snapshot': 'streamed in slices',
+  'GET /v1/models': 'the presets of the operator',
+  'GET /v1/plugins': 'the plugins of the operator',
+  'GET /v1/providers': 'the providers of the operator',
+  'GET /v1/runs/{id}/export': 'streamed, and ends at 64 MB',
+  'GET /v1/runs/{id}/tree': 'the limit of delegated runs; previews',
+  'GET /v1/sinks': 'the quota of webhooks',
+  'GET /v1/skills': 'the skills of the operator, without their contents',
+  'GET /v1/tools': 'the tools of the operator; at most 500 of each MCP server',
+  'GET /v1/tools/pins': 'at most 500 tools of each MCP server',
+  'GET /v1/usage': 'at most 20,000 points; counts as a stream',
+};
+
+type Schema = Record<string, unknown> & { $ref?: string; properties?: Record<string, Schema>; items?: Schema };
+interface Operation {
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly responses: Record<string, { content?: Record<string, { schema?: Schema }> }>;
+}
+
 let api: TestApi;
 let runId: string;
 beforeAll(async () => {
@@ -115,6 +141,32 @@ const LARGE_LISTS: Record<string, LargeList> = {
   },
 };
 
+interface Document {
+  readonly paths: Record<string, Record<string, Operation>>;
+  readonly components: { readonly schemas: Record<string, Schema> };
+}
+
+async function openapi(): Promise<Document> {
+  return (await api.call<Document>('GET', '/openapi.json')).body;
+}
+
+async function reads(): Promise<{ name: string; operation: Operation }[]> {
+  const { paths } = await openapi();
+  return Object.entries(paths).flatMap(([path, { get }]) => (get ? [{ name: `GET ${path}`, operation: get }] : []));
+}
+
+const isPaged = ({ parameters = [] }: Operation): boolean => parameters.some(({ name }) => name === 'limit');
+
+/** Whether a field of the object is a list of objects. */
+function listsObjects(schema: Schema | undefined, document: Document): boolean {
+  const resolved = schema?.$ref ? document.components.schemas[schema.$ref.split('/').at(-1) ?? ''] : schema;
+  const parts = (resolved?.['allOf'] ?? []) as Schema[];
+  return (
+    Object.values(resolved?.properties ?? {}).some(({ items }) => items?.$ref !== undefined) ||
+    parts.some((part) => listsObjects(part, document))
+  );
+}
+
 async function pageAt(path: string): Promise<{ page: ListPage; bytes: number }> {
   const { status, body } = await api.call<ListPage & { detail?: string }>('GET', path);
   expect({ path, status, detail: body.detail }).toEqual({ path, status: 200, detail: undefined });
@@ -123,16 +175,16 @@ async function pageAt(path: string): Promise<{ page: ListPage; bytes: number }> 
 
 describe('lists of large rows', () => {
   it('S-4 every list that has pages is either a list of small rows or tested with large ones', async () => {
-    const { body } = await api.call<{ paths: Record<string, Record<string, { parameters?: { name: string }[] }>> }>(
-      'GET',
-      '/openapi.json',
-    );
-    const lists = Object.entries(body.paths).flatMap(([path, operations]) =>
-      Object.entries(operations)
-        .filter(([, { parameters = [] }]) => parameters.some(({ name }) => name === 'limit'))
-        .map(([method]) => `${method.toUpperCase()} ${path}`),
-    );
+    const lists = (await reads()).filter(({ operation }) => isPaged(operation)).map(({ name }) => name);
     expect(lists.toSorted()).toEqual([...SMALL, ...Object.keys(LARGE_LISTS)].toSorted());
+  });
+
+  it('S-4 every other operation that answers with a list names what bounds it', async () => {
+    const document = await openapi();
+    const isList = ({ responses }: Operation): boolean =>
+      Object.values(responses['200']?.content ?? {}).some(({ schema }) => listsObjects(schema, document));
+    const lists = (await reads()).filter(({ operation }) => !isPaged(operation) && isList(operation));
+    expect(lists.map(({ name }) => name).toSorted()).toEqual(Object.keys(UNPAGED).toSorted());
   });
 
   it.each(Object.keys(LARGE_LISTS))(
@@ -172,6 +224,28 @@ describe('lists of large rows', () => {
     expect(second.page.items.map(({ seq }) => seq)).toEqual([11]);
     const third = await pageAt(`/v1/runs/${id}/steps?cursor=${second.page.nextCursor}`);
     expect([third.page.items.map(({ seq }) => seq), third.page.nextCursor]).toEqual([[12], null]);
+  });
+});
+
+describe('the export of a run', () => {
+  it('S-4 is streamed, ends at about 64 MB, and says that steps are missing', async () => {
+    const id = await start('Hello.');
+    const whole = await api.call<{ steps: unknown[]; truncated: boolean }>('GET', `/v1/runs/${id}/export`);
+    expect(whole.body).toMatchObject({ run: { id }, truncated: false });
+    const megabyte = 1_024 * 1_024;
+    await api.database.db.query(
+      `INSERT INTO run_step (run_id, seq, step) SELECT $1, 100 + n, json_build_object('type', 'message', 'parts',
+         json_build_array(json_build_object('type', 'text', 'text', repeat('y', ${megabyte})))) FROM generate_series(1, 70) AS n`,
+      [id],
+    );
+    const { status, body } = await api.call<{ steps: unknown[]; truncated: boolean }>('GET', `/v1/runs/${id}/export`);
+    expect([status, body.truncated]).toEqual([200, true]);
+    expect(body.steps.length).toBeGreaterThan(whole.body.steps.length + 60);
+    expect(body.steps.length).toBeLessThan(whole.body.steps.length + 70);
+  });
+
+  it('S-4 of an unknown run is 404', async () => {
+    expect(await api.call('GET', '/v1/runs/missing/export')).toMatchObject({ status: 404 });
   });
 });
 

@@ -25,6 +25,7 @@ import {
 } from './budgets.dto.js';
 import { ForecastView, LedgerPage, ReconciliationView, toForecastView, toLedgerEntryView } from './ledger.view.js';
 import { Caller, type Principal, visibleTo } from '../auth/principal.js';
+import { Limits } from '../http/server/routes.js';
 import { Permit, Scope } from '../auth/route.access.js';
 
 const BUDGETS = new PagedList('budgets');
@@ -120,6 +121,7 @@ export class BudgetsController {
   @Get('budgets/reconciliation')
   @Permit('budgets:read')
   @Scope('any')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'budgets.reconcile',
     summary: 'Compare the counters of all visible budgets with the ledger',

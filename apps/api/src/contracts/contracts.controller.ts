@@ -2,6 +2,7 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/com
 import { ApiBody, ApiCreatedResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import { ContractBidding, ContractOutcomes, ContractsService } from '#rollcall/registry';
 import { agentCredential } from '../agents/agent.credential.js';
+import { Limits } from '../http/server/routes.js';
 import { Permit } from '../auth/route.access.js';
 import { PagedList } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
@@ -72,6 +73,7 @@ export class ContractsController {
 
   @Get(':id')
   @Permit('contracts:read')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'contracts.get',
     summary: 'Get a contract with its transcript',

@@ -1,15 +1,18 @@
 import { isUtf8 } from 'node:buffer';
-import { Controller, Get, Param, Query } from '@nestjs/common';
+import { Readable } from 'node:stream';
+import { Controller, Get, Param, Query, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiProperty, ApiTags } from '@nestjs/swagger';
-import { type RunExport, RunFiles, RunReader, type RunTree } from '#rollcall/agent-runtime';
+import type { FastifyReply } from 'fastify';
+import { RunFiles, RunReader, type RunTree } from '#rollcall/agent-runtime';
 import { Permit } from '../auth/route.access.js';
 import { PagedList, PageQuery, PageView } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
+import { InFlight } from '../http/server/in-flight.js';
 import { Limits } from '../http/server/routes.js';
 import { NoInput } from '../http/validation/fields.js';
 import { runKeyOf } from './run.commands.js';
-import { RunSummaryView, RunView, toRunSummaryView, toRunView } from './run.view.js';
-import { RunStepView, toStepView } from './step.view.js';
+import { exportDocument, RunExportView } from './run.export.js';
+import { RunSummaryView, toRunSummaryView } from './run.view.js';
 import { FILE_ENCODINGS, FileQuery, RUN_ID_PARAM } from './runs.dto.js';
 import { Caller, type Principal } from '../auth/principal.js';
 
@@ -33,13 +36,6 @@ class RunTreeView {
   children: RunTreeView[];
 }
 
-class RunExportView {
-  @ApiProperty({ type: RunView, description: 'The run.' }) run: RunView;
-  @ApiProperty({ type: [RunStepView], description: 'All steps, in order.' }) steps: RunStepView[];
-  @ApiProperty({ type: () => [RunExportView], example: [], description: 'The runs that this run delegated, in order.' })
-  children: RunExportView[];
-}
-
 class RunFileView {
   @ApiProperty({ example: 'src/sum.js', description: 'The path in the workspace.' }) path: string;
   @ApiProperty({ type: 'integer', example: 1_204, description: 'The size.' }) bytes: number;
@@ -57,6 +53,9 @@ class FileContentView extends RunFileView {
   @ApiProperty({ example: 'export const sum = (a, b) => a + b;\n', description: 'The content.' }) content: string;
 }
 
+/** A client that reads an export more slowly is disconnected. */
+const MAX_EXPORT_MS = 5 * 60_000;
+
 /** Reads whole trees of runs, and their files. */
 @ApiTags('runs')
 @Controller('runs')
@@ -65,6 +64,7 @@ export class RunHistoryController {
   constructor(
     private readonly reader: RunReader,
     private readonly runFiles: RunFiles,
+    private readonly inFlight: InFlight,
   ) {}
 
   @Get(':id/tree')
@@ -87,16 +87,26 @@ export class RunHistoryController {
   @ApiOperation({
     operationId: 'runs.export',
     summary: 'Export a run',
-    description: 'Everything that is stored about the run and its descendants, in one JSON document.',
+    description:
+      'Everything that is stored about the run and its descendants, in one JSON document, which is streamed. Beyond 64 MB, the last ' +
+      'steps and delegated runs are left out, and `truncated` is true. If the response is interrupted, the document is not complete.',
   })
   @ApiParam(RUN_ID_PARAM)
   @ApiOkResponse({ type: RunExportView, description: 'The run, its steps and its descendants.' })
   @Problems('RUN_NOT_FOUND')
-  async export(@Param('id') id: string, @Caller() caller: Principal): Promise<RunExportView> {
-    return toExportView(await this.reader.export(runKeyOf(caller, id)));
+  async export(@Param('id') id: string, @Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
+    const exported = await this.reader.export(runKeyOf(caller, id));
+    void reply.type('application/json; charset=utf-8');
+    if (reply.request.method === 'HEAD') return void reply.send();
+    this.inFlight.exempt(reply);
+    const body = Readable.from(exportDocument(exported), { objectMode: false });
+    const timer = setTimeout(() => body.destroy(new Error('the export was read too slowly')), MAX_EXPORT_MS).unref();
+    body.once('close', () => clearTimeout(timer));
+    void reply.send(body);
   }
 
   @Get(':id/files')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'runs.listFiles',
     summary: 'List the files of a run',
@@ -140,8 +150,4 @@ export class RunHistoryController {
 
 function toTreeView({ run, subtree, children }: RunTree): RunTreeView {
   return { run: toRunSummaryView(run), subtree, children: children.map(toTreeView) };
-}
-
-function toExportView({ run, steps, children }: RunExport): RunExportView {
-  return { run: toRunView(run), steps: steps.map(toStepView), children: children.map(toExportView) };
 }

@@ -2,6 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { UsageStore } from '#rollcall/agent-runtime';
 import { Caller, type Principal } from '../auth/principal.js';
+import { Limits } from '../http/server/routes.js';
 import { Permit } from '../auth/route.access.js';
 import { readUsageQuery, toUsageView, UsageQueryDto, UsageView } from './usage.dto.js';
 
@@ -12,6 +13,7 @@ export class UsageController {
 
   @Get()
   @Permit('budgets:read')
+  @Limits({ kind: 'streams' })
   @ApiOperation({
     operationId: 'usage.get',
     summary: 'Read usage over time by agent, definition, caller or model',

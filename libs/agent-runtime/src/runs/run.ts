@@ -178,8 +178,11 @@ export interface RunTree {
   readonly children: readonly RunTree[];
 }
 
+/** A run whose steps and delegated runs are read piece by piece. */
 export interface RunExport {
   readonly run: Run;
-  readonly steps: readonly StoredStep[];
-  readonly children: readonly RunExport[];
+  /** Pages of the steps, in order. */
+  readonly steps: () => AsyncIterable<readonly StoredStep[]>;
+  /** The runs that it delegated, in order. */
+  readonly children: () => AsyncIterable<RunExport>;
 }

@@ -2,7 +2,18 @@ import { proxyPostgres, readAll } from '#rollcall/platform/testing';
 import { textOfParts } from '#rollcall/providers';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
-import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, typesOf, USED } from '../testing/runs.world.js';
+import {
+  budgetOf,
+  chargesOf,
+  ended,
+  keyOf,
+  RunsWorld,
+  stepsOf,
+  TOKENS,
+  typesOf,
+  USED,
+  wholeExport,
+} from '../testing/runs.world.js';
 import type { TestRuns } from '../testing/test-runs.js';
 import { MAX_RESULT_BYTES } from './result.limit.js';
 import type { Run } from './run.js';
@@ -345,7 +356,7 @@ describe('a cancelled run', () => {
 
 describe('a run whose contents are removed', () => {
   async function contents(on: TestRuns, run: Run): Promise<string> {
-    return JSON.stringify(await on.reader.export(keyOf(run)));
+    return JSON.stringify(await wholeExport(on, run));
   }
 
   it('B6 keeps its tree, its usage and the kinds of its steps, and cannot be retried', async () => {

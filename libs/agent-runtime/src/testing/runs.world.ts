@@ -2,7 +2,8 @@ import type { Database } from '#rollcall/platform';
 import { readAll, testDatabase, type TestDatabase } from '#rollcall/platform/testing';
 import type { ModelRequest } from '#rollcall/providers';
 import { callTool, callTools, hangAfter, say, using } from '#rollcall/providers/testing';
-import type { Run } from '../runs/run.js';
+import type { Run, RunExport } from '../runs/run.js';
+import type { StoredStep } from '../runs/run.step.js';
 import type { RunsOptions } from '../runs/runs.options.js';
 import { defineTool, type Tool } from '../tools/tool.js';
 import { TestAgents, type TestRuns, testRuns } from './test-runs.js';
@@ -136,4 +137,23 @@ export async function chargesOf(on: TestRuns, { id: rootId }: Run): Promise<{ us
 /** The types of the events of runs, in order. */
 export async function typesOf(on: TestRuns): Promise<string[]> {
   return (await readAll(on.events)).filter(({ type }) => type.startsWith('run.')).map(({ type }) => type);
+}
+
+/** An export with all its steps and delegated runs. */
+export interface WholeExport {
+  readonly run: Run;
+  readonly steps: readonly StoredStep[];
+  readonly children: readonly WholeExport[];
+}
+
+export async function wholeExport(on: TestRuns, run: Run): Promise<WholeExport> {
+  return await read(await on.reader.export(keyOf(run)));
+}
+
+async function read({ run, steps, children }: RunExport): Promise<WholeExport> {
+  const all: StoredStep[] = [];
+  for await (const page of steps()) all.push(...page);
+  const below: WholeExport[] = [];
+  for await (const child of children()) below.push(await read(child));
+  return { run, steps: all, children: below };
 }

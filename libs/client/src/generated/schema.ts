@@ -4704,6 +4704,10 @@ export type RunExportView = {
      * The runs that this run delegated, in order.
      */
     children: Array<RunExportView>;
+    /**
+     * Whether the last steps or delegated runs are missing, because the document has reached 64 MB. `GET /v1/runs/{id}/steps` reads all steps in pages.
+     */
+    truncated: boolean;
 };
 
 export type RunFileView = {

@@ -2,7 +2,17 @@ import { proxyPostgres } from '#rollcall/platform/testing';
 import { say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { answers, FakeAgent, hangs } from '../../testing/fake.agent.js';
-import { budgetOf, chargesOf, ended, keyOf, RunsWorld, stepsOf, TOKENS, USED } from '../../testing/runs.world.js';
+import {
+  budgetOf,
+  chargesOf,
+  ended,
+  keyOf,
+  RunsWorld,
+  stepsOf,
+  TOKENS,
+  USED,
+  wholeExport,
+} from '../../testing/runs.world.js';
 import type { TestRuns } from '../../testing/test-runs.js';
 import type { Run } from '../run.js';
 
@@ -25,7 +35,7 @@ describe('a tree of runs', () => {
       subtree: { tokens: 5 * TOKENS },
       children: [{ run: { agentId: 'looker', state: 'completed', depth: 1 }, subtree: { tokens: 3 * TOKENS } }],
     });
-    const exported = await one.reader.export(keyOf(run));
+    const exported = await wholeExport(one, run);
     expect(exported.children[0]?.steps.at(-1)?.step.type).toBe('finished');
     const child = { namespace: 'default', id: tree.children[0]?.run.id ?? '' };
     await expect(one.runs.cancel(child, { ...ACTOR, mayManage: true })).rejects.toMatchObject({

@@ -157,31 +157,35 @@ export class RunReader {
     return await this.store.countOpen();
   }
 
-  /** Everything that is stored about the run and its descendants. */
+  /** Everything that is stored about the run and its descendants. Rejects with RUN_NOT_FOUND. */
   async export(key: RunKey): Promise<RunExport> {
-    const { rootId } = await this.get(key);
-    const all = await this.store.tree(rootId);
-    return await this.exportOf(oneOf(all, key.id), all);
+    const run = await this.get(key);
+    return this.exportOf(run, await this.store.treeSummaries(run.rootId));
   }
 
-  private async exportOf({ run }: TreeRun, all: readonly TreeRun[]): Promise<RunExport> {
-    const children: RunExport[] = [];
-    for (const child of childrenOf(run, all)) children.push(await this.exportOf(child, all));
-    return { run, steps: await this.allSteps(run.id), children };
+  private exportOf(run: Run, all: readonly TreeRun<RunSummary>[]): RunExport {
+    return { run, steps: () => this.pagesOfSteps(run.id), children: () => this.exportsOfChildren(run, all) };
   }
 
-  private async allSteps(runId: string): Promise<StoredStep[]> {
-    const all: StoredStep[] = [];
-    for (;;) {
-      const page = await this.store.steps(runId, all.length, STEPS_PER_READ);
-      all.push(...page);
-      if (page.length < STEPS_PER_READ) return all;
+  private async *exportsOfChildren(
+    parent: Run,
+    all: readonly TreeRun<RunSummary>[],
+  ): AsyncGenerator<RunExport, void, void> {
+    for (const { run } of childrenOf(parent, all))
+      yield this.exportOf(await this.get({ namespace: parent.namespace, id: run.id }), all);
+  }
+
+  private async *pagesOfSteps(runId: string): AsyncGenerator<StoredStep[], void, void> {
+    let page = await this.store.pageOfSteps(runId, 0, STEPS_PER_READ);
+    for (let last = page.at(-1); last; last = page.at(-1)) {
+      yield page;
+      page = await this.store.pageOfSteps(runId, last.seq, STEPS_PER_READ);
     }
   }
 }
 
-function childrenOf<Shown extends RunFacts>({ id }: Shown, all: readonly TreeRun<Shown>[]): TreeRun<Shown>[] {
-  return all.filter(({ run }) => run.parentId === id);
+function childrenOf(parent: RunFacts, all: readonly TreeRun<RunSummary>[]): TreeRun<RunSummary>[] {
+  return all.filter(({ run }) => run.parentId === parent.id);
 }
 
 function treeOf({ run, subtree }: TreeRun<RunSummary>, all: readonly TreeRun<RunSummary>[]): RunTree {
@@ -189,7 +193,7 @@ function treeOf({ run, subtree }: TreeRun<RunSummary>, all: readonly TreeRun<Run
 }
 
 /** Rejects with RUN_NOT_FOUND if the tree was deleted meanwhile. */
-function oneOf<Shown extends RunFacts>(all: readonly TreeRun<Shown>[], id: string): TreeRun<Shown> {
+function oneOf(all: readonly TreeRun<RunSummary>[], id: string): TreeRun<RunSummary> {
   const found = all.find(({ run }) => run.id === id);
   if (!found) throw new RunNotFoundError(id);
   return found;
