@@ -96,6 +96,13 @@ describe('the tool bash', () => {
     expect(output).toContain('[Cut: 4999000 further bytes.]');
   });
 
+  it('S4.10 ends a command whose output does not end', async () => {
+    const output = await bash('echo $$ > pid; exec yes', { maxOutputBytes: 10 });
+    expect(output).toMatch(/^(y\n){5}\n\[Cut: \d+ further bytes.\]\n\[Ended: the command wrote more than 64 MB.\]$/);
+    const pid = Number(readFileSync(join(path, 'pid'), 'utf8'));
+    await until('the command has ended', () => !isAlive(pid));
+  });
+
   it('S4.10 reports a sandbox that does not exist without its path', async () => {
     const output = await bash('true', { sandbox: ['/no/such/sandbox'] });
     expect(output).toContain('The sandbox cannot be started: its program does not exist.');

@@ -11,6 +11,8 @@ const MAX_COMMAND = 32 * 1_024;
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/tmp', LANG: 'C.UTF-8', TERM: 'dumb' };
 /** How long the tool waits for the end of the output of a process that it has killed. */
 const LAST_OUTPUT_MS = 1_000;
+/** To read and drop more output would take time from other work of the replica. */
+const MAX_WRITTEN_MB = 64;
 
 /** Executes commands in the sandbox of the operator, in the workspace of the run. */
 export function bashTool(workspaces: Workspaces, options: BashOptions): Tool {
@@ -46,9 +48,6 @@ async function runCommand({ command, folder, signal, options }: Command): Promis
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const output = new LimitedOutput(options.maxOutputBytes);
-  child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
-  child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
   const kill = (): void => {
     if (child.pid === undefined) return;
     try {
@@ -57,19 +56,25 @@ async function runCommand({ command, folder, signal, options }: Command): Promis
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // the group has ended already
     }
   };
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
+  let reason: string | undefined;
+  const end = (why: string): void => {
+    reason ??= why;
     kill();
-  }, options.timeoutMs);
+  };
+  const output = new LimitedOutput(options.maxOutputBytes);
+  const add = (chunk: Buffer): void => {
+    output.add(chunk);
+    if (output.written > MAX_WRITTEN_MB * 1_024 * 1_024) end(`Ended: the command wrote more than ${MAX_WRITTEN_MB} MB`);
+  };
+  child.stdout.on('data', add);
+  child.stderr.on('data', add);
+  const late = `Ended after ${options.timeoutMs / 1_000} s: the command took too long`;
+  const timer = setTimeout(() => end(late), options.timeoutMs);
   signal.addEventListener('abort', kill, { once: true });
   if (signal.aborted) kill();
   try {
     const { code, killedBy } = await ended(child, kill);
-    const end = isLate
-      ? `[Ended after ${options.timeoutMs / 1_000} s: the command took too long.]`
-      : `[Exit code: ${code ?? killedBy}]`;
-    return `${output.text()}${end}`;
+    return `${output.text()}[${reason === undefined ? `Exit code: ${code ?? killedBy}` : `${reason}.`}]`;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', kill);
@@ -113,6 +118,11 @@ class LimitedOutput {
   private dropped = 0;
 
   constructor(private readonly maxBytes: number) {}
+
+  /** How many bytes the command has written. */
+  get written(): number {
+    return this.kept + this.dropped;
+  }
 
   add(chunk: Buffer): void {
     const fits = chunk.subarray(0, this.maxBytes - this.kept);
