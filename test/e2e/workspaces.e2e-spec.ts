@@ -5,6 +5,7 @@ import { array, constantFrom, sample, tuple } from 'fast-check';
 import { definitions } from '#rollcall/agent-runtime';
 import { type ModelRequest, VendorRegistry } from '#rollcall/providers';
 import { callTools, say, ScriptedModel } from '#rollcall/providers/testing';
+import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
 
@@ -214,6 +215,30 @@ describe('the files of a conversation', () => {
 });
 
 describe('a workspace that is not on a shared volume', () => {
+  it('S4.10 its run waits for the replica that has it, and fails with WORKSPACE_MISSING when that replica does not come', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'rollcall-workspaces-'));
+    const other = await api.replica({ ROLLCALL_WORKSPACES: elsewhere });
+    const input = 'Call write_file {"path": "a.txt", "content": "one"}';
+    const body = { definition: 'filer', conversationId: 'gone', input };
+    const first = await other.call('POST', '/v1/runs?waitMs=30000', { key: api.adminKey, body });
+    expect(first.body).toMatchObject({ state: 'completed' });
+    await other.stop();
+    const { id } = (await api.call('POST', '/v1/runs', { body })).body;
+    const { db } = api.database;
+    await until('the run waits for the other replica', async () => {
+      const [row] = await db.query('SELECT 1 FROM workspace WHERE awaited_by = $1', [id]);
+      return row !== undefined;
+    });
+    expect((await api.call('GET', `/v1/runs/${String(id)}`)).body).not.toMatchObject({ state: 'failed' });
+    await db.query(`UPDATE workspace SET awaited_since = awaited_since - interval '1 hour' WHERE awaited_by = $1`, [
+      id,
+    ]);
+    await db.query(`UPDATE run SET queued_at = queued_at - interval '1 hour' WHERE id = $1`, [id]);
+    const ended = await api.call('GET', `/v1/runs/${String(id)}?waitMs=50000`);
+    expect(ended.body).toMatchObject({ state: 'failed', result: { error: { code: 'WORKSPACE_MISSING' } } });
+    rmSync(elsewhere, { recursive: true });
+  }, 90_000);
+
   it('S4.10 its run continues on the replica that has it, and fails with WORKSPACE_MISSING when it is lost', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'rollcall-workspaces-'));
     const other = await api.replica({ ROLLCALL_WORKSPACES: elsewhere });
