@@ -1,16 +1,22 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
 import { ConsolePage } from '../support/console-page.js';
 import type { GivenAgent } from '../support/given.js';
+import { TestAgents } from '../support/test-agents.js';
 
 let api: TestApi;
 let browser: Browser;
 let tab: ConsolePage;
+const agents = new TestAgents();
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '10m' });
+  api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '10m', ROLLCALL_AGENTS_DIR: deployedAgents() });
+  agents.install(api);
   browser = await openBrowser();
   tab = await ConsolePage.open(browser, api.url);
   await tab.signIn(api.adminKey);
@@ -18,8 +24,20 @@ beforeAll(async () => {
 afterAll(async () => {
   await tab.close();
   await browser.close();
+  agents.finish();
   await api.stop();
 });
+/** A folder with a spec file, as a deployment has it. */
+function deployedAgents(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'console-agents-'));
+  writeFileSync(join(folder, 'release-writer.md'), specFile('release-writer', 'Writes release notes.'));
+  return folder;
+}
+
+function specFile(name: string, description: string, tools = 'clock'): string {
+  return `---\nname: ${name}\ndescription: ${description}\ntools: ${tools}\n---\n\nYou work step by step.\n`;
+}
+
 afterEach(() => expect(tab.faults).toEqual([]));
 
 const text = (pattern: string | RegExp): ReturnType<ConsolePage['page']['getByText']> => tab.page.getByText(pattern);
@@ -33,6 +51,139 @@ async function expectGoodLooks(name: string): Promise<void> {
   await tab.shoot(name);
   expect(await tab.accessibilityFaults()).toEqual([]);
 }
+
+describe('definitions (B5)', () => {
+  const content = {
+    description: 'Reviews changes of code. Use it before a merge.',
+    instructions: 'You review code.\nList each problem with its line.\nBe brief.',
+    model: { vendor: 'test', model: 'worker' },
+    tools: ['work', 'clock'],
+    capabilities: ['code.review'],
+    maxIterations: 10,
+    budget: { tokens: 200_000, microUsd: null },
+  };
+
+  it('B5 lists definitions with their origin and revision; what a file defines is read-only', async () => {
+    for (const name of ['reviewer', 'triager'])
+      expect((await api.call('POST', '/v1/definitions', { body: { name, content } })).status).toBe(201);
+    await tab.go('#/definitions');
+    await tab.page.getByRole('link', { name: 'triager' }).waitFor();
+    await expectGoodLooks('definitions');
+    await tab.page.getByRole('link', { name: 'release-writer' }).click();
+    await text('Read-only.').waitFor();
+    expect(await tab.page.getByLabel('Instructions').getAttribute('readonly')).not.toBeNull();
+    expect(await button(/^(Remove|Publish|Restore)/).count()).toBe(0);
+    await button('Spawn…').waitFor();
+  });
+
+  it('B5 shows the dry run beside the editor while it is edited, and publishes the change with the keyboard alone', async () => {
+    await tab.go('#/definitions/reviewer');
+    await text('test/worker').waitFor();
+    await text('200,000 tokens left of 200,000 tokens').waitFor();
+    const settings = tab.page.getByLabel('Settings');
+    const written = await settings.inputValue();
+    await settings.fill('{"tools": ["no-such-tool"]}');
+    await text(/DEFINITION_INVALID/)
+      .first()
+      .waitFor();
+    await settings.fill('{"tools": [');
+    await text(/The settings are not JSON/).waitFor();
+    await settings.fill(written.replace('"maxIterations": 10', '"maxIterations": 25'));
+    await text('25 replies of the model').waitFor();
+    await tab.page
+      .getByLabel('Instructions')
+      .fill('You review code.\nList each problem with its file and line.\nBe brief.');
+    await text('List each problem with its file and line.').nth(1).waitFor();
+    await expectGoodLooks('definition');
+    await button('Publish…').focus();
+    await tab.page.keyboard.press('Enter');
+    await dialog().getByText('2 fields change.').waitFor();
+    await tab.shoot('publish');
+    await dialog().getByRole('button', { name: 'Publish' }).focus();
+    await tab.page.keyboard.press('Enter');
+    await dialog().waitFor({ state: 'detached' });
+    await button(/^Restore/).waitFor();
+    const { body } = await api.call('GET', '/v1/definitions/reviewer');
+    expect(body).toMatchObject({ revision: 2, content: { maxIterations: 25, tools: ['work', 'clock'] } });
+  });
+
+  it('B5 compares revisions, restores an older one into the editor, and does not overwrite a change of somebody else', async () => {
+    await tab.page.getByRole('link', { name: /^Compare revision 2/ }).click();
+    await tab.page.getByRole('heading', { name: 'Revision 1 → 2' }).waitFor();
+    await text('List each problem with its line.').first().waitFor();
+    expect(tab.page.url()).toContain('from=1&to=2');
+    await button('Restore revision 1').click();
+    await button('Publish…').waitFor();
+    await expectGoodLooks('definition-diff');
+    await api.call('PUT', '/v1/definitions/reviewer', { body: { content: { ...content, maxIterations: 30 } } });
+    await text('Revision 3 was published meanwhile').waitFor();
+    await button('Publish…').click();
+    await dialog().getByRole('button', { name: 'Publish' }).click();
+    await text(/DEFINITION_CHANGED/)
+      .first()
+      .waitFor();
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    await button('Discard').click();
+    await text('30 replies of the model').waitFor();
+  });
+
+  it('B5 spawns an agent, shuts it down, and tries the definition in a run', async () => {
+    await button('Spawn…').click();
+    await dialog().getByLabel('Name of the agent').fill('reviewer-2');
+    await dialog().getByRole('button', { name: 'Spawn' }).click();
+    await tab.page.getByRole('link', { name: 'reviewer-2' }).waitFor();
+    await button('Shut down…').click();
+    await dialog().getByRole('button', { name: 'Shut down' }).click();
+    await tab.page.getByRole('link', { name: 'reviewer-2' }).waitFor({ state: 'detached' });
+    agents.worked.resolve();
+    await button('Try…').click();
+    await dialog().getByLabel('Input').fill('Review commit 4f1.');
+    await dialog().getByRole('button', { name: 'Start the run' }).click();
+    await tab.page.getByRole('heading', { name: 'Result' }).waitFor();
+    expect(tab.page.url()).toContain('#/runs/');
+  });
+
+  it('B5 checks spec files that are dropped, reports the result of each file, and imports them', async () => {
+    await tab.go('#/definitions');
+    const files = {
+      'agents/summarizer.md': specFile('summarizer', 'Summarizes threads.'),
+      'agents/half.md': specFile('half', 'Knows half of its tools.', 'clock, NoSuchTool'),
+      'agents/README.md': '# Our agents\n',
+      'agents/broken.md': '---\nname: broken\n---\nNo.\n',
+      'agents/logo.png': 'not a spec file',
+    };
+    const transfer = await tab.page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer();
+      for (const [path, content] of Object.entries(${JSON.stringify(files)}))
+        transfer.items.add(new File([content], path.split('/')[1]));
+      return transfer;
+    })()`);
+    await text('Drop files or a folder here, or').dispatchEvent('drop', { dataTransfer: transfer });
+    await text(/Checked: 2 can be loaded · 1 with warnings · 1 rejected · 2 skipped/).waitFor();
+    expect((await api.call('GET', '/v1/definitions/summarizer')).status).toBe(404);
+    await expectGoodLooks('import');
+    await button('Import 2 definitions…').click();
+    await dialog().getByRole('button', { name: 'Import 2 definitions' }).click();
+    await text(/^Imported: 2 loaded/).waitFor();
+    await tab.page.getByRole('link', { name: 'summarizer' }).waitFor();
+    expect((await api.call('GET', '/v1/definitions/half')).body['source']).toBe('rest');
+  });
+
+  it('B5 a new definition is registered from the page, and removed again', async () => {
+    await tab.page.getByRole('link', { name: 'New definition' }).click();
+    await tab.page.getByLabel('Name').fill('greeter');
+    await tab.page.getByLabel('Description').fill('Greets visitors.');
+    await text('What it would use').waitFor();
+    await tab.page.getByText('20 replies of the model').waitFor();
+    await expectGoodLooks('new-definition');
+    await button('Register…').click();
+    await dialog().getByRole('button', { name: 'Register the definition' }).click();
+    await button('Remove…').click();
+    await dialog().getByRole('button', { name: 'Remove the definition' }).click();
+    await tab.page.getByRole('link', { name: 'New definition' }).waitFor();
+    expect((await api.call('GET', '/v1/definitions/greeter')).status).toBe(404);
+  });
+});
 
 describe('contracts (S3.9)', () => {
   const builders: GivenAgent[] = [];

@@ -12,8 +12,11 @@ import { NotFound } from './shell/not-found.js';
 /** Filters are in the address. Values of the wrong type are dropped. */
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : undefined;
-const defined = <Key extends string>(values: Record<Key, string | undefined>): Partial<Record<Key, string>> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Record<Key, string>>;
+const whole = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined);
+const defined = <Key extends string, Value = string>(
+  values: Record<Key, Value | undefined>,
+): Partial<Record<Key, Value>> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Record<Key, Value>>;
 
 const root = createRootRoute({
   component: Root,
@@ -54,6 +57,23 @@ const run = createRoute({
   component: lazyRouteComponent(() => import('./screens/run.js'), 'Run'),
 });
 
+const definitions = createRoute({
+  getParentRoute: () => root,
+  path: '/definitions',
+  component: lazyRouteComponent(() => import('./screens/definitions/definitions.js'), 'Definitions'),
+});
+const newDefinition = createRoute({
+  getParentRoute: () => root,
+  path: '/new-definition',
+  component: lazyRouteComponent(() => import('./screens/definitions/new-definition.js'), 'NewDefinition'),
+});
+const definition = createRoute({
+  getParentRoute: () => root,
+  path: '/definitions/$name',
+  validateSearch: ({ from, to }: Record<string, unknown>) => defined({ from: whole(from), to: whole(to) }),
+  component: lazyRouteComponent(() => import('./screens/definitions/definition.js'), 'Definition'),
+});
+
 const contracts = createRoute({
   getParentRoute: () => root,
   path: '/contracts',
@@ -65,7 +85,18 @@ const contract = createRoute({
   component: lazyRouteComponent(() => import('./screens/contracts/contract.js'), 'Contract'),
 });
 
-const routes = root.addChildren([overview, fleet, agent, runs, run, contracts, contract]);
+const routes = root.addChildren([
+  overview,
+  fleet,
+  agent,
+  runs,
+  run,
+  definitions,
+  newDefinition,
+  definition,
+  contracts,
+  contract,
+]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 

@@ -6,7 +6,7 @@ import { Problem } from './states.js';
 
 /** The request that an action sends, as people repeat it. */
 export interface ShownRequest {
-  readonly method: 'POST' | 'DELETE' | 'PUT';
+  readonly method: 'POST' | 'DELETE' | 'PUT' | 'PATCH';
   readonly path: string;
   readonly body?: unknown;
 }

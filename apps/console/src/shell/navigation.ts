@@ -1,4 +1,4 @@
-import { Gavel, House, Rows3, SquarePlay } from 'lucide-react';
+import { FileText, Gavel, House, Rows3, SquarePlay } from 'lucide-react';
 import type { Permission } from '../session/session.js';
 
 export interface NavItem {
@@ -25,7 +25,10 @@ export const NAVIGATION: readonly NavGroup[] = [
   },
   {
     title: 'Govern',
-    items: [{ to: '/contracts', label: 'Contracts', icon: Gavel, needs: 'contracts:read' }],
+    items: [
+      { to: '/definitions', label: 'Definitions', icon: FileText, needs: 'definitions:read' },
+      { to: '/contracts', label: 'Contracts', icon: Gavel, needs: 'contracts:read' },
+    ],
   },
   { title: 'Operate', items: [] },
 ];
