@@ -7,6 +7,7 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { Root } from './shell/root.js';
+import type { QueryBody } from '#rollcall/client';
 import { NotFound } from './shell/not-found.js';
 
 /** Filters are in the address. Values of the wrong type are dropped. */
@@ -17,6 +18,9 @@ const defined = <Key extends string, Value = string>(
   values: Record<Key, Value | undefined>,
 ): Partial<Record<Key, Value>> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<Record<Key, Value>>;
+
+const object = (value: unknown): object | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
 
 const root = createRootRoute({
   component: Root,
@@ -42,6 +46,16 @@ const agent = createRoute({
   getParentRoute: () => root,
   path: '/agents/$agentId',
   component: lazyRouteComponent(() => import('./screens/agent.js'), 'Agent'),
+});
+
+const who = createRoute({
+  getParentRoute: () => root,
+  path: '/who',
+  validateSearch: ({ query, about }: Record<string, unknown>): { query?: QueryBody; about?: string } => {
+    const body = object(query);
+    return { ...(body && { query: body }), ...defined({ about: text(about) }) };
+  },
+  component: lazyRouteComponent(() => import('./screens/who/who.js'), 'Who'),
 });
 
 const runs = createRoute({
@@ -89,6 +103,7 @@ const routes = root.addChildren([
   overview,
   fleet,
   agent,
+  who,
   runs,
   run,
   definitions,

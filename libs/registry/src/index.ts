@@ -142,7 +142,7 @@ export { type AgentQuery, CONTRACT_NET, MAX_CAPABILITIES, MAX_LIMIT } from './di
 export type { Assessment, CandidateMark } from './discovery/ranking/assessment.js';
 export type { QueryPlan } from './discovery/ranking/query.plan.js';
 export { Ranker } from './discovery/ranking/ranker.js';
-export type { ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking/ranking.js';
+export type { AboutAgent, ExcludedAgent, RankedCandidate, Ranking } from './discovery/ranking/ranking.js';
 export { defaultStrategies, GuardedStrategy, type ScoredStrategy } from './discovery/ranking/strategies.js';
 export { type Exclusion, type ExclusionCode, operatorIntent, routability } from './discovery/ranking/routability.js';
 export { DEFAULT_FLAP_POLICY, NEVER_FLAPPED } from './leases/flap.damping.js';

@@ -1,26 +1,8 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useId, useRef, useState } from 'react';
-import { apiAddress } from '../session/session.js';
+import { Commands, type ShownRequest } from './commands.js';
 import { Problem } from './states.js';
-
-/** The request that an action sends, as people repeat it. */
-export interface ShownRequest {
-  readonly method: 'POST' | 'DELETE' | 'PUT' | 'PATCH';
-  readonly path: string;
-  readonly body?: unknown;
-}
-
-/** The request for a shell. The credential is not shown. */
-export function curlOf({ method, path, body }: ShownRequest): string {
-  const lines = [`curl -X ${method} -H "Authorization: Bearer $ROLLCALL_KEY" ${quoted(apiAddress(path))}`];
-  if (body !== undefined) lines.push(`  -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`);
-  return lines.join(' \\\n');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
-}
 
 interface ActionProps {
   /** The text of the button that opens the dialog. */
@@ -60,7 +42,6 @@ export function Action(props: ActionProps): ReactNode {
     }
     setOpen(next);
   };
-  const curl = curlOf(request(note.trim()));
   return (
     <Dialog.Root open={isOpen} onOpenChange={change}>
       <Dialog.Trigger className={`button ${tone ?? ''}`} disabled={disabled}>
@@ -83,13 +64,7 @@ export function Action(props: ActionProps): ReactNode {
               />
             </label>
           )}
-          <details>
-            <summary>As a command</summary>
-            <pre tabIndex={0}>{curl}</pre>
-            <button className="button" type="button" onClick={() => void navigator.clipboard.writeText(curl)}>
-              Copy
-            </button>
-          </details>
+          <Commands request={request(note.trim())} />
           {action.error && <Problem error={action.error} />}
           <div className="buttons">
             <button

@@ -17,6 +17,12 @@ export function count(value: number): string {
   return WHOLE.format(value);
 }
 
+const DECIMAL = new Intl.NumberFormat(LOCALE, { maximumSignificantDigits: 4 });
+
+export function decimal(value: number): string {
+  return DECIMAL.format(value);
+}
+
 /** Large amounts have two decimals, small ones as many as two digits need. */
 export function money(microUsd: number): string {
   const usd = microUsd / 1_000_000;

@@ -15,7 +15,12 @@ export function standing({ status, health, budget }: AgentView): { word: string;
 }
 
 /** How the agent gets its work. */
-export function origin({ definition, work, endpoint, provider }: AgentView): string {
+export function origin({
+  definition,
+  work,
+  endpoint,
+  provider,
+}: Pick<AgentView, 'definition' | 'work' | 'endpoint' | 'provider'>): string {
   if (definition !== null) return plain(definition.replace('@', ', rev '));
   if (work === 'pull') return 'takes tasks';
   if (endpoint !== null) return 'external';

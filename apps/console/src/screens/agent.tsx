@@ -65,6 +65,11 @@ function Operations({ agent }: { agent: AgentView }): ReactNode {
         ← Fleet
       </Link>
       <span className="space" />
+      {may('agents:query') && (
+        <Link to="/who" search={{ query: { capabilities: agent.capabilities }, about: agentId }} className="button">
+          Would it be picked?
+        </Link>
+      )}
       {may('agents:operate') && desiredState === 'active' && status !== 'left' && (
         <Action
           label="Drain…"

@@ -58,7 +58,7 @@ export function NeedsYou(): ReactNode {
     ...(runs.data ?? []).map(ofRun),
     ...protection,
     ...budgets.filter(({ condition }) => condition !== 'ample').map((budget) => ofBudget(budget, may('budgets:write'))),
-    ...(circuits.data ?? []).map(ofCircuit),
+    ...(circuits.data ?? []).map((agent) => ofCircuit(agent, may('agents:query'))),
     ...(suspects.data ?? []).map(ofSuspect),
   ];
   const failure = [runs.error, circuits.error, suspects.error, error].find((one) => one !== null);
@@ -245,7 +245,7 @@ function AgentName({ id }: { id: string }): ReactNode {
   );
 }
 
-function ofCircuit({ agentId, health, capabilities }: AgentView): Need {
+function ofCircuit({ agentId, health, capabilities }: AgentView, mayQuery: boolean): Need {
   return {
     key: `circuit ${agentId}`,
     kind: 'circuit',
@@ -258,6 +258,13 @@ function ofCircuit({ agentId, health, capabilities }: AgentView): Need {
       </>
     ),
     at: null,
+    ...(mayQuery && {
+      action: (
+        <Link to="/who" search={{ query: { capabilities }, about: agentId }} className="button">
+          Who else?
+        </Link>
+      ),
+    }),
   };
 }
 

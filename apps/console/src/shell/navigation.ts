@@ -1,4 +1,4 @@
-import { FileText, Gavel, House, Rows3, SquarePlay } from 'lucide-react';
+import { FileText, Gavel, House, Rows3, Search, SquarePlay } from 'lucide-react';
 import type { Permission } from '../session/session.js';
 
 export interface NavItem {
@@ -20,6 +20,7 @@ export const NAVIGATION: readonly NavGroup[] = [
     items: [
       { to: '/', label: 'Overview', icon: House, needs: 'agents:read' },
       { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
+      { to: '/who', label: 'Who is picked?', icon: Search, needs: 'agents:query' },
       { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
     ],
   },

@@ -813,6 +813,10 @@ export type QueryBody = {
      */
     explain?: boolean;
     /**
+     * Needs `explain`: also say where this agent is in the ranking, or why it is excluded.
+     */
+    about?: string;
+    /**
      * Accept capabilities with a similar spelling if no agent claims the exact capability.
      */
     fuzzy?: boolean;
@@ -995,6 +999,29 @@ export type ExcludedAgentView = {
     exclusions: Array<ExclusionView>;
 };
 
+export type AboutAgentView = {
+    /**
+     * The agent.
+     */
+    agentId: string;
+    /**
+     * Its rank, which can be beyond `limit`. Null if the agent is excluded, or if its rank is above 10,000.
+     */
+    rank: number | null;
+    /**
+     * Its score, as of a candidate.
+     */
+    score: number | null;
+    /**
+     * Why it has this rank.
+     */
+    reasons: Array<string>;
+    /**
+     * Why it is excluded; empty if it is not.
+     */
+    exclusions: Array<ExclusionView>;
+};
+
 export type UnclaimedView = {
     /**
      * A capability of the query that no agent claims.
@@ -1054,6 +1081,10 @@ export type RankingView = {
      * With `explain`: how many agents are excluded.
      */
     excludedTotal?: number;
+    /**
+     * With `explain` and `about`: this agent.
+     */
+    about?: AboutAgentView;
     /**
      * With `explain`: capabilities of the query that no agent claims.
      */

@@ -85,6 +85,8 @@ class QueryPlans {
   async read(namespace: string, body: unknown = {}): Promise<PlannedQuery> {
     const valid = (await this.pipe.transform(body, { type: 'body', metatype: QueryBody })) as QueryBody;
     checkNoAuction(valid);
+    if (typeof valid.about === 'string' && valid.explain !== true)
+      throw validationFailed([{ field: 'about', message: 'about needs explain: true' }]);
     const query = { ...toAgentQuery(valid), namespace };
     const planned = { query, plan: this.ranker.plan(query), strong: valid.consistency === 'strong' };
     const key = cacheKeyOf(namespace, body);

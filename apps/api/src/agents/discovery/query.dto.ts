@@ -210,6 +210,14 @@ export class QueryBody {
   @IsBoolean()
   explain?: boolean;
   @ApiPropertyOptional({
+    example: 'builder-02',
+    description: 'Needs `explain`: also say where this agent is in the ranking, or why it is excluded.',
+  })
+  @IsOptional()
+  @IsString()
+  @Length(1, 128)
+  about?: string;
+  @ApiPropertyOptional({
     default: false,
     example: false,
     description: 'Accept capabilities with a similar spelling if no agent claims the exact capability.',
@@ -229,8 +237,8 @@ export class QueryBody {
 }
 
 export function toAgentQuery(body: QueryBody): AgentQuery {
-  const { capabilities: all, any, none, filter, prefer, limit, explain, fuzzy } = withoutNulls(body);
-  return { capabilities: { all, any, none }, filter, prefer, limit, explain, fuzzy };
+  const { capabilities: all, any, none, filter, prefer, limit, explain, about, fuzzy } = withoutNulls(body);
+  return { capabilities: { all, any, none }, filter, prefer, limit, explain, about, fuzzy };
 }
 
 /** A field that is null counts as absent, at any depth. */

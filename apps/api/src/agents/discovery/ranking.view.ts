@@ -1,5 +1,6 @@
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import {
+  type AboutAgent,
   type CandidateMark,
   CONTRACT_STATES,
   type ContractState,
@@ -92,6 +93,24 @@ class ExcludedAgentView implements ExcludedAgent {
   @ApiProperty({ type: [ExclusionView], description: 'All reasons.' }) exclusions: ExclusionView[];
 }
 
+class AboutAgentView implements AboutAgent {
+  @ApiProperty({ example: 'builder-02', description: 'The agent.' }) agentId: string;
+  @ApiProperty({
+    type: 'integer',
+    nullable: true,
+    example: 12,
+    description:
+      'Its rank, which can be beyond `limit`. Null if the agent is excluded, or if its rank is above 10,000.',
+  })
+  rank: number | null;
+  @ApiProperty({ type: Number, nullable: true, example: 0.03, description: 'Its score, as of a candidate.' })
+  score: number | null;
+  @ApiProperty({ type: [String], example: ['api, $0.003/1k tokens'], description: 'Why it has this rank.' })
+  reasons: string[];
+  @ApiProperty({ type: [ExclusionView], description: 'Why it is excluded; empty if it is not.' })
+  exclusions: ExclusionView[];
+}
+
 class UnclaimedView {
   @ApiProperty({ example: 'biuld', description: 'A capability of the query that no agent claims.' })
   capability: string;
@@ -139,6 +158,8 @@ export class RankingView implements Ranking {
   excluded?: ExcludedAgentView[];
   @ApiPropertyOptional({ type: 'integer', example: 1, description: 'With `explain`: how many agents are excluded.' })
   excludedTotal?: number;
+  @ApiPropertyOptional({ type: AboutAgentView, description: 'With `explain` and `about`: this agent.' })
+  about?: AboutAgentView;
   @ApiPropertyOptional({
     type: [UnclaimedView],
     description: 'With `explain`: capabilities of the query that no agent claims.',

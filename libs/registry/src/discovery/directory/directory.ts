@@ -149,6 +149,11 @@ export class Directory {
     return this.listings.get(agentId)?.current();
   }
 
+  /** `agentId` is the qualified id. */
+  listingOf(agentId: string): Listing | undefined {
+    return this.listings.get(agentId);
+  }
+
   /** The last known state of the agent's circuit; undefined if the agent is not listed. */
   circuitOf(agentId: string): CircuitState | undefined {
     return this.listings.get(agentId)?.entry.circuit;

@@ -29,6 +29,8 @@ export interface AgentQuery {
   limit?: number;
   /** Whether the result also lists the excluded agents, with the reasons and what would make them eligible. */
   explain?: boolean;
+  /** With `explain`: an agentId. The result says where this agent is in the ranking, or why it is excluded. */
+  about?: string;
   /** Whether similarly spelled capabilities match if no agent declares the requested one. */
   fuzzy?: boolean;
 }

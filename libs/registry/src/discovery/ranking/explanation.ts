@@ -3,9 +3,10 @@ import { matchesCapability } from '../capabilities/capability.js';
 import type { Listing } from '../directory/listing.js';
 import { acceptedByAll, filterExclusions } from './filters.js';
 import type { QueryPlan } from './query.plan.js';
-import type { ExcludedAgent, Ranking } from './ranking.js';
+import { type AboutAgent, type ExcludedAgent, rate, type Ranking } from './ranking.js';
 import { type Exclusion, routability } from './routability.js';
 import type { Match, Search } from './search.js';
+import type { SelectionStrategy } from './strategies.js';
 
 const MAX_SHOWN = 50;
 /** An explanation checks every agent that has a requested capability. Checking more than this many would delay other requests. */
@@ -32,14 +33,61 @@ export function explain(
   return { excluded: excluded.slice(0, MAX_SHOWN), excludedTotal: excluded.length };
 }
 
+/** Says where an agent is in the ranking, or why it is excluded. `all` returns the matches beyond the limit of the query, too. */
+export function aboutAgent(
+  agentId: string,
+  listing: Listing | undefined,
+  {
+    plan,
+    search,
+    now,
+    strategy,
+    all,
+  }: {
+    plan: QueryPlan;
+    search: Search;
+    now: number;
+    strategy: SelectionStrategy;
+    all: (limit: number) => readonly Match[];
+  },
+): AboutAgent {
+  const excludedBy = (exclusions: Exclusion[]): AboutAgent => ({
+    agentId,
+    rank: null,
+    score: null,
+    reasons: [],
+    exclusions,
+  });
+  if (!listing) return excludedBy([NOT_REGISTERED]);
+  const exclusions = exclusionsOf(listing, plan, search, now);
+  if (exclusions.length > 0) return excludedBy(exclusions);
+  const matches = all(MAX_CHECKED);
+  const at = matches.findIndex((match) => match.listing === listing);
+  const match = matches[at] ?? { listing, fuzzy: false };
+  const { rank, score, reasons } = rate(match, strategy, at + 1);
+  return { agentId, rank: at < 0 ? null : rank, score, reasons, exclusions };
+}
+
+const NOT_REGISTERED: Exclusion = {
+  code: 'left',
+  text: 'no agent with this agentId is registered in the namespace',
+  eligibleWhen: { text: 'it registers' },
+};
+
 /** Adds agents that left to the excluded agents. */
-export function withDeparted<Facts extends Pick<Ranking, 'excluded' | 'excludedTotal'>>(
+export function withDeparted<Facts extends Pick<Ranking, 'excluded' | 'excludedTotal' | 'about'>>(
   facts: Facts,
   departed: readonly ExcludedAgent[],
 ): Facts {
   if (departed.length === 0) return facts;
-  const { excluded = [], excludedTotal = 0 } = facts;
-  return { ...facts, excluded: [...excluded, ...departed], excludedTotal: excludedTotal + departed.length };
+  const { excluded = [], excludedTotal = 0, about } = facts;
+  const left = about?.exclusions.includes(NOT_REGISTERED) && departed.find(({ agentId }) => agentId === about.agentId);
+  return {
+    ...facts,
+    excluded: [...excluded, ...departed],
+    excludedTotal: excludedTotal + departed.length,
+    ...(about && left && { about: { ...about, exclusions: left.exclusions } }),
+  };
 }
 
 /** Returns the time until the first capable agent becomes routable by waiting alone; null if none does. */

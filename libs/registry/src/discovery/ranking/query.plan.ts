@@ -29,6 +29,7 @@ export interface QueryPlan {
   strategy: SelectionStrategy;
   limit: number;
   explain: boolean;
+  about: string | undefined;
   fuzzy: boolean;
   /** The key of the rotation. Queries that differ only in the order or spelling of their parts have the same key. */
   queryKey: string;
@@ -48,12 +49,12 @@ export function planQuery(query: AgentQuery, aliases: CapabilityAliases, strateg
     sortedFilter(query),
     query.fuzzy === true,
   ]);
-  const { limit = DEFAULT_LIMIT, explain = false, fuzzy = false } = query;
+  const { limit = DEFAULT_LIMIT, explain = false, about, fuzzy = false } = query;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new InvalidQueryError(`limit must be a whole number from 1 to ${MAX_LIMIT}.`);
   }
   const filters = filtersOf(query.filter);
-  return { namespace, all, any, none, filters, strategy, limit, explain, fuzzy, queryKey };
+  return { namespace, all, any, none, filters, strategy, limit, explain, about, fuzzy, queryKey };
 }
 
 function capabilitySets({ capabilities = [] }: AgentQuery): CapabilitySets {

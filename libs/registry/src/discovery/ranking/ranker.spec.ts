@@ -240,6 +240,26 @@ describe('explanations', () => {
     expect(unclaimed).toContainEqual({ capability: 'buil', similar: ['build'] });
   });
 
+  it('B7 says where one agent is, however many others there are, or why it is excluded', () => {
+    const many = Array.from({ length: 80 }, (_, at) => ({ agentId: `m${at + 10}` }));
+    const { ranker } = rankerOf([...AGENTS, ...many]);
+    const about = (agentId: string, capability = 'build'): unknown =>
+      ranker.rank({ capabilities: [capability], explain: true, about: agentId, limit: 1 }, NOW).about;
+    expect(about('good')).toMatchObject({ agentId: 'good', rank: 1, exclusions: [] });
+    expect(about('m89')).toMatchObject({ rank: 81, reasons: ['api, price unknown', 'unlimited tokens'] });
+    expect(about('broken')).toMatchObject({ rank: null, exclusions: [{ code: 'circuit_open' }, {}] });
+    expect(about('planner')).toMatchObject({ rank: null, exclusions: [{ code: 'capability_missing' }] });
+    expect(about('good', 'paint')).toMatchObject({ rank: null, exclusions: [{ code: 'capability_missing' }] });
+    expect(about('nobody')).toMatchObject({ rank: null, exclusions: [{ code: 'left' }] });
+  });
+
+  it('S3.7 an explanation does not advance the rotation of round-robin', () => {
+    const { ranker } = rankerOf([{ agentId: 'a' }, { agentId: 'b' }]);
+    const first = (explain: boolean): string =>
+      ids(ranker.rank({ prefer: 'round-robin', explain, about: explain ? 'b' : undefined }, NOW))[0];
+    expect([first(true), first(false), first(true), first(true), first(false)]).toEqual(['a', 'a', 'b', 'b', 'b']);
+  });
+
   it('B1 omits explanations unless the query asks for them', () => {
     expect(rankerOf(AGENTS).ranker.rank({}, NOW)).not.toHaveProperty('excluded');
   });

@@ -9,9 +9,16 @@ import { compareIds, compareRank } from '../capabilities/ordered.list.js';
 import type { DirectoryEntry } from '../directory/directory.entry.js';
 import { type AgentQuery, DEFAULT_STRATEGY } from './agent.query.js';
 import { assess, type Assessment } from './assessment.js';
-import { explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
+import { aboutAgent, explain, retryAfterMs, unclaimed, withDeparted } from './explanation.js';
 import { planQuery, type QueryPlan } from './query.plan.js';
-import { type ExcludedAgent, type QueryResult, type Ranking, rankingJson, toRanking } from './ranking.js';
+import {
+  type AboutAgent,
+  type ExcludedAgent,
+  type QueryResult,
+  type Ranking,
+  rankingJson,
+  toRanking,
+} from './ranking.js';
 import { type Match, Search } from './search.js';
 import { Strategies } from './strategies.js';
 
@@ -125,11 +132,22 @@ export class Ranker {
     return { strategy: plan.strategy, matches, facts: this.factsOf(plan, search, matches, at) };
   }
 
-  private match({ strategy, queryKey }: QueryPlan, search: Search): Match[] {
+  /** A query that only asks for an explanation does not advance the rotation: nobody is called. */
+  private match({ strategy, queryKey, explain: isExplanation }: QueryPlan, search: Search): Match[] {
     if (!strategy.rotates) return search.run(undefined);
     const matches = search.run(this.rotation.lastFirstOf(queryKey));
-    if (matches.length > 0) this.rotation.record(queryKey, matches[0].listing.agentId);
+    if (matches.length > 0 && !isExplanation) this.rotation.record(queryKey, matches[0].listing.agentId);
     return matches;
+  }
+
+  /** Where the agent of `about` is in the result. */
+  private aboutOf(plan: QueryPlan, search: Search, agentId: string, now: number): AboutAgent {
+    const { namespace, strategy, queryKey } = plan;
+    const pivot = strategy.rotates ? this.rotation.lastFirstOf(queryKey) : undefined;
+    const index = this.directory.indexOf(namespace);
+    const all = (limit: number): Match[] => new Search({ ...plan, limit }, index).run(pivot);
+    const listing = this.directory.listingOf(qualifiedId(namespace, agentId));
+    return aboutAgent(agentId, listing, { plan, search, now, strategy, all });
   }
 
   private factsOf(plan: QueryPlan, search: Search, matches: readonly Match[], now: number): QueryResult['facts'] {
@@ -137,7 +155,9 @@ export class Ranker {
     const facts = { prefer, scoreMeaning, retryAfterMs: matches.length === 0 ? retryAfterMs(plan, search, now) : null };
     if (!plan.explain) return facts;
     const index = this.directory.indexOf(plan.namespace);
-    return { ...facts, ...explain(plan, search, matches, now), unclaimed: unclaimed(search, index) };
+    const about = plan.about === undefined ? undefined : this.aboutOf(plan, search, plan.about, now);
+    const explanation = explain(plan, search, matches, now);
+    return { ...facts, ...explanation, ...(about && { about }), unclaimed: unclaimed(search, index) };
   }
 }
 

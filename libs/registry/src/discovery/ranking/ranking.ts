@@ -21,6 +21,16 @@ export interface ExcludedAgent {
   exclusions: Exclusion[];
 }
 
+/** The place of one agent in a ranking, or the reasons why it has none. */
+export interface AboutAgent {
+  agentId: string;
+  /** Starts at 1, and can be beyond the limit of the query. Null if the agent is excluded, or after more candidates than are checked. */
+  rank: number | null;
+  score: number | null;
+  reasons: string[];
+  exclusions: Exclusion[];
+}
+
 /** The result of a query: the candidates, best first. The caller chooses one of them. */
 export interface Ranking {
   prefer: string;
@@ -34,6 +44,8 @@ export interface Ranking {
   excluded?: ExcludedAgent[];
   /** The number of excluded agents, among at most 10,000 that are checked. `excluded` contains the first of them. */
   excludedTotal?: number;
+  /** Only if the query names an agent in `about`. */
+  about?: AboutAgent;
   /** The requested capabilities that no agent declares, with the most similar declared ones. */
   unclaimed?: { capability: string; similar: string[] }[];
 }
@@ -41,7 +53,7 @@ export interface Ranking {
 /** A candidate without the agent itself: its rank and the reasons for it. */
 type CandidateRating = Omit<RankedCandidate, 'agent'>;
 
-function rate({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): CandidateRating {
+export function rate({ listing, fuzzy }: Match, strategy: SelectionStrategy, rank: number): CandidateRating {
   const { assessment } = listing;
   const marks: CandidateMark[] = fuzzy ? ['fuzzy_match', ...assessment.marks] : [...assessment.marks];
   const budget = budgetText(assessment.record.budget);
