@@ -6,7 +6,7 @@ import type { Run } from '../run.js';
 import { ended, RunsWorld } from '../../testing/runs.world.js';
 import { DEFAULT_TOOLS_OPTIONS } from '../../tools/tools.options.js';
 import { WorkspaceStore } from '../../tools/workspace/workspace.store.js';
-import { Workspaces } from '../../tools/workspace/workspaces.js';
+import { type WorkspaceKey, Workspaces } from '../../tools/workspace/workspaces.js';
 import { WorkspaceSweeper } from './workspace.sweeper.js';
 
 let world: RunsWorld;
@@ -64,6 +64,21 @@ describe('the sweep of workspaces', () => {
     expect(await one.redactor.redact()).toBe(1);
     expect(await sweeper.sweep()).toBe(1);
     expect(await store.of(await start('chat'))).not.toEqual(key);
+  });
+
+  it('S4.10 deletes the others if one cannot be deleted, and reports it', async () => {
+    class OneIsStuck extends Workspaces {
+      override async remove(key: WorkspaceKey): Promise<void> {
+        if (key.workspaceId === 'b') throw new Error('b is in use');
+        await super.remove(key);
+      }
+    }
+    const workspaces = new OneIsStuck({ ...DEFAULT_TOOLS_OPTIONS, workspaces: { root } });
+    for (const workspaceId of ['a', 'b', 'c'])
+      await (await workspaces.of({ namespace: 'default', workspaceId })).write('x', 'x');
+    const sweeper = new WorkspaceSweeper(workspaces, new WorkspaceStore(world.database.db));
+    await expect(sweeper.sweep()).rejects.toThrow('could not be deleted: 1. The first error: Error: b is in use');
+    expect(readdirSync(join(root, 'default'))).toEqual(['b']);
   });
 
   it('S4.10 does nothing without workspaces', async () => {

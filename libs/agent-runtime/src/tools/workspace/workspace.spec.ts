@@ -1,6 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
+  chownSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -370,6 +372,27 @@ describe('the limits of a workspace', () => {
       expect([text.length, new Set(text).size]).toEqual([1_000_000, 1]);
       expect(await folderWith({}).files()).toEqual({ files: [{ path: 'file', bytes: 1_000_000 }], isComplete: true });
     }
+  });
+
+  it('S4.10 a workspace in which a program made folders read-only is deleted', () => {
+    const source = pathToFileURL(join(import.meta.dirname, 'workspaces.ts')).href;
+    const program = `const { Workspaces } = await import(${JSON.stringify(source)});
+      const { chmodSync, readdirSync, symlinkSync } = await import('node:fs');
+      const workspaces = new Workspaces({ workspaces: { root: ${JSON.stringify(root)} } });
+      const key = { namespace: 'default', workspaceId: 'run-1' };
+      const folder = await workspaces.of(key);
+      for (const path of ['go/pkg/mod/cache.go', 'closed/file']) await folder.write(path, 'x');
+      symlinkSync(${JSON.stringify(base)}, folder.root + '/go/pkg/link');
+      for (const path of ['/go/pkg/mod', '/go/pkg', '/go']) chmodSync(folder.root + path, 0o500);
+      chmodSync(folder.root + '/closed', 0);
+      await workspaces.remove(key);
+      console.log(readdirSync(${JSON.stringify(join(root, 'default'))}).length);`;
+    chmodSync(base, 0o755);
+    const nobody = { uid: 65_534, gid: 65_534 };
+    const user = process.getuid?.() === 0 ? nobody : {}; // root could delete them anyway
+    if (user === nobody) chownSync(root, nobody.uid, nobody.gid);
+    expect(execFileSync(process.execPath, nodeArgs(program), { ...user, encoding: 'utf8' })).toBe('0\n');
+    expect(readFileSync(join(base, 'secret.txt'), 'utf8')).toBe(SECRET);
   });
 
   it('S4.10 an unfinished file of a crashed replica is invisible', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
@@ -95,7 +95,7 @@ export class Workspaces {
   async remove(key: WorkspaceKey): Promise<void> {
     const path = this.pathOf(key);
     this.folders.delete(path);
-    await rm(path, { recursive: true, force: true });
+    await removeFolder(path);
   }
 
   private pathOf({ namespace, workspaceId }: WorkspaceKey): string {
@@ -105,6 +105,26 @@ export class Workspaces {
       throw new Error(`${namespace}/${workspaceId} is not the id of a workspace`);
     return join(this.root, namespace, workspaceId);
   }
+}
+
+const REMOVAL = { recursive: true, force: true };
+
+/** Programs leave folders that their own user cannot change: the caches of some package managers are read-only. */
+async function removeFolder(path: string): Promise<void> {
+  try {
+    await rm(path, REMOVAL);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    await makeWritable(path);
+    await rm(path, REMOVAL);
+  }
+}
+
+/** The folder and those below it. A link is not a folder. */
+async function makeWritable(path: string): Promise<void> {
+  await chmod(path, 0o700);
+  for (const entry of await readdir(path, { withFileTypes: true }))
+    if (entry.isDirectory()) await makeWritable(join(path, entry.name));
 }
 
 /** Creates a folder with those above it. Returns whether it is new. */
