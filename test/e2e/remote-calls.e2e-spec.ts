@@ -1,8 +1,17 @@
+import { mock } from 'node:test';
+import { AgentProviderRegistry, ClaudeSdkAgentProvider } from '#rollcall/providers';
+import { A2aWorker, FakeClaudeSdk, HttpWorker, ProgramWorker } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
-import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 
-const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_HEARTBEAT_EVERY: '10m' };
+/** An agent of the provider `subprocess`. */
+const program = new ProgramWorker();
+const PROGRAMS = { gated: { command: process.execPath, args: program.args, user: 'same' } };
+const SETTINGS = {
+  ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+  ROLLCALL_HEARTBEAT_EVERY: '10m',
+  ROLLCALL_PROGRAMS: JSON.stringify(PROGRAMS),
+};
 /** What a call without a reported usage is charged. */
 const ESTIMATE = 32_000;
 
@@ -30,7 +39,10 @@ afterEach(async () => {
   await there?.stop();
   there = undefined;
 });
-afterAll(async () => await here.stop());
+afterAll(async () => {
+  await here.stop();
+  program.remove();
+});
 
 async function httpWorker(agentId: string, declared: { idempotent?: boolean } & object = {}): Promise<HttpWorker> {
   const worker = await HttpWorker.start({ isIdempotent: declared.idempotent ?? false });
@@ -47,8 +59,8 @@ async function a2aWorker(agentId: string, declared: object = {}, options = {}): 
   return worker;
 }
 
-async function start(at: TestApi, agent: string): Promise<string> {
-  const { status, body } = await at.call<RunView>('POST', '/v1/runs', { body: { agent, input: 'Work.' } });
+async function start(at: TestApi, agent: string, input = 'Work.'): Promise<string> {
+  const { status, body } = await at.call<RunView>('POST', '/v1/runs', { body: { agent, input } });
   expect(status).toBe(202);
   return body.id;
 }
@@ -94,9 +106,12 @@ async function crashedOften(id: string): Promise<boolean> {
   return true;
 }
 
-describe('a call of an A2A agent when its replica stops', () => {
-  const isAccepted = async (id: string): Promise<boolean> => (await stepTypes(id)).includes('agent-accepted');
+/** Whether the task of an A2A agent is stored. */
+async function isAccepted(id: string): Promise<boolean> {
+  return (await stepTypes(id)).includes('agent-accepted');
+}
 
+describe('a call of an A2A agent when its replica stops', () => {
   it.each([
     ['streams', { streaming: true }, 'SubscribeToTask'],
     ['does not stream', { streaming: false }, 'GetTask'],
@@ -200,6 +215,36 @@ describe('a call of an HTTP agent when its replica stops', () => {
   });
 });
 
+describe('a call of an agent in a process of its own when its replica stops', () => {
+  const begun = (): boolean => program.calls.length === 1;
+  const define = async (name: string, idempotent: boolean): Promise<void> => {
+    const settings = { program: 'gated' };
+    const content = { description: 'Works.', provider: 'subprocess', settings, metadata: { idempotent } };
+    expect((await here.call('POST', '/v1/definitions', { body: { name, content } })).status).toBe(201);
+    program.hold();
+  };
+
+  it('R-2 the replica waits for an agent that is not idempotent, so its run completes at once', async () => {
+    await define('program-once', false);
+    const id = await interrupted('program-once', begun, {
+      release: () => void setTimeout(() => program.release(), 4_000), // longer than other calls may take
+    });
+    const expected = { state: 'completed', attempts: 1, result: { parts: [{ text: 'did Work.' }] } };
+    expect(await settled(id)).toMatchObject(expected);
+    expect(program.calls).toEqual([id]);
+  });
+
+  it('R-2 another replica begins the call of an idempotent agent again, with the same id, and charges it once', async () => {
+    await define('program-again', true);
+    const id = await interrupted('program-again', begun, { settings: { ROLLCALL_SHUTDOWN_TIMEOUT: '1s' } });
+    await until('the call begins again', () => program.calls.length === 2);
+    program.release();
+    const expected = { state: 'completed', attempts: 2, usage: { estimatedTokens: ESTIMATE } };
+    expect(await settled(id)).toMatchObject(expected);
+    expect(program.calls).toEqual([id, id]);
+  });
+});
+
 describe('a call without a reported usage', () => {
   const usageOf = async (agentId: string, declared: object): Promise<RunView['usage']> => {
     const worker = await httpWorker(agentId, declared);
@@ -225,18 +270,74 @@ describe('a call without a reported usage', () => {
 });
 
 describe('an agent that Rollcall hosts and that is shut down', () => {
-  it('R-7 the root run of an http agent fails with AGENT_CLOSED', async () => {
-    const worker = await HttpWorker.start({ isIdempotent: false });
-    workers.push(worker);
-    const content = { description: 'Works.', provider: 'http', settings: { url: worker.url } };
-    const host = await executor();
-    const spawned = await host.call('POST', '/v1/runtime/agents', { body: { name: 'hosted-http', content } });
-    expect(spawned.status).toBe(201);
-    const id = await start(host, 'hosted-http');
-    await until('the call is in progress', () => worker.busy === 1);
-    await here.call('DELETE', '/v1/runtime/agents/hosted-http');
-    expect(await settled(id)).toMatchObject({ state: 'failed', result: { error: { code: 'AGENT_CLOSED' } } });
+  interface Hosted {
+    /** What a definition contains besides its description. */
+    readonly content: object;
+    readonly input?: string;
+    isBusy(run: string): boolean | Promise<boolean>;
+  }
+
+  const withProgram = (content: object): Hosted => {
+    program.hold();
+    return { content, isBusy: () => program.calls.length === 1 };
+  };
+
+  /** An agent of each provider, whose call is in progress until the agent is shut down. */
+  const PROVIDERS: Record<string, () => Promise<Hosted> | Hosted> = {
+    a2a: async () => {
+      const worker = await A2aWorker.start();
+      workers.push(worker);
+      return { content: { settings: { url: worker.url } }, isBusy: async (run) => await isAccepted(run) };
+    },
+    'claude-sdk': () => withProgram({}),
+    http: async () => {
+      const worker = await HttpWorker.start({ isIdempotent: false });
+      workers.push(worker);
+      return { content: { settings: { url: worker.url } }, isBusy: () => worker.busy === 1 };
+    },
+    native: () => ({
+      content: { tools: ['clock'], model: { vendor: 'scripted', model: 'steps' } },
+      input: 'Read it 50 times.',
+      isBusy: async (run) => (await stepTypes(run)).length > 1,
+    }),
+    subprocess: () => withProgram({ settings: { program: 'gated' } }),
+  };
+
+  it('R-7 all providers are tested', async () => {
+    const { body } = await here.call<{ items: { name: string }[] }>('GET', '/v1/providers?kind=agent');
+    expect(body.items.map(({ name }) => name)).toEqual(Object.keys(PROVIDERS));
   });
+
+  it.each(Object.entries(PROVIDERS))(
+    'R-7 the root run of an agent of the provider %s fails with AGENT_CLOSED',
+    async (provider, make) => {
+      const host = await executor();
+      const claude = claudeSdk();
+      const registry = host.app.nest.get(AgentProviderRegistry, { strict: false });
+      mock.method(registry.get('claude-sdk'), 'createAgent', claude.createAgent.bind(claude));
+      const { content, input = 'Work.', isBusy } = await make();
+      const name = `hosted-${provider}`;
+      const body = { name, content: { description: 'Works.', provider, ...content } };
+      expect(await host.call('POST', '/v1/runtime/agents', { body })).toMatchObject({ status: 201 });
+      const id = await start(host, name, input);
+      await until('the call is in progress', async () => await isBusy(id));
+      await here.call('DELETE', `/v1/runtime/agents/${name}`);
+      const { state, result, usage } = await settled(id);
+      expect({ state, code: result.error?.code }).toEqual({ state: 'failed', code: 'AGENT_CLOSED' });
+      expect(await stepTypes(id)).not.toContain('finished');
+      if (provider !== 'native') expect(usage).toEqual({ estimatedTokens: ESTIMATE }); // it is unknown what the agent has used
+    },
+  );
+
+  /** A provider that executes a local program instead of Claude Code. */
+  function claudeSdk(): ClaudeSdkAgentProvider {
+    const sdk = new FakeClaudeSdk(program.args);
+    return new ClaudeSdkAgentProvider({
+      secrets: () => undefined,
+      load: async () => await Promise.resolve(sdk),
+      user: 'same',
+    });
+  }
 });
 
 function pick(call: { callId: string; inputHash: string } | undefined): object {

@@ -136,6 +136,20 @@ describe('replicas that end while agents outside Rollcall work', () => {
     await expectLedgerInBalance();
   }, 240_000);
 
+  it('B12 kill -9 of both: tasks that agents finish while no replica is alive are used, and nothing is executed twice', async () => {
+    await startRuns();
+    await Promise.all(replicas.map(async (replica) => await replica.end('SIGKILL')));
+    release();
+    for (const index of [0, 1]) replicas[index] = await start().ready();
+    await until('every run has ended or waits', async () => (await count(OPEN)) === 0, 120_000);
+    const runs = String(RUNS_OF_EACH);
+    expect(await outcomes()).toEqual(
+      KINDS.map((agent) => ({ agent, state: agent === 'http-once' ? 'needs_review' : 'completed', runs })),
+    );
+    expect(executedTwice()).toEqual([]);
+    await expectLedgerInBalance();
+  }, 240_000);
+
   it('R-2 kill -9: only calls of agents that are not idempotent wait for review, and nothing is executed twice', async () => {
     await startRuns();
     await replicas[1].end('SIGKILL');

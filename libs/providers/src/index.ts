@@ -79,6 +79,7 @@ export { TrackedAgent } from './agents/tracked.agent.js';
 export { fromA2aParts, toA2aParts } from './agents/a2a/a2a.mapper.js';
 export { A2aAgentProvider } from './agents/a2a/a2a.agent-provider.js';
 export { RUN_EXTENSION } from './agents/a2a/task.reader.js';
+export { ClaudeSdkAgentProvider } from './agents/claude-sdk/claude-sdk.agent-provider.js';
 export { HttpAgentProvider } from './agents/http/http.agent-provider.js';
 export { accountOf } from './agents/subprocess/program.user.js';
 export { SubprocessAgentProvider } from './agents/subprocess/subprocess.agent-provider.js';

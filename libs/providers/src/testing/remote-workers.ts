@@ -1,4 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LocalServer } from './local-server.js';
 
@@ -246,5 +250,41 @@ export class A2aWorker implements RemoteWorker {
       defaultOutputModes: ['text/plain'],
       skills: [{ id: 'work', name: 'Work', description: 'Works.', tags: ['work'] }],
     };
+  }
+}
+
+const PROGRAM = fileURLToPath(new URL('programs/gated-agent.mjs', import.meta.url));
+
+/** The arguments to start programs/gated-agent.mjs with `node`. Its calls end when the test releases them, in each process that it runs in. */
+export class ProgramWorker {
+  private readonly folder = mkdtempSync(join(tmpdir(), 'gated-agent-'));
+  private readonly journal = join(this.folder, 'journal');
+  private readonly gate = join(this.folder, 'gate');
+
+  constructor() {
+    writeFileSync(this.journal, '');
+  }
+
+  get args(): string[] {
+    return [PROGRAM, this.journal, this.gate];
+  }
+
+  /** The ids of the calls that a process has begun. */
+  get calls(): string[] {
+    return readFileSync(this.journal, 'utf8').split('\n').filter(Boolean);
+  }
+
+  release(): void {
+    writeFileSync(this.gate, '');
+  }
+
+  /** The calls that begin from now on wait again. */
+  hold(): void {
+    rmSync(this.gate, { force: true });
+    writeFileSync(this.journal, '');
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }
