@@ -8,6 +8,7 @@ await runSuite(
     { name: 'sockets', program: 'agent-sockets.bench', about: 'heartbeats over WebSockets' },
     { name: 'register', program: 'register.bench', about: 'registrations and updates' },
     { name: 'query', program: 'query.bench', about: 'queries on a fleet that changes', smallArgs: ['10000'] },
+    { name: 'fleet', program: 'fleet.bench', about: 'a fleet without changes', smallArgs: ['20000'] },
     { name: 'events', program: 'events.bench', about: 'delivery of events' },
     { name: 'budget', program: 'budget.bench', about: 'reserve and settle' },
     { name: 'runs', program: 'runs.bench', about: 'durable runs' },

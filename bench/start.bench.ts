@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { buildCommit, hasCommit } from './support/built.commit.js';
 import { median } from './support/compare.js';
-import { cpuSecondsOf } from './support/cpu.time.js';
+import { cpuSecondsOf, memoryMbOf } from './support/cpu.time.js';
 import { V8_FLAGS } from './support/servers.js';
 import { requireAtMost } from './support/target.js';
 
@@ -51,7 +51,7 @@ async function measure({ root, data }: Side): Promise<Start> {
     const readyMs = performance.now() - started;
     const cpuMs = cpuSecondsOf(server.pid ?? 0) * 1_000;
     await delay(IDLE_MS);
-    return { readyMs, cpuMs, memoryMb: memoryOf(server.pid ?? 0) };
+    return { readyMs, cpuMs, memoryMb: memoryMbOf(server.pid ?? 0) };
   } finally {
     const exit = once(server, 'exit');
     if (server.kill('SIGTERM')) await exit;
@@ -89,12 +89,6 @@ async function isReady(port: number): Promise<boolean> {
   });
   request.on('error', () => done(false)); // it does not listen yet
   return await promise;
-}
-
-/** The resident memory of the process alone, in MB. Linux only. */
-function memoryOf(pid: number): number {
-  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1_024;
 }
 
 function print(name: string, starts: readonly Start[]): void {

@@ -30,6 +30,12 @@ export function cpuSecondsOf(pid: number): number {
   return [statOf(String(pid)), ...children].reduce((sum, stat) => sum + ticksOf(stat), 0) / TICKS;
 }
 
+/** The resident memory of the process alone, in MB. Linux only. */
+export function memoryMbOf(pid: number): number {
+  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1_024;
+}
+
 export function parentOf(pid: number): number {
   return statOf(String(pid))[PARENT] ?? 0;
 }
