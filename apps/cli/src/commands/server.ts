@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
-import type { PlayedScene } from '../demo/demo.js';
+import type { DemoAddress, PlayedScene } from '../demo/demo.js';
 import type { View } from '../output/view.js';
 import { command, option } from '../command.js';
-import { CommandError, EXIT, usageError } from '../failure.js';
+import { consoleLink } from '../connection/console.link.js';
+import { EXIT, usageError } from '../failure.js';
+import type { Io } from '../io.js';
 
 const SCENES: View<PlayedScene> = {
   plural: 'scenes',
@@ -20,6 +22,22 @@ async function* tapped<Item>(items: AsyncIterable<Item>, look: (item: Item) => u
     look(item);
     yield item;
   }
+}
+
+/** npm starts the program of a checkout, which is in no folder of `PATH`. */
+function welcome({ url, keyFile, console }: DemoAddress, env: Io['env']): string {
+  const rollcall = env['npm_lifecycle_event'] === undefined ? 'rollcall' : 'npx rollcall';
+  return `
+  API      ${url}
+  Docs     ${url}/docs
+  Console  ${console}
+           (this link signs you in once, within a minute; later: ${rollcall} console)
+  Key      ${keyFile}
+
+In another terminal:
+  export ROLLCALL_URL=${url} ROLLCALL_KEY_FILE=${keyFile}
+  ${rollcall} agents list --watch
+`;
 }
 
 export const serverCommands = [
@@ -44,7 +62,7 @@ export const serverCommands = [
     name: 'demo',
     about: 'Start a demo: two replicas, a Postgres and a dozen agents, with data of its own.',
     details:
-      'In a loop of three minutes, agents join, fall silent and recover, a circuit opens and heals, a budget is exhausted, runs delegate, wait for approval and survive the death of a replica, and contracts are awarded and expire. It needs no model, no key and no network.',
+      'In a loop of three minutes, agents join, fall silent and recover, a circuit opens and heals, a budget is exhausted, runs delegate, wait for approval and survive the death of a replica, and contracts are awarded and expire. It prints a link to the console. It needs no model, no key and no network.',
     example: 'rollcall demo --once --speed 20',
     options: {
       once: option.flag('End after one loop. The exit code is 1 if a scene has failed.'),
@@ -59,10 +77,7 @@ export const serverCommands = [
       const demo = new Demo({ folder: resolve(io.folder, folder), once, speed, seed, reset });
       try {
         output.note('Starting Postgres, two replicas and twelve agents …');
-        const { url, keyFile } = await demo.start();
-        output.note(
-          `\n  API   ${url}\n  Docs  ${url}/docs\n  Key   ${keyFile}\n\nIn another terminal:\n  export ROLLCALL_URL=${url} ROLLCALL_KEY_FILE=${keyFile}\n  rollcall agents list --watch\n  rollcall console\n`,
-        );
+        output.note(welcome(await demo.start(), io.env));
         let failed = false;
         await output.stream(
           SCENES,
@@ -82,17 +97,7 @@ export const serverCommands = [
     example: 'rollcall console',
     permission: 'self:read',
     run: async ({ client, connection, io, output }) => {
-      const { sessions } = await client();
-      const { ticket, expiresAt } = await sessions.createTicket({});
-      const console = new URL('console/', `${connection.url}/`);
-      const { status } = await fetch(console, { method: 'HEAD', signal: io.signal });
-      if (status === 404)
-        throw new CommandError(
-          'CONSOLE_NOT_FOUND',
-          `The server at ${connection.url} has no web console.`,
-          EXIT.notFound,
-        );
-      const link = `${console.href}#ticket=${ticket}`;
+      const { link, expiresAt } = await consoleLink(await client(), connection.url, io.signal);
       output.note('Open this link in a browser within a minute. It signs in once.');
       await output.done(link, { name: () => link }, { url: link, expiresAt });
     },

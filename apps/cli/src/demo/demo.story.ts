@@ -20,8 +20,8 @@ export interface Stage {
   readonly rollcall: Rollcall;
   /** A client of the replica that is killed. */
   readonly second: Rollcall;
-  /** A client of another namespace. */
-  readonly archive: (name: string) => Rollcall;
+  /** A client of another namespace, or of all. */
+  readonly within: (namespace: string) => Rollcall;
   readonly secondPort: string;
   readonly fleet: DemoFleet;
   readonly events: EventRecord;
@@ -67,7 +67,7 @@ export const DEMO_AGENTS: Readonly<
   'deployer-1': { capabilities: 'deploy', price: '0.10', workMs: '1200' },
 };
 
-/** Its oldest events expire: the registry deletes their contents once per minute. */
+/** It keeps one event: the registry deletes the contents of older ones. */
 const ARCHIVE = 'archive';
 const MANY = ['builder-2', 'builder-3', 'writer-2', 'reviewer-1', 'reviewer-2'] as const;
 const PRODUCTS = ['the release', 'the landing page', 'the parser', 'the invoices'] as const;
@@ -103,10 +103,12 @@ export class DemoStory {
           'rollcall runs list --state running',
           async () => await this.kill(),
         ),
+      ],
+      [
         scene(
           140,
-          'The oldest events of the namespace archive expire within a minute',
-          'rollcall namespaces get archive',
+          'The namespace archive keeps one event, and older ones expire',
+          'rollcall events tail -n "*" --after oldest --types event.*',
           async () => await this.archive(),
         ),
       ],
@@ -274,12 +276,18 @@ export class DemoStory {
   }
 
   private async archive(): Promise<void> {
-    const { rollcall, archive } = this.stage;
+    const { rollcall, within } = this.stage;
     if (this.loop === 1 && !(await exists(rollcall.namespaces.get(ARCHIVE))))
       await rollcall.namespaces.create({ name: ARCHIVE, description: 'rollcall demo', limits: { eventsKept: 1 } });
-    const { definitions } = archive(ARCHIVE);
-    for (const name of ['one', 'two', 'three'].map((word) => `${word}-${this.loop}`))
-      await this.after('definition.registered', async () => await definitions.register({ name, content: CLOCK }), name);
+    const { definitions } = within(ARCHIVE);
+    const register = async (word: string): Promise<FollowedEvent> => {
+      const name = `${word}-${this.loop}`;
+      const cause = async (): Promise<unknown> => await definitions.register({ name, content: CLOCK });
+      return await this.after('definition.registered', cause, name);
+    };
+    const oldest = await register('one');
+    await register('two');
+    await this.stage.events.untilExpired(within('*'), oldest); // only consumers of all namespaces see what has expired
   }
 
   private async setClockBack(): Promise<void> {
@@ -333,11 +341,15 @@ export class DemoStory {
   }
 
   /** Does something, and waits for its event. */
-  private async after(type: FollowedEvent['type'], cause: () => Promise<unknown>, subject?: string): Promise<void> {
+  private async after(
+    type: FollowedEvent['type'],
+    cause: () => Promise<unknown>,
+    subject?: string,
+  ): Promise<FollowedEvent> {
     const { events } = this.stage;
     const position = events.position;
     await cause();
-    await events.until(type, subject, position);
+    return await events.until(type, subject, position);
   }
 }
 

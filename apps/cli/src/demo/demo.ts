@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Rollcall, rollcallClient } from '#rollcall/client';
+import { consoleLink } from '../connection/console.link.js';
 import { CommandError, describeFailure } from '../failure.js';
 import { DemoFleet } from './demo.processes.js';
 import { DEMO_AGENTS, DEFINITIONS, DemoStory, exists, type Scene, type Stage } from './demo.story.js';
@@ -32,6 +33,8 @@ export interface PlayedScene {
 export interface DemoAddress {
   readonly url: string;
   readonly keyFile: string;
+  /** Signs in once, within a minute. */
+  readonly console: string;
 }
 
 /** A real installation on data of its own: Postgres, two replicas and a dozen agents as processes, and a story that repeats. */
@@ -59,16 +62,18 @@ export class Demo {
     const adminKey = keyIn(keyFile);
     this.fleet = new DemoFleet(folder, adminKey);
     await this.fleet.startDatabase();
-    const url = await this.fleet.startReplica('replica-1');
-    const secondUrl = await this.fleet.startReplica('replica-2');
+    const [url, secondUrl] = await Promise.all([
+      this.fleet.startReplica('replica-1'),
+      this.fleet.startReplica('replica-2'),
+    ]);
     const rollcall = rollcallClient({ url, credential: adminKey });
     const events = new EventRecord(this.stopping.signal);
-    void events.follow(rollcallClient({ url, credential: adminKey, namespace: '*' }));
+    const within = (namespace: string): Rollcall => rollcallClient({ url, credential: adminKey, namespace });
+    void events.follow(within('*'));
     const second = rollcallClient({ url: secondUrl, credential: adminKey, retries: 0 });
-    const archive = (namespace: string): Rollcall => rollcallClient({ url, credential: adminKey, namespace });
     this.stage = {
       rollcall,
-      archive,
+      within,
       second,
       secondPort: new URL(secondUrl).port,
       fleet: this.fleet,
@@ -77,7 +82,7 @@ export class Demo {
     };
     await define(rollcall);
     await this.startAgents(rollcall, [url, secondUrl]);
-    return { url, keyFile };
+    return { url, keyFile, console: (await consoleLink(rollcall, url)).link };
   }
 
   /** Plays the story, and yields each scene when it has ended. */

@@ -8,12 +8,13 @@ const POLL_MS = 50;
 /** The events of a demo, so that the story can wait for what it has caused. */
 export class EventRecord {
   private readonly events: FollowedEvent[] = [];
+  private readonly expired = new Set<string>();
   private failure: Error | undefined;
 
   constructor(private readonly signal: AbortSignal) {}
 
   get types(): ReadonlySet<string> {
-    return new Set(this.events.map(({ type }) => type));
+    return new Set([...this.events.map(({ type }) => type), ...this.expired]);
   }
 
   /** A position, so that events of an earlier loop are not taken for new ones. */
@@ -32,19 +33,31 @@ export class EventRecord {
   }
 
   async until(type: FollowedEvent['type'], subject: string | undefined, after: number): Promise<FollowedEvent> {
+    return await this.found(`event ${type} of ${subject ?? 'anything'}`, () =>
+      this.events
+        .slice(after)
+        .find((event) => event.type === type && (subject === undefined || event.subject === subject)),
+    );
+  }
+
+  /** An event that expires is changed in the log, so a consumer that has received it does not receive it again. */
+  async untilExpired(rollcall: Rollcall, { sequence }: FollowedEvent): Promise<void> {
+    const { type } = await this.found('expired event', async () => {
+      const { items } = await rollcall.events.page({ after: String(Number(sequence) - 1), limit: 1 });
+      return items.find((event) => event.type === 'event.expired');
+    });
+    this.expired.add(type);
+  }
+
+  private async found<Found>(what: string, find: () => Found | Promise<Found>): Promise<NonNullable<Found>> {
     const deadline = performance.now() + WITHIN_MS;
     for (;;) {
       this.signal.throwIfAborted();
       if (this.failure) throw this.failure;
-      const found = this.events
-        .slice(after)
-        .find((event) => event.type === type && (subject === undefined || event.subject === subject));
-      if (found) return found;
+      const found = await find();
+      if (found !== undefined && found !== null) return found;
       if (performance.now() > deadline)
-        throw new CommandError(
-          'DEMO_FAILED',
-          `No event ${type} of ${subject ?? 'anything'} after ${WITHIN_MS / 1_000} s.`,
-        );
+        throw new CommandError('DEMO_FAILED', `No ${what} after ${WITHIN_MS / 1_000} s.`);
       await delay(POLL_MS, undefined, { signal: this.signal });
     }
   }
