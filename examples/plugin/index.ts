@@ -19,6 +19,7 @@ export default definePlugin({
     eventSinks: events === undefined ? [] : [fileSink(events)],
   }),
   toolBoxes: [games],
+  skills: [new URL('../skills', import.meta.url)],
   agentProviders: [mirror],
   modelVendors: [exampleVendor],
   strategies: [mostCapable],
@@ -27,7 +28,13 @@ export default definePlugin({
   inputGuardrails: [noCardNumbers],
   outputGuardrails: [noPasswords],
   definitions: [
-    { name: 'butler', description: 'Greets.', model: { vendor: 'example', model: 'butler' }, tools: ['greet'] },
+    {
+      name: 'butler',
+      description: 'Greets.',
+      model: { vendor: 'example', model: 'butler' },
+      tools: ['greet'],
+      skills: [{ name: 'manners', mode: 'preload' }],
+    },
     { name: 'mirror', description: 'Returns messages backwards.', provider: 'mirror' },
   ],
 });

@@ -76,6 +76,7 @@ describe('a plugin', () => {
         'recovery',
         'timeout',
         'acme.quiet',
+        'acme.strict',
         'inputGuardrail',
         'outputGuardrail',
         'budget',
@@ -123,6 +124,16 @@ describe('a plugin', () => {
     expect(body).toContain('rollcall_plugin_failures_total{plugin="acme",part="tool",kind="timeout"} 1');
   });
 
+  it('M-4 counts the failures of middleware, model vendors and factories; the run fails, or the model gets the message', async () => {
+    const content = { description: 'Breaks.', model: { vendor: 'parrot', model: 'p1' } };
+    await api.call('POST', '/v1/definitions', { body: { name: 'broken', content } });
+    const failed = { state: 'failed', result: { error: { code: 'AGENT_FAILED_INTERNALLY' } } };
+    expect(await runOn(api, { definition: 'broken', input: 'hello' })).toMatchObject(failed);
+    expect(await ask('crash')).toMatchObject(failed);
+    expect(textOf(await ask('use delegate_to_agent {"agent":"acme-lost","task":"hi"}'))).toContain('tool said');
+    expect(await faults()).toEqual(expect.arrayContaining(['middleware error', 'model vendor error', 'factory error']));
+  });
+
   it('S1.7 S2.3 adds agent providers, and factories of agents that others delegate to', async () => {
     const content = { description: 'Echoes.', provider: 'echo' };
     await api.call('POST', '/v1/definitions', { body: { name: 'remote-echo', content } });
@@ -166,11 +177,12 @@ describe('a plugin', () => {
     });
   });
 
-  it('S3.2 adds sinks of events, which one replica at a time delivers to', async () => {
+  it('S3.2 adds sinks of events, which one replica at a time delivers to, again after a failure', async () => {
     await until('the sink has the event', () =>
       received.some(({ type, subject }) => type === 'agent.joined' && subject === 'q1'),
     );
     expect(received.every(({ type }) => type.startsWith('agent.'))).toBe(true);
+    expect(await faults()).toContain('event sink error');
     expect((await api.call('GET', '/v1/sinks')).body).toMatchObject({
       items: [{ id: 'acme.list', kind: 'acme.list' }],
     });

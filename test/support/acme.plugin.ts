@@ -1,16 +1,24 @@
-import { Controller, Get, Inject, Module } from '@nestjs/common';
+import { Controller, Get, Inject, Logger, Module } from '@nestjs/common';
 import { z } from 'zod';
 import {
+  AgentFactoryRegistry,
   Caller,
   type CloudEvent,
   defineModel,
   definePlugin,
   defineTool,
+  loadFromDirectory,
+  logger,
+  outputGuardrail,
   Permit,
   type Plugin,
   type Principal,
+  ReactAgent,
+  recovery,
   textPart,
+  timeout,
   Tool,
+  toolBox,
   ToolCatalog,
   toolBoxOf,
   TrackedAgent,
@@ -35,6 +43,9 @@ class AcmeClock {
   }
 }
 
+/** How many runs the middleware of this process has seen. */
+let runs = 0;
+
 @Controller('desk')
 class DeskController {
   constructor(@Inject(ToolCatalog) private readonly tools: ToolCatalog) {}
@@ -43,6 +54,20 @@ class DeskController {
   @Permit('tools:read')
   list(@Caller() { namespace }: Principal): { tools: string[] } {
     return { tools: this.tools.list(namespace).map(({ tool }) => tool.name) };
+  }
+
+  @Get('runs')
+  @Permit('tools:read')
+  count(): { runs: number } {
+    return { runs };
+  }
+
+  @Get('crew')
+  @Permit('tools:read')
+  async crew(): Promise<{ names: string[]; spawned: string[] }> {
+    const registry = crew();
+    const agents = [await registry.spawn('acme-echo', 1), await registry.spawn('acme-echo', 1)];
+    return { names: registry.list().map(({ name }) => name), spawned: [...new Set(agents)].map(({ name }) => name) };
   }
 
   @Get('undeclared')
@@ -68,20 +93,53 @@ const parrot = defineModel({
     const text =
       last?.role === 'user' ? last.content.map((part) => (part.type === 'text' ? part.text : '')).join('') : '';
     const [, name, input] = /^use (\w+) ?(.*)$/.exec(text) ?? [];
+    if (text === 'crash') throw new TypeError('the vendor crashed');
     if (name === undefined) return { content: [{ type: 'text', text: `you said ${text}` }], finish: 'stop', usage };
     const call = { type: 'tool-call', id: 'c1', name, input: JSON.parse(input || '{}') as unknown } as const;
     return await Promise.resolve({ content: [call], finish: 'tool-calls', usage });
   },
 });
 
+const says = (answer: string) =>
+  defineTool({ name: 'which_box', description: 'Names its toolbox.', execute: () => answer });
+
+function crew(): AgentFactoryRegistry {
+  return new AgentFactoryRegistry()
+    .register('acme-echo', 'Echoes.', () => new EchoAgent('acme-echo'))
+    .register('acme-leader', 'Leads.', leader);
+}
+
+/** An agent that the plugin composes of a model, toolboxes and middleware. */
+function leader(): ReactAgent {
+  const agent = new ReactAgent({
+    name: 'acme-leader',
+    description: 'Leads.',
+    instructions: 'You lead.',
+    model: parrot,
+    runMiddleware: [
+      logger(new Logger('acme'), 'acme'),
+      recovery(new Logger('acme')),
+      timeout(60_000),
+      outputGuardrail((text) => ({ replace: `${text}, checked` })),
+    ],
+  });
+  agent.addToolBoxes(toolBox('one', [says('box one')]), toolBox('two', [says('box two')]));
+  return agent;
+}
+
 /** A plugin with every kind of part. Its sink appends to `received`. */
 export function acmePlugin(received: CloudEvent[] = []): Plugin {
-  return definePlugin<{ city: string }>({
+  let deliveries = 0;
+  return definePlugin<{ city: string; agents?: string | undefined }>({
     name: 'acme',
     version: '1.2.3',
     rollcall: '>=0.1.0',
-    config: z.object({ city: z.string() }),
-    setup: ({ config: { city } }) => ({
+    config: z.object({ city: z.string(), agents: z.string().optional() }),
+    setup: async ({ config: { city, agents } }) => ({
+      definitions:
+        agents === undefined
+          ? []
+          : (await loadFromDirectory(agents)).loaded.map(({ name, content }) => Object.assign({ name }, content)),
       tools: [
         defineTool({
           name: 'forecast',
@@ -114,7 +172,11 @@ export function acmePlugin(received: CloudEvent[] = []): Plugin {
         tools: ['forecast', 'acme_time', 'acme_fails', 'acme_hangs', 'delegate_to_agent'],
       },
     ],
-    factories: [{ name: 'acme-echo', description: 'Echoes.', create: () => new EchoAgent('acme-echo') }],
+    factories: [
+      { name: 'acme-echo', description: 'Echoes.', create: () => new EchoAgent('acme-echo') },
+      { name: 'acme-leader', description: 'Leads.', create: leader },
+      { name: 'acme-lost', description: 'Fails.', create: () => Promise.reject(new Error('the agent is lost')) },
+    ],
     agentProviders: [
       { name: 'echo', agentType: 'sdk', createAgent: async ({ name }) => await Promise.resolve(new EchoAgent(name)) },
     ],
@@ -138,7 +200,16 @@ export function acmePlugin(received: CloudEvent[] = []): Plugin {
           })),
       },
     ],
-    middleware: [{ name: 'quiet', observe: () => ({}) }],
+    middleware: [
+      { name: 'quiet', observe: () => ({ onStart: () => void (runs += 1) }) },
+      {
+        name: 'strict',
+        async *run(call, next) {
+          if (call.context.agentName === 'broken') throw new Error('the middleware broke');
+          return yield* next(call);
+        },
+      },
+    ],
     inputGuardrails: [
       async (text) => {
         if (text.includes('stall')) await new Promise(() => undefined);
@@ -152,6 +223,8 @@ export function acmePlugin(received: CloudEvent[] = []): Plugin {
         name: 'list',
         types: ['agent.*'],
         async deliver(events) {
+          deliveries += 1;
+          if (deliveries === 1) throw new Error('the destination is down');
           received.push(...(await Promise.resolve(events)));
         },
       },
