@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, exportJWK, generateKeyPair, type JWK, jwtVerify, type JWTPayload, SignJWT } from 'jose';
 import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
-import { ExampleRunner } from '../support/doc-example.js';
+import { ExampleRunner, NODES } from '../support/doc-example.js';
 import { A2aWorker, HttpWorker } from '#rollcall/providers/testing';
 
 const SETTINGS = { ROLLCALL_EGRESS_ALLOW: '127.0.0.1', ROLLCALL_SEALING_KEY: 's'.repeat(64) };
@@ -130,13 +130,16 @@ describe('the token of a call', () => {
 });
 
 describe('the agents of docs/agents-work.md', () => {
-  it.each([
-    ['http-agent.js', 'greeter-http'],
-    ['a2a-agent.js', 'greeter-a2a'],
-  ])('N-2 %s registers, and answers a task', async (program, agentId) => {
-    const agent = examples.program(program, { PORT: '0' });
+  it.each(
+    NODES.flatMap((node) => [
+      ['http-agent.js', 'greeter-http', node],
+      ['a2a-agent.js', 'greeter-a2a', node],
+    ]),
+  )('N-2 %s registers as %s, and answers a task: %s', async (program, agentId, node) => {
+    const agent = examples.program(program, { PORT: '0' }, node);
     await until(`the agent is registered: ${agent.output()}`, () => agent.output().includes('registered'));
     expect(await run(api, agentId)).toMatchObject({ state: 'completed', result: { parts: [{ text: 'Hello, Ada!' }] } });
+    agent.child.kill();
   });
 
   it('N-11 reject a forged token, an old one, one for another agent, and none', async () => {

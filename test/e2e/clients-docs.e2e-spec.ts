@@ -8,11 +8,9 @@ import { until } from '#rollcall/test-support';
 import { startApi, type TestApi } from '../support/api.js';
 import { openBrowser } from '../support/browser.js';
 import { ClientProject } from '../support/client-package.js';
-import { examplesOf } from '../support/doc-example.js';
+import { examplesOf, NODES } from '../support/doc-example.js';
 
 const PUBLINT = join(import.meta.dirname, '../../node_modules/publint/src/cli.js');
-/** Other versions of Node for the program, as paths separated by colons. CONTRIBUTING.md explains how to get them. */
-const NODES = (process.env['CLIENT_NODES'] ?? '').split(':').filter((path) => path !== '');
 const MAX_GZIP_BYTES = 12 << 10;
 
 const [PROGRAM = '', AGENT = '', CALLER = ''] = examplesOf('clients.md', 'ts');
@@ -61,7 +59,7 @@ function errorsIn(name: string): string[] {
 }
 
 describe('the packed client in an empty folder', () => {
-  it.each([process.execPath, ...NODES])(
+  it.each(NODES)(
     'N-5 the program of docs/clients.md compiles in strict mode, and works: %s',
     async (node) => {
       expect(errorsIn('program')).toEqual([]);
@@ -84,7 +82,7 @@ describe('the packed client in an empty folder', () => {
     180_000,
   );
 
-  it.each([process.execPath, ...NODES])(
+  it.each(NODES)(
     'N-5 an agent of at most 15 lines answers a caller of at most 10 lines, and leaves on SIGTERM: %s',
     async (node) => {
       expect([errorsIn('agent'), errorsIn('caller')]).toEqual([[], []]);

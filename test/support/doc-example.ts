@@ -3,6 +3,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
+/** This version of Node, and other versions for programs of readers. CONTRIBUTING.md explains how to get them. */
+export const NODES = [
+  process.execPath,
+  ...(process.env['CLIENT_NODES'] ?? '').split(':').filter((path) => path !== ''),
+];
+
 export interface RunningExample {
   /** The text that the program has printed so far, on both streams. */
   output(): string;
@@ -35,10 +41,10 @@ export class ExampleRunner {
     return this.run(process.execPath, [script]);
   }
 
-  /** Runs a program of the `examples` folder. */
-  program(name: string, environment: Record<string, string> = {}): RunningExample {
+  /** Runs a program of the `examples` folder, with Node or with another interpreter. */
+  program(name: string, environment: Record<string, string> = {}, interpreter = process.execPath): RunningExample {
     const script = resolve(import.meta.dirname, '../../examples', name);
-    return this.run(process.execPath, [script], environment);
+    return this.run(interpreter, [script], environment);
   }
 
   shell(code: string): RunningExample {
