@@ -8,6 +8,7 @@ import { openBrowser } from '../support/browser.js';
 import { ConsolePage } from '../support/console-page.js';
 import type { GivenAgent } from '../support/given.js';
 import { TestAgents } from '../support/test-agents.js';
+import { WebhookReceiver } from '../support/webhook-receiver.js';
 
 let api: TestApi;
 let browser: Browser;
@@ -15,7 +16,11 @@ let tab: ConsolePage;
 const agents = new TestAgents();
 
 beforeAll(async () => {
-  api = await startApi({ ROLLCALL_HEARTBEAT_EVERY: '10m', ROLLCALL_AGENTS_DIR: deployedAgents() });
+  api = await startApi({
+    ROLLCALL_HEARTBEAT_EVERY: '10m',
+    ROLLCALL_AGENTS_DIR: deployedAgents(),
+    ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
+  });
   agents.install(api);
   browser = await openBrowser();
   tab = await ConsolePage.open(browser, api.url);
@@ -228,7 +233,7 @@ describe('contracts (S3.9)', () => {
     await send(done, 'confirm', 0);
     await api.call('POST', `/v1/contracts/${done}/outcome`, { body: { ok: true, microUsd: 42_000, ms: 95_000 } });
     await announce('Paint the bike shed.', { capabilities: ['paint'] });
-    await text('1 of 3 answered').waitFor();
+    await text('1 of 3 answered').first().waitFor();
     await tab.page.getByRole('region', { name: 'At work' }).getByText('Rebuild the search index.').waitFor();
     await tab.page.getByRole('region', { name: 'Awarded' }).getByText('to confirm', { exact: true }).waitFor();
     await text('builder-01, $0.042, 1 min 35 s').waitFor();
@@ -243,7 +248,7 @@ describe('contracts (S3.9)', () => {
     await expectGoodLooks('contract-sealed');
     const id = /contracts\/(\w+)/.exec(tab.page.url())?.[1] ?? '';
     await bid(id, 1, 90_000);
-    await text('2 of 3 answered').waitFor();
+    await text('2 of 3 answered').first().waitFor();
     await send(id, 'bids', 2, { refuse: true, note: 'Busy until noon.' });
     await text('has the award').first().waitFor();
     await text('builder-03 refused: Busy until noon.').waitFor();
@@ -258,5 +263,141 @@ describe('contracts (S3.9)', () => {
     await tab.page.keyboard.press('Enter');
     await text('Cancelled by key:').waitFor();
     await button('Cancel…').waitFor({ state: 'detached' });
+  });
+});
+
+describe('history (B3)', () => {
+  it('B3 shows events with filters in the address, and the facts of each; the newest appear without a reload', async () => {
+    await tab.go('#/history');
+    await text('Definition registered').first().waitFor();
+    await api.given.agent({ agentId: 'tester-17', capabilities: ['test'] });
+    await text('tester-17').first().waitFor();
+    await expectGoodLooks('history');
+    await button('definitions').click();
+    await text('Contract announced').first().waitFor({ state: 'detached' });
+    expect(tab.page.url()).toContain('kind=definition');
+    await button('all').click();
+    await tab.page.getByLabel('Only events about this agent').fill('tester-17');
+    await text('Definition registered').first().waitFor({ state: 'detached' });
+    await text('Agent joined').click();
+    await tab.page.getByRole('link', { name: 'open the agent' }).waitFor();
+    await tab.page.getByLabel('Only events about this agent').fill('');
+  });
+
+  it('B3 the time slider goes back to any time with the keyboard alone, and to now again', async () => {
+    const slider = tab.page.getByLabel('Show events until');
+    await text('Agent joined').first().waitFor();
+    await slider.focus();
+    await tab.page.keyboard.press('Home');
+    await tab.page.keyboard.press('ArrowRight');
+    await text('tester-17').first().waitFor({ state: 'detached' });
+    await text('Definition registered').first().waitFor();
+    const before = Number(/before=(\d+)/.exec(tab.page.url())?.[1]);
+    const { body } = await api.call<{ items: { sequence: string }[] }>('GET', `/v1/events?before=${before}&limit=1`);
+    expect(Number(body.items[0]?.sequence)).toBe(before - 1);
+    expect(before).toBeLessThan(20);
+    await expectGoodLooks('history-earlier');
+    await slider.focus();
+    await tab.page.keyboard.press('End');
+    await text('tester-17').first().waitFor();
+    expect(tab.page.url()).not.toContain('before=');
+  });
+
+  it('S-4 the audit log shows who did what, with filters', async () => {
+    await tab.page.getByRole('link', { name: 'Audit log' }).click();
+    await text('Definition registered').first().waitFor();
+    await tab.page.getByLabel('Only this action').fill('definition.imported');
+    await text('Definition registered').first().waitFor({ state: 'detached' });
+    await text('Definition imported').first().click();
+    await text('"requestId"').first().waitFor();
+    await expectGoodLooks('audit');
+  });
+});
+
+describe('access (S-3)', () => {
+  it('S-3 issues, rotates and revokes keys; a secret is shown once', async () => {
+    await tab.go('#/access');
+    await text('Namespace default').waitFor();
+    await button('Issue a key…').click();
+    await dialog().getByLabel('What it is for').fill('ci-deployer');
+    await dialog().getByLabel('caller').check();
+    await tab.shoot('issue-key');
+    expect(await tab.accessibilityFaults()).toEqual([]);
+    await dialog().getByRole('button', { name: 'Issue the key' }).click();
+    await text('The key ci-deployer.').waitFor();
+    const secret = await tab.page.locator('.secret code').innerText();
+    const me = await api.call<{ roles: string[]; id: string }>('GET', '/v1/me', { key: secret });
+    expect(me.body.roles.toSorted()).toEqual(['caller', 'viewer']);
+    await button('Done').click();
+    expect(await tab.page.locator('main').innerText()).not.toContain(secret);
+    const row = tab.page.getByRole('row', { name: /ci-deployer/ });
+    await row.getByRole('button', { name: 'Rotate…' }).click();
+    await dialog().getByRole('button', { name: 'Rotate' }).click();
+    await text('The key ci-deployer.').waitFor();
+    await button('Done').click();
+    await row.nth(1).waitFor();
+    await row.getByRole('button', { name: 'Revoke…' }).last().focus();
+    await tab.page.keyboard.press('Enter');
+    await dialog().getByRole('button', { name: 'Revoke' }).focus();
+    await tab.page.keyboard.press('Enter');
+    await row.getByText('revoked').waitFor();
+    const ended = await Promise.all([secret].map(async (key) => (await api.call('GET', '/v1/me', { key })).status));
+    expect(ended).toEqual([401]);
+  });
+
+  it('B3 a webhook shows its lag and its failures; parked events are replayed', async () => {
+    const receiver = await WebhookReceiver.start();
+    await button('Create a webhook…').click();
+    await dialog().getByLabel('Address').fill(receiver.url);
+    await dialog().getByLabel('What it is for').fill('deployment board');
+    await dialog()
+      .getByLabel(/^Only these types/)
+      .fill('agent.*');
+    await dialog().getByRole('button', { name: 'Create' }).click();
+    await text('The secret that signs its deliveries.').waitFor();
+    await button('Done').click();
+    await text('only agent.*').waitFor();
+    await button('Pause…').click();
+    await dialog().getByRole('button', { name: 'Pause' }).click();
+    await button('Resume…').waitFor();
+    await api.given.agent({ agentId: 'late-1' });
+    await text(/\d events? behind/).waitFor();
+    await expectGoodLooks('access');
+    await button('Resume…').click();
+    await dialog().getByRole('button', { name: 'Resume' }).click();
+    await until('the event is delivered', () => receiver.subjects.includes('late-1'));
+    await text(/up to date/).waitFor();
+    await button('Deliveries of deployment board').click();
+    await text('delivered').first().waitFor();
+    await button('Send again…').first().click();
+    await dialog().getByRole('button', { name: 'Send again' }).click();
+    await until('it is delivered again', () => receiver.subjects.filter((subject) => subject === 'late-1').length > 1);
+    await expectGoodLooks('deliveries');
+    await button('Replay…').click();
+    await dialog()
+      .getByLabel(/^After this sequence/)
+      .fill('1');
+    await dialog().getByRole('button', { name: 'Replay' }).click();
+    await until('earlier events are delivered', () => receiver.subjects.includes('tester-17'));
+    await button('Delete…').first().click();
+    await dialog().getByRole('button', { name: 'Delete the webhook' }).click();
+    await text('No sink receives events.').waitFor();
+    await receiver.stop();
+  });
+
+  it('S-5 namespaces are created, limited and deleted', async () => {
+    await button('Create a namespace…').click();
+    await dialog()
+      .getByLabel(/^Name:/)
+      .fill('team-a');
+    await dialog().getByRole('button', { name: 'Create' }).click();
+    const row = tab.page.getByRole('row', { name: /^team-a/ });
+    await row.getByRole('button', { name: 'Limits…' }).click();
+    await dialog().getByLabel('Live agents').fill('25');
+    await dialog().getByRole('button', { name: 'Change the limits' }).click();
+    await row.getByText('25').waitFor();
+    await row.getByRole('button', { name: 'Delete…' }).click();
+    await dialog().getByRole('button', { name: 'Delete the namespace' }).click();
+    await row.waitFor({ state: 'detached' });
   });
 });

@@ -99,6 +99,28 @@ const contract = createRoute({
   component: lazyRouteComponent(() => import('./screens/contracts/contract.js'), 'Contract'),
 });
 
+const history = createRoute({
+  getParentRoute: () => root,
+  path: '/history',
+  validateSearch: ({ kind, agent: name, before }: Record<string, unknown>) => ({
+    ...defined({ kind: text(kind), agent: text(name) }),
+    ...defined({ before: whole(before) }),
+  }),
+  component: lazyRouteComponent(() => import('./screens/history/history.js'), 'History'),
+});
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/audit',
+  validateSearch: ({ action, actor, target }: Record<string, unknown>) =>
+    defined({ action: text(action), actor: text(actor), target: text(target) }),
+  component: lazyRouteComponent(() => import('./screens/history/audit.js'), 'Audit'),
+});
+const access = createRoute({
+  getParentRoute: () => root,
+  path: '/access',
+  component: lazyRouteComponent(() => import('./screens/access/access.js'), 'Access'),
+});
+
 const routes = root.addChildren([
   overview,
   fleet,
@@ -111,6 +133,9 @@ const routes = root.addChildren([
   definition,
   contracts,
   contract,
+  history,
+  audit,
+  access,
 ]);
 
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });

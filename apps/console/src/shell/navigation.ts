@@ -1,4 +1,4 @@
-import { FileText, Gavel, House, Rows3, Search, SquarePlay } from 'lucide-react';
+import { FileText, Gavel, History as HistoryIcon, House, KeyRound, Rows3, Search, SquarePlay } from 'lucide-react';
 import type { Permission } from '../session/session.js';
 
 export interface NavItem {
@@ -31,5 +31,11 @@ export const NAVIGATION: readonly NavGroup[] = [
       { to: '/contracts', label: 'Contracts', icon: Gavel, needs: 'contracts:read' },
     ],
   },
-  { title: 'Operate', items: [] },
+  {
+    title: 'Operate',
+    items: [
+      { to: '/history', label: 'History', icon: HistoryIcon, needs: 'events:read' },
+      { to: '/access', label: 'Access', icon: KeyRound, needs: 'namespaces:read' },
+    ],
+  },
 ];
