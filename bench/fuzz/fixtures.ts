@@ -6,7 +6,18 @@ import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
 import type { Exchange } from './sender.js';
 import type { Slot, SlotValues } from './slots.js';
-import { AGENTS, ASKER, AWARDED, CONFIRMED, DEFINITION_PREFIX, OTHERS, PULL_AGENT, TALKER } from './valid-request.js';
+import {
+  AGENTS,
+  ASKER,
+  AWARDED,
+  CONFIRMED,
+  CONVERSATION,
+  DEFINITION_PREFIX,
+  FILE,
+  OTHERS,
+  PULL_AGENT,
+  TALKER,
+} from './valid-request.js';
 
 interface AgentSlot {
   leaseToken: string;
@@ -24,6 +35,10 @@ const NO_LIMIT = { tokens: null, microUsd: null };
 const FINISHED = 2;
 const BID = { price: 100, etaMs: 1_000, confidence: 0.9 };
 const A2A = { 'a2a-version': '1.0' };
+/** How long the auctions of the contracts that are won take. */
+const AUCTION_MS = 1_500;
+/** Longer than the fuzzer needs until it uses a contract, also on a slow machine. */
+const LONG_MS = 600_000;
 
 interface RunSlot {
   id: string;
@@ -71,6 +86,7 @@ export class Fixtures {
   private won?: string;
   private pin = { tool: 'none', hash: 'none' };
   private ticket = '';
+  private session = { token: 'none', ticket: 'none' };
   private head = '1';
   private round = 0;
 
@@ -103,7 +119,9 @@ export class Fixtures {
   /** Restores some of the objects. */
   async maintain(): Promise<void> {
     this.round += 1;
-    await this.renewAgent(this.round % AGENTS);
+    const agent = this.round % AGENTS;
+    if (!(await this.keepsItsBid(agent))) await this.renewAgent(agent);
+    if (this.round % 2 === 0) await this.renewSession();
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
     if (this.round % 4 === 2) await this.renewContract(CONFIRMED);
     if (this.round % 5 === 0) await this.liftBudgets();
@@ -142,6 +160,10 @@ export class Fixtures {
         return this.head;
       case 'ticket':
         return this.ticket;
+      case 'session':
+        return this.session.token;
+      case 'sessionTicket':
+        return this.session.ticket;
       case 'run':
         return this.runs[at]?.id ?? 'none';
       case 'call':
@@ -196,6 +218,22 @@ export class Fixtures {
     if (at === PULL_AGENT) await this.takeTask(agentId, itself);
   }
 
+  /** An agent that registers again loses its bid, so the winners of contracts only send heartbeats while they are registered. */
+  private async keepsItsBid(at: number): Promise<boolean> {
+    const agent = this.agents[at];
+    if (!agent || (at !== AWARDED && at !== CONFIRMED)) return false;
+    const itself = new ApiClient(this.server.url, agent.leaseToken);
+    const { generation } = agent;
+    return (await itself.call('POST', `/v1/agents/${PREFIX}${at}/heartbeat`, { generation })).status === 200;
+  }
+
+  /** Requests end the session, and use the ticket. */
+  private async renewSession(): Promise<void> {
+    const opened = await this.api.call('POST', '/v1/sessions', {});
+    const issued = await this.api.call('POST', '/v1/sessions/tickets', {});
+    this.session = { token: String(opened.body['token']), ticket: String(issued.body['ticket']) };
+  }
+
   /** The agent has one task that it has taken, and one that it has not. */
   private async takeTask(agent: string, { leaseToken, generation }: AgentSlot): Promise<void> {
     for (const input of ['One.', 'Two.']) await this.api.call('POST', '/v1/runs', { agent, input });
@@ -208,7 +246,7 @@ export class Fixtures {
   /** A definition that answers, one whose runs wait for an approval, and hosted agents. */
   private async define(): Promise<void> {
     const model = { vendor: 'scripted', model: 'steps' };
-    const content = { description: 'Talks.', instructions: 'Talk.', tools: ['clock'], model };
+    const content = { description: 'Talks.', instructions: 'Talk.', tools: ['clock', 'read_file'], model };
     await this.api.call('POST', DEFINITIONS, { name: TALKER, content });
     await this.api.call('POST', DEFINITIONS, { name: ASKER, content: { ...content, approve: { clock: 'operator' } } });
   }
@@ -216,7 +254,11 @@ export class Fixtures {
   private async renewRun(at: number): Promise<void> {
     const { api } = this;
     const definition = at === FINISHED ? TALKER : ASKER;
-    const start = { definition, input: at === FINISHED ? 'Hello.' : 'Read the clock 1 times.' };
+    const files = [{ path: FILE, content: 'Hello.' }];
+    const start =
+      at === FINISHED
+        ? { definition, input: 'Hello.', files, conversationId: CONVERSATION }
+        : { definition, input: 'Read the clock 1 times.', files };
     const { body } = (await api.call('POST', '/v1/runs?waitMs=3000', start)) as { body: RunBody };
     const [{ callId, inputHash } = { callId: 'none', inputHash: 'none' }] = body.result?.approvals ?? [];
     const id = body.id ?? 'none';
@@ -234,8 +276,9 @@ export class Fixtures {
       const { status } = await api.call('POST', `/v1/contracts/${this.won}/confirm`, { agentId });
       if (status < 300) ids.contract[at] = this.won;
     }
-    const task = { task: 'Build it.', capabilities: ['build'], confirmWithinMs: 60_000 };
-    const { body } = await api.call('POST', '/v1/contracts', { ...task, bidWithinMs: isWon ? 500 : 30_000 });
+    await this.renewAgent(at);
+    const task = { task: 'Build it.', capabilities: ['build'], confirmWithinMs: LONG_MS };
+    const { body } = await api.call('POST', '/v1/contracts', { ...task, bidWithinMs: isWon ? AUCTION_MS : LONG_MS });
     if (typeof body['id'] !== 'string') return;
     if (at === CONFIRMED) this.won = body['id'];
     else ids.contract[at] = body['id'];

@@ -1,4 +1,4 @@
-/** The credential of a request. `lease`: the lease token of an agent. `forged`: an invented lease token. */
+/** The credential of a request. `lease`: the lease token of an agent. `session`: the token of a session of the admin key. `forged`: an invented lease token. */
 export const SENDERS = [
   'admin',
   'operator',
@@ -6,6 +6,7 @@ export const SENDERS = [
   'caller',
   'viewer',
   'lease',
+  'session',
   'forged',
   'garbage',
   'none',

@@ -18,7 +18,7 @@ const MCP_PROGRAM = join(DIST, '../libs/providers/src/testing/programs/fake-mcp.
 /** No rate limit and no quota, so that requests reach the handlers. */
 const SETTINGS = {
   ROLLCALL_QUOTAS:
-    'kilobytesPerMinute=0,kilobytesPerMinuteOfNamespace=0,definitions=0,queuedRuns=0,queuedRunsOfNamespace=0',
+    'contracts=0,kilobytesPerMinute=0,kilobytesPerMinuteOfNamespace=0,definitions=0,queuedRuns=0,queuedRunsOfNamespace=0',
   ROLLCALL_SKILLS_DIR: join(DIST, '../examples/skills'),
   ROLLCALL_SEALING_KEY: 'fa'.repeat(32),
   ROLLCALL_EGRESS_ALLOW: '127.0.0.1',
@@ -63,7 +63,14 @@ export class FuzzServer {
     const { PATH = '', HOME = '', TMPDIR } = process.env;
     this.child = spawn(process.execPath, [...FLAGS, ...PROGRAM], {
       cwd: this.folder,
-      env: { PATH, HOME, ...(TMPDIR && { TMPDIR }), ...SETTINGS, ROLLCALL_DATA_DIR: join(this.folder, 'data') },
+      env: {
+        PATH,
+        HOME,
+        ...(TMPDIR && { TMPDIR }),
+        ...SETTINGS,
+        ROLLCALL_DATA_DIR: join(this.folder, 'data'),
+        ROLLCALL_WORKSPACES: join(this.folder, 'workspaces'),
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.child.once('exit', (code, signal) => {

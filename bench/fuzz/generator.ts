@@ -20,6 +20,9 @@ const VALID_EVERY = 4;
 /** What an agent does itself, with its lease token. */
 const OF_AGENTS = /\/(heartbeat|bids|confirm|tasks\/take|progress|result)$/;
 
+/** Only a session can send it. */
+const ENDS_SESSION = 'DELETE /v1/sessions/current';
+
 /** Makes the case of an index. It depends only on the seed, the index and the operations. */
 export class CaseGenerator {
   private readonly sweep: SweepStep[];
@@ -51,8 +54,9 @@ export class CaseGenerator {
     const turn = Math.floor(count / this.operations.length);
     const [share, example] = ([[0, turn], [0.4], [0, turn], [0]] as const)[turn % 4] ?? [];
     const draft = validRequest(random, operation, share, example);
+    const ofSession = operation.id === ENDS_SESSION;
     const mine = OF_AGENTS.test(operation.path) && turn % 2 === 0;
-    const sender = mine ? 'lease' : turn % 2 === 0 ? 'admin' : 'operator';
+    const sender = ofSession ? 'session' : mine ? 'lease' : turn % 2 === 0 ? 'admin' : 'operator';
     const body = draft.body === undefined ? undefined : JSON.stringify(draft.body);
     return {
       kind: 'http',

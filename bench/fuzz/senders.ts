@@ -20,6 +20,7 @@ export function credentialsOf(random: Random, sender: Sender, agent: string | nu
   const bearer = (token: string): [string, string][] => [['Authorization', `Bearer ${token}`]];
   if (sender === 'none') return [];
   if (sender === 'lease') return bearer(slot('lease', agent));
+  if (sender === 'session') return bearer(slot('session', 0));
   if (sender === 'forged') return bearer(`rl_${random.below(1e9)}${'x'.repeat(random.pick([1, 40, 5_000]))}`);
   if (sender === 'garbage') {
     const scheme = random.pick(['Bearer', 'bearer', 'Basic', 'Digest', '', 'Bearer Bearer']);

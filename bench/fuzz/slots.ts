@@ -10,6 +10,8 @@ const SLOTS = [
   'namespace',
   'sequence',
   'ticket',
+  'session',
+  'sessionTicket',
   'cursor',
   'receiver',
   'secret',

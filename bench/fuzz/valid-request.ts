@@ -18,6 +18,10 @@ export const DEFINITION_PREFIX = 'fuzz-definition-';
 /** The definition that answers at once, and the one whose runs wait for the approval of a call. */
 export const TALKER = 'fuzz-talker';
 export const ASKER = 'fuzz-asker';
+/** A conversation of a run that has ended. */
+export const CONVERSATION = 'fuzz-talk';
+/** A file in the workspace of each run. */
+export const FILE = 'a.txt';
 /** The number of the agent that takes its tasks. */
 export const PULL_AGENT = AGENTS - 1;
 /** The name of a skill in examples/skills. */
@@ -42,6 +46,7 @@ const FIELDS: Record<string, (random: Random) => unknown> = {
   parentRunId: (random) => `run-${random.below(20)}`,
   model: () => 'demo',
   adapter: (random) => random.pick(['copilot', 'openai']),
+  path: () => FILE,
   waitMs: (random) => random.pick([0, 50]),
   expiresAt: () => '2040-01-01T00:00:00Z',
   after: (random) => random.pick(['oldest', 'latest', '1', '5', slot('sequence', 0)]),
@@ -59,6 +64,7 @@ const PATH_SLOTS: [pattern: RegExp, make: (random: Random) => string][] = [
   [/\/agents\/[^/]+\/tasks\/$/, () => slot('task', 0)],
   [/\/pushNotificationConfigs\/$/, () => slot('push', 0)],
   [/\/runs\/$/, () => slot('run', 0)],
+  [/\/conversations\/$/, () => CONVERSATION],
   [/\/contracts\/$/, () => slot('contract', 0)],
   [/\/skills\/$/, () => SKILL],
   [/\/pins\/$/, () => MCP_SERVER],
@@ -83,6 +89,7 @@ const BODIES: Record<string, unknown> = {
   'POST /v1/contracts/{id}/confirm': AGENT,
   'POST /v1/agents/{id}/tasks/{callId}/progress': REPORT,
   'POST /v1/agents/{id}/tasks/{callId}/result': REPORT,
+  'POST /v1/sessions/tickets/exchange': { ticket: slot('sessionTicket', 0) },
   'POST /v1/runs/{id}/approvals': { callId: slot('call', 0), inputHash: slot('inputHash', 0), approved: false },
 };
 

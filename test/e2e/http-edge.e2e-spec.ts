@@ -67,6 +67,18 @@ describe('invalid input is answered with problem+json and a stable code', () => 
     expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD');
   });
 
+  it('S-15 rejects other methods on the path of an action, whatever the body is', async () => {
+    const bodies = ['{}', '{"limit":{"toString":{}}}', '{', '['.repeat(100), '"\\ud800"'];
+    const types = ['application/json', 'application/xml'];
+    for (const path of ['/v1/agents/query', '/v1/agents/batch', '/v1/budgets/reservations', '/v1/budgets/runs'])
+      for (const body of bodies)
+        for (const type of types) {
+          const answer = await api.call('PUT', path, { body, headers: { 'content-type': type } });
+          expectProblem(answer, 405, 'METHOD_NOT_ALLOWED');
+          expect(answer.headers.get('allow')).toBe('POST');
+        }
+  });
+
   it('rejects an invalid query string', async () => {
     expectProblem(await api.call('GET', '/v1/keys?limit=0'), 400, 'VALIDATION_FAILED');
     expectProblem(await api.call('GET', '/v1/keys?limit=many'), 400, 'VALIDATION_FAILED');

@@ -113,7 +113,7 @@ export const OPERATION_BOUNDS: Readonly<Record<string, StorageBound>> = {
 
 /** Every tool of the MCP server. */
 export const TOOL_BOUNDS: Readonly<Record<string, StorageBound>> = {
-  find_agents: CONTRACTS,
+  find_agents: READ,
   describe_agent: READ,
   run_agent: RUNS,
   get_run: READ,

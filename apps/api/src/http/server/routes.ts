@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { IncomingMessage } from 'node:http';
 import { FASTIFY_ROUTE_CONFIG_METADATA } from '@nestjs/platform-fastify/constants';
-import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '../../config/config.schema.js';
 import { ApiError } from '../problems/api.error.js';
 import { type ErrorFormat, replyProblem } from '../problems/problem.js';
@@ -102,14 +102,20 @@ export class RouteTable {
     server.get(path, { config: { access: 'public' } }, (_request, reply) => replyProblem(reply, UPGRADE_REQUIRED));
   }
 
-  /** Rejects methods other than POST on paths of actions, which look like paths of objects: `GET /v1/agents/query` gets 405. */
+  /**
+   * Rejects methods other than POST on paths of actions, which look like paths of objects: `GET /v1/agents/query` gets 405, before its body is
+   * parsed.
+   */
   allowOnlyPost(paths: readonly string[], server: FastifyInstance): void {
     for (const url of paths) {
+      const refuse = ({ method }: FastifyRequest, reply: FastifyReply): void =>
+        replyProblem(reply, methodNotAllowed(url, method, ['POST']));
       server.route({
         method: ['GET', 'PUT', 'PATCH', 'DELETE'],
         url,
         config: { access: 'public', undocumented: true },
-        handler: ({ method }, reply) => replyProblem(reply, methodNotAllowed(url, method, ['POST'])),
+        preParsing: (request, reply, _body, _done) => refuse(request, reply),
+        handler: refuse,
       });
     }
   }

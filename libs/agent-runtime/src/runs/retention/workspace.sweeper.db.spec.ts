@@ -28,16 +28,18 @@ describe('the sweep of workspaces', () => {
     const sweeper = new WorkspaceSweeper(workspaces, new WorkspaceStore(world.database.db));
     const run = await ended(one, await one.run('looker'));
     const kept = { namespace: 'default', workspaceId: run.id };
-    const deleted = { namespace: 'default', workspaceId: 'deleted' };
+    const deleted = { namespace: 'default', workspaceId: 'd'.repeat(32) };
     for (const key of [kept, deleted]) await (await workspaces.of(key)).write('a/b.txt', 'x');
     mkdirSync(join(root, 'notes of the operator'));
+    for (const name of ['postgres', 'base-16384', 'deadbeef']) mkdirSync(join(root, 'data', name), { recursive: true });
     writeFileSync(join(root, 'default', 'notes.txt'), 'x');
     expect(await sweeper.sweep()).toBe(1);
     expect(readdirSync(join(root, 'default')).toSorted()).toEqual([run.id, 'notes.txt'].toSorted());
     expect(await one.redactor.redact()).toBe(1);
     expect(await sweeper.sweep()).toBe(1);
     expect(readdirSync(join(root, 'default'))).toEqual(['notes.txt']);
-    expect(readdirSync(root).toSorted()).toEqual(['default', 'notes of the operator']);
+    expect(readdirSync(root).toSorted()).toEqual(['data', 'default', 'notes of the operator']);
+    expect(readdirSync(join(root, 'data'))).toHaveLength(3);
   });
 
   it('S2.10 S4.10 keeps the workspace of a conversation while one of its runs has contents', async () => {

@@ -22,6 +22,8 @@ export function workspaceOf(run: RunContext): WorkspaceKey {
 /** More than a replica can execute at a time. */
 const MAX_OPEN = 20_000;
 const SAFE = /^[a-zA-Z0-9_-]{1,128}$/;
+/** The id of a run or a UUID. All other folders belong to the operator, and are never listed or removed. */
+const WORKSPACE_ID = /^[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}$/;
 
 /** The workspaces of runs and conversations: folders below the one that the operator has chosen, by namespace. */
 @Injectable()
@@ -87,8 +89,9 @@ export class Workspaces {
   async list(): Promise<WorkspaceKey[]> {
     if (this.root === undefined) return [];
     const keys: WorkspaceKey[] = [];
-    for (const namespace of await namesIn(this.root))
-      for (const workspaceId of await namesIn(join(this.root, namespace))) keys.push({ namespace, workspaceId });
+    for (const namespace of await namesIn(this.root, SAFE))
+      for (const workspaceId of await namesIn(join(this.root, namespace), WORKSPACE_ID))
+        keys.push({ namespace, workspaceId });
     return keys;
   }
 
@@ -136,11 +139,11 @@ async function created(path: string): Promise<boolean> {
   }
 }
 
-/** The names of the folders that can be workspaces. Other files of the operator are ignored. */
-async function namesIn(path: string): Promise<string[]> {
+/** The names of the folders of this form. */
+async function namesIn(path: string, form: RegExp): Promise<string[]> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
-    return entries.flatMap((entry) => (entry.isDirectory() && SAFE.test(entry.name) ? [entry.name] : []));
+    return entries.flatMap((entry) => (entry.isDirectory() && form.test(entry.name) ? [entry.name] : []));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
