@@ -141,12 +141,24 @@ describe('the files of a run', () => {
     expect(JSON.stringify(steps)).toContain('"path":"src/sum.js"');
   });
 
-  it('S4.10 a path that leads outside is rejected before the run starts', async () => {
-    const body = { definition: 'filer', input: 'x', files: [{ path: '../x', content: 'y' }] };
-    expect(await api.call('POST', '/v1/runs', { body })).toMatchObject({
-      status: 400,
-      body: { code: 'WORKSPACE_REJECTED' },
-    });
+  it.each(['../x', '/etc/passwd', 'a\nb', 'a/'.repeat(32) + 'b'])(
+    'S4.10 the path %j is rejected before the run starts',
+    async (path) => {
+      const body = { definition: 'filer', input: 'x', files: [{ path, content: 'y' }] };
+      const rejected = { status: 400, body: { code: 'WORKSPACE_REJECTED' } };
+      expect(await api.call('POST', '/v1/runs', { body })).toMatchObject(rejected);
+    },
+  );
+
+  it('S4.10 are added by a message that continues the run', async () => {
+    await define('asker', { tools: ['Read'], mayAsk: true });
+    const asked = await run('asker', ['ask_caller', { question: 'Which file?' }]);
+    expect(asked).toMatchObject({ state: 'waiting', waitingFor: 'input' });
+    const path = `/v1/runs/${String(asked['id'])}`;
+    const body = { input: 'Call read_file {"path": "new.txt"}', files: [{ path: 'new.txt', content: 'later' }] };
+    expect((await api.call('POST', `${path}/messages`, { body })).status).toBeLessThan(300);
+    const { body: done } = await api.call('GET', `${path}?waitMs=30000`);
+    expect(done).toMatchObject({ state: 'completed', result: { parts: [{ text: '1\tlater' }] } });
   });
 
   it('S4.10 B8 belong to those who see the run', async () => {

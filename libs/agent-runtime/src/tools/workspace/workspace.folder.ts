@@ -162,8 +162,7 @@ export class WorkspaceFolder {
     act: (folder: OpenFolder, name: string) => Promise<Result>,
     creates = false,
   ): Promise<Result> {
-    if (names.length > this.limits.maxDepth)
-      throw new WorkspaceError(`A path may have ${this.limits.maxDepth} parts; this one has ${names.length}.`);
+    checkDepth(names, this.limits);
     let folder = await OpenFolder.open(this.root, this.root, '.');
     try {
       for (const [index, name] of names.slice(0, -1).entries()) {
@@ -284,7 +283,11 @@ async function readBytes(file: FileHandle, size: number): Promise<Buffer> {
 
 /** Throws WORKSPACE_REJECTED if the path cannot be that of a file in a workspace. */
 export function checkWorkspacePath(path: string): void {
-  namesOf(path);
+  checkDepth(namesOf(path), DEFAULT_WORKSPACE_LIMITS);
+}
+
+function checkDepth({ length }: readonly string[], { maxDepth }: WorkspaceLimits): void {
+  if (length > maxDepth) throw new WorkspaceError(`A path may have ${maxDepth} parts; this one has ${length}.`);
 }
 
 /** The names on a path. Throws if the path could mean something outside the workspace, or is not what it looks like. */
