@@ -173,11 +173,11 @@ describe('the files of a run', () => {
 
 describe('a workspace in which a program has made too many files', () => {
   it('S4.10 its result is readable, and its files are listed in pages as far as a workspace may have files', async () => {
-    await define('flooder', { tools: ['Read', 'Bash'] });
-    const command = `touch 'two\nlines' $'\\xff' ${'deep/'.repeat(40)} f{1..21000}; mkfifo pipe; ln -s /etc link; mkdir many; touch many/{1..10}; echo made`;
-    const done = await run('flooder', ['bash', { command }], ['read_file', { path: 'f1' }]);
+    await define('flooder', { tools: ['Write', 'Bash'] });
+    const command = `touch 'two\nlines' $'\\xff' ${'deep/'.repeat(40)} f{1..21000}; mkfifo pipe; ln -s /etc link; mkdir many .git; touch many/{1..10} .git/{1..100}; echo made`;
+    const done = await run('flooder', ['bash', { command }], ['write_file', { path: 'f1', content: 'x' }]);
     expect(done).toMatchObject({ state: 'completed' });
-    expect(JSON.stringify(done['result'])).toContain('made');
+    expect(JSON.stringify(done['result'])).toMatch(/made.*f1 was replaced/);
     const path = `/v1/runs/${String(done['id'])}/files`;
     const { body: page } = await api.call('GET', `${path}?limit=100`);
     const paths = (page['items'] as { path: string }[]).map((file) => file.path);

@@ -26,6 +26,7 @@ export function bashTool(workspaces: Workspaces, options: BashOptions): Tool {
     async execute({ command }, { run, signal }) {
       const folder = await workspaces.of(workspaceOf(run));
       return await folder.change(async () => {
+        await folder.allowCommands();
         return await runCommand({ command, folder: folder.root, signal, options });
       }, signal);
     },

@@ -48,6 +48,10 @@ const ENTRIES_PER_READ = 256;
 const MAX_NAME_BYTES = 255;
 /** Files that are being written. They are neither listed nor accessible. */
 const UNFINISHED = '.rollcall-';
+/** A file that exists if a command was executed in the workspace. */
+const COMMANDS = `${UNFINISHED}commands`;
+/** Folders of tools, with thousands of files that nobody has written. */
+export const OMITTED: readonly string[] = ['.git', 'node_modules'];
 /** Characters that make a name look like another one, or break a line: controls, and marks that change the direction of a text. */
 const MISLEADING = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
 
@@ -108,13 +112,24 @@ export class WorkspaceFolder {
     }
   }
 
-  /** Links, devices, unfinished files, and files that no path can name are left out. */
-  async files(): Promise<WorkspaceFiles> {
+  /** Links, devices, unfinished files, files that no path can name, and the folders `omitted` are left out. */
+  async files(omitted = OMITTED): Promise<WorkspaceFiles> {
     const files: WorkspaceFile[] = [];
     const isComplete = await this.walk((path, bytes) => {
       if (bytes !== undefined && isClear(path)) files.push({ path, bytes });
-    });
+    }, omitted);
     return { files: files.toSorted((one, other) => (one.path < other.path ? -1 : 1)), isComplete };
+  }
+
+  /**
+   * Must be called before a command is executed in the workspace. From then on, its size is not limited: a command can exceed every limit,
+   * and the tools must still work beside what it has made.
+   */
+  async allowCommands(): Promise<void> {
+    await this.within([COMMANDS], async (folder, name) => {
+      const file = await opened(folder.at(name), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 'The workspace');
+      await file.close();
+    });
   }
 
   private async replace(path: string, content: string | Buffer): Promise<boolean> {
@@ -123,8 +138,12 @@ export class WorkspaceFolder {
     if (bytes.length > maxFileBytes)
       throw new WorkspaceError(`${path} would have ${bytes.length} bytes. A file may have ${maxFileBytes}. Split it.`);
     const names = namesOf(path);
-    await this.checkRoom(bytes.length, names.length);
+    if (!(await this.allowsCommands())) await this.checkRoom(bytes.length, names.length);
     return await this.within(names, async (folder, name) => await replaceIn(folder, name, bytes, path), true);
+  }
+
+  private async allowsCommands(): Promise<boolean> {
+    return await this.within([COMMANDS], async (folder, name) => (await folder.sizeOf(name)) !== undefined);
   }
 
   /** A file that is replaced counts twice, because both versions exist until the new one is complete. */
@@ -181,12 +200,12 @@ export class WorkspaceFolder {
    * Calls `visit` for each file with its size, and for each other entry. Returns false if it has stopped at the limit of entries. Folders that
    * a program creates deeper, and what a program removes or makes inaccessible meanwhile, are left out.
    */
-  private async walk(visit: (path: string, bytes?: number) => void): Promise<boolean> {
+  private async walk(visit: (path: string, bytes?: number) => void, omitted: readonly string[] = []): Promise<boolean> {
     let left = this.limits.maxEntries;
     const enter = async (folder: OpenFolder, prefix: string, depth: number): Promise<boolean> => {
       for await (const entry of await folder.entries()) {
         if ((left -= 1) < 0) return false;
-        if (entry.name.startsWith(UNFINISHED)) continue;
+        if (entry.name.startsWith(UNFINISHED) || (entry.isDirectory() && omitted.includes(entry.name))) continue;
         const path = prefix + entry.name;
         visit(path, entry.isFile() ? await folder.sizeOf(entry.name) : undefined);
         if (!entry.isDirectory() || depth === this.limits.maxDepth) continue;

@@ -1,6 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { RE2JS } from 're2js';
-import { WorkspaceError, type WorkspaceFile, type WorkspaceFiles, type WorkspaceFolder } from './workspace.folder.js';
+import {
+  OMITTED,
+  WorkspaceError,
+  type WorkspaceFile,
+  type WorkspaceFiles,
+  type WorkspaceFolder,
+} from './workspace.folder.js';
 
 export interface SearchLimits {
   readonly maxMatches: number;
@@ -66,7 +72,10 @@ export async function searchFiles(
   return isComplete ? { matches } : { matches, cut: TOO_MANY_FILES };
 }
 
-/** The files whose path matches the pattern. It gives way to other work of the process, too. */
+/**
+ * The files whose path matches the pattern. Folders of tools are left out, unless the pattern names them. It gives way to other work of the
+ * process, too.
+ */
 export async function matchingFiles(
   folder: WorkspaceFolder,
   glob: string | undefined,
@@ -75,7 +84,7 @@ export async function matchingFiles(
   const isWanted = globMatcher(glob);
   const turn = new Turn(signal);
   const found: WorkspaceFile[] = [];
-  const { files, isComplete } = await folder.files();
+  const { files, isComplete } = await folder.files(OMITTED.filter((name) => glob?.includes(name) !== true));
   for (const file of files) {
     await turn.yieldIfDue();
     if (isWanted(file.path)) found.push(file);

@@ -297,6 +297,29 @@ describe('the limits of a workspace', () => {
     expect(await searchFiles(folder, { pattern: 'y' }, signal)).toEqual({ matches: [], cut: TOO_MANY_FILES });
   });
 
+  it('S4.10 do not apply to a workspace in which a command was executed, on any replica', async () => {
+    const limits = { maxBytes: 2, maxEntries: 2 };
+    await folderWith(limits).write('a', 'xx');
+    await expect(folderWith(limits).write('b', 'x')).rejects.toThrow('is full');
+    await folderWith(limits).allowCommands();
+    await folderWith(limits).write('b', 'xxx');
+    await folderWith(limits).write('c', 'x');
+    expect((await folderWith(limits).files()).files.map(({ path }) => path)).not.toContain('.rollcall-commands');
+  });
+
+  it('S4.10 the folders of tools are listed and searched only if the pattern names them', async () => {
+    const { calls } = tools();
+    for (const path of ['src/a.js', 'node_modules/x/b.js', 'sub/node_modules/c.js', '.git/config', '.github/ci.yml'])
+      await calls.call('write_file', { path, content: 'found' });
+    const listed = async (pattern?: string): Promise<string> => (await calls.call('list_files', { pattern })).output;
+    expect(await listed()).toBe('.github/ci.yml 5\nsrc/a.js 5');
+    expect(await listed('node_modules/**')).toBe('node_modules/x/b.js 5');
+    expect(await listed('**/node_modules/*.js')).toBe('sub/node_modules/c.js 5');
+    const { output } = await calls.call('search_files', { pattern: 'found', files: '.git/*' });
+    expect(output).toBe('.git/config:1: found');
+    expect((await calls.call('read_file', { path: 'node_modules/x/b.js' })).output).toBe('1\tfound');
+  });
+
   it('S4.10 files that no path can name are left out, and do not disturb the others', async () => {
     const { calls, path } = tools();
     await calls.call('write_file', { path: 'good', content: 'x' });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineTool, type Tool, type ToolBox, toolBox } from '../tool.js';
-import { WorkspaceError } from './workspace.folder.js';
+import { OMITTED, WorkspaceError } from './workspace.folder.js';
 import { matchingFiles, searchFiles, TOO_MANY_FILES } from './workspace.search.js';
 import { workspaceOf, type Workspaces } from './workspaces.js';
 
@@ -12,6 +12,8 @@ const DEFAULT_LINES = 2_000;
 const MAX_TODOS = 100;
 /** The key of the memory of the run that contains the list of `todo_write`. */
 const TODOS = 'todos';
+
+const LEFT_OUT = `The folders ${OMITTED.join(' and ')} are left out, unless the file pattern names them.`;
 
 const Path = z.string().min(1).describe('Relative to the workspace, such as src/main.ts.');
 
@@ -125,7 +127,7 @@ function checkCount(path: string, count: number, all: boolean): void {
 function listFiles(workspaces: Workspaces): Tool {
   return defineTool({
     name: 'list_files',
-    description: 'Lists the files of the workspace, with their size in bytes.',
+    description: `Lists the files of the workspace, with their size in bytes. ${LEFT_OUT}`,
     input: ListInput,
     idempotent: true,
     async execute({ pattern }, { run, signal }) {
@@ -142,7 +144,7 @@ function listFiles(workspaces: Workspaces): Tool {
 function search(workspaces: Workspaces): Tool {
   return defineTool({
     name: 'search_files',
-    description: 'Finds the lines of the files of the workspace that match a regular expression.',
+    description: `Finds the lines of the files of the workspace that match a regular expression. ${LEFT_OUT}`,
     input: SearchInput,
     idempotent: true,
     async execute({ pattern, files, ignoreCase }, { run, signal }) {
