@@ -37,9 +37,10 @@ export class Reader {
   private readonly shell: ChildProcess;
   private printed = '';
 
-  constructor(environment: Record<string, string> = {}) {
+  constructor(environment: Record<string, string> = {}, folder?: string) {
     this.shell = spawn('sh', [], {
       env: { PATH: process.env['PATH'] ?? '', ...environment },
+      ...(folder !== undefined && { cwd: folder }),
       detached: true, // a process group of its own, so that `stop` also ends background processes
     });
     this.shell.stdout?.on('data', (chunk) => (this.printed += String(chunk)));

@@ -21,12 +21,6 @@ export class Tour {
     return new Tour([...text.matchAll(/```sh\n([^]*?)```/g)].map(([, code = '']) => blockOf(code)));
   }
 
-  /** Returns the part of the tour before the first block that contains this text. */
-  before(text: string): Tour {
-    const end = this.blocks.findIndex(({ commands }) => commands.includes(text));
-    return new Tour(this.blocks.slice(0, end));
-  }
-
   /** Returns a shell script. It does not start Rollcall, as a reader does, but waits until the API is ready. */
   script(url: string): string {
     const wait = `until curl -sf -o /dev/null ${url}/health/ready; do sleep 0.1; done`;
