@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import type { Browser, Locator } from 'playwright-core';
 import { startApi, type TestApi } from '../support/api.js';
 import type { GivenAgent } from '../support/given.js';
+import { CliSession } from '../support/cli-session.js';
 import { openBrowser } from '../support/browser.js';
 import { ConsolePage } from '../support/console-page.js';
 import { TestAgents } from '../support/test-agents.js';
@@ -60,6 +62,58 @@ async function seed(): Promise<void> {
   await given.agent({ agentId: 'builder-05', costModel: { usdPerTask: 0.01 } });
   await given.agent({ agentId: 'writer-01', capabilities: ['write'], costModel: { usdPerTask: 0.05 } });
   await api.call('POST', '/v1/agents/builder-05/drain', { body: { note: 'new version' } });
+  await seedBudgets();
+}
+
+const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
+  const answer = await api.call('POST', path, { body });
+  if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+};
+
+const CHARGES = 24;
+const HOURS_BETWEEN = 2;
+
+/** A budget that was charged every two hours, one that is exhausted, and a run that delegated. */
+async function seedBudgets(): Promise<void> {
+  const { given } = api;
+  await given.budget({ kind: 'fleet', limit: { microUsd: 900_000_000 }, window: 'monthly' });
+  const { id } = await given.budget({ window: 'monthly', limit: { tokens: 4_000_000, microUsd: 125_000_000 } });
+  await given.budget({ kind: 'caller', subject: 'key:checkout', window: 'daily', limit: { tokens: 120_000 } });
+  const spent = await given.budget({
+    kind: 'caller',
+    subject: 'key:nightly',
+    window: 'daily',
+    limit: { tokens: 1_000 },
+  });
+  await post(`/v1/budgets/${String(spent['id'])}/adjust`, { used: { tokens: 1_000 }, note: 'as billed' });
+  for (let at = 0; at < CHARGES; at += 1) {
+    const microUsd = 3_000_000 + (at % 5) * 700_000;
+    await post('/v1/budgets/reservations', { key: `call-${at}`, agentId: 'builder-02', tokens: 2_000, microUsd });
+    await post(`/v1/budgets/reservations/call-${at}/settle`, { tokens: 1_800, microUsd });
+  }
+  await post('/v1/budgets/reservations', { key: 'open', agentId: 'builder-02', tokens: 2_000, microUsd: 9_000_000 });
+  await post('/v1/budgets/runs', { runId: 'release-7', limit: { tokens: 50_000 } });
+  await post('/v1/budgets/runs', { runId: 'tests-of-release-7', parentRunId: 'release-7', limit: { tokens: 10_000 } });
+  const key = 'of-run';
+  await post('/v1/budgets/reservations', { key, runId: 'tests-of-release-7', tokens: 4_000 });
+  await post(`/v1/budgets/reservations/${key}/settle`, { tokens: 4_000 });
+  const hours = `(SELECT count(*) FROM budget_entry o WHERE o.budget_id = e.budget_id AND o.seq > e.seq) * ${HOURS_BETWEEN}`;
+  await api.database.db.query(`UPDATE budget_entry e SET at = at - ${hours} * interval '1 hour' WHERE budget_id = $1`, [
+    id,
+  ]);
+  await api.database.db.query(`UPDATE budget SET created_at = created_at - interval '3 days' WHERE id = $1`, [id]);
+}
+
+/** Runs a command as a shell reads it. */
+async function runInShell(command: string | null): Promise<void> {
+  const words = execFileSync('bash', ['-c', `printf '%s\\0' ${command ?? ''}`], { encoding: 'utf8' }).split('\0');
+  const [program, ...argv] = words.slice(0, -1);
+  expect(program).toBe('rollcall');
+  const cli = new CliSession({ ROLLCALL_URL: api.url, ROLLCALL_KEY: api.adminKey });
+  const { exitCode, stderr } = await cli.run(argv);
+  cli.remove();
+  expect([exitCode, stderr]).toEqual([0, '']);
 }
 
 const text = (pattern: string | RegExp): Locator => tab.page.getByText(pattern);
@@ -135,5 +189,67 @@ describe('who would be picked?', () => {
     await text(/the agents are really invited to bid/).waitFor();
     expect((await api.call<{ items: object[] }>('GET', '/v1/contracts')).body.items).toEqual([]);
     await tab.page.getByRole('button', { name: 'Form' }).click();
+  });
+});
+
+describe('budgets', () => {
+  it('S3.10 B2 shows all budgets as a tree with what is used, held and left; runs open to the runs below them', async () => {
+    await tab.go('#/budgets');
+    const tree = tab.page.getByRole('region', { name: 'Budgets' });
+    await tree.getByRole('row', { name: /^default per month/ }).waitFor();
+    await tree.getByRole('row', { name: /key:nightly.* 0 tokens 1,000 tokens exhausted/ }).waitFor();
+    await tree.getByRole('button', { name: 'Runs', exact: true }).press('Enter');
+    await tree.getByRole('button', { name: 'Runs below release-7' }).press('Enter');
+    await tree.getByRole('row', { name: /tests-of-release-7.* 6,000 tokens/ }).waitFor();
+    expect(await tree.getByRole('link', { name: 'tests-of-release-7' }).count()).toBe(1);
+    await expectGoodLooks('budgets');
+    await tab.page.getByLabel('Only budgets of this agent, caller or run').fill('builder-01');
+    await tree.getByRole('link', { name: 'default' }).waitFor({ state: 'detached' });
+    await tree.getByRole('link', { name: 'builder-01' }).waitFor();
+    expect(tab.page.url()).toContain('subject=builder-01');
+  });
+
+  it('B2 compares the counters with the ledger on request', async () => {
+    await tab.page.getByRole('button', { name: 'Compare now' }).press('Enter');
+    await text(/All counters of \d+ budgets equal their ledgers/).waitFor();
+    await api.database.db.query(`UPDATE budget SET used_tokens = used_tokens + 1 WHERE subject = 'builder-02'`);
+    await tab.page.getByRole('button', { name: 'Compare now' }).press('Enter');
+    await tab.page.getByRole('cell', { name: 'used tokens' }).waitFor();
+    await api.database.db.query(`UPDATE budget SET used_tokens = used_tokens - 1 WHERE subject = 'builder-02'`);
+  });
+
+  it('S3.10 shows when a budget runs out, what is left over time, and the ledger', async () => {
+    await tab.page.getByLabel('Only budgets of this agent, caller or run').fill('');
+    await tab.page.getByRole('link', { name: 'default' }).click();
+    await text(/exhausted .*, at the rate of the last day/).waitFor();
+    await tab.page.locator('.u-wrap canvas').waitFor();
+    const ledger = tab.page.getByRole('region', { name: 'Ledger' });
+    expect(await ledger.getByRole('row').count()).toBe(CHARGES + 3);
+    await expectGoodLooks('budget');
+    await tab.page.getByRole('button', { name: 'Tokens', exact: true }).click();
+    await tab.page.getByRole('img', { name: /^Left of default: [\d,]+ tokens now/ }).waitFor();
+  });
+
+  it('S3.10 a budget is topped up and adjusted with the keyboard alone, and the shown command does the same', async () => {
+    await tab.page.getByRole('button', { name: 'Top up…' }).press('Enter');
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.getByLabel('US dollars').fill('25');
+    await dialog.getByLabel('Tokens').fill('');
+    await dialog.getByLabel('Note for the history').fill("release week, it's fine");
+    await dialog.getByText('As a command').press('Enter');
+    const command = await dialog.getByLabel('The request as a rollcall command').textContent();
+    await expectGoodLooks('top-up');
+    await dialog.getByRole('button', { name: 'Add $25.00' }).press('Enter');
+    await text(/of 4,000,000 tokens · \$150\.00/).waitFor();
+    await runInShell(command);
+    await text(/of 4,000,000 tokens · \$175\.00/).waitFor();
+    await tab.page.getByRole('button', { name: 'Adjust…' }).press('Enter');
+    const set = dialog.getByRole('button', { name: 'Set these numbers' });
+    expect(await set.isDisabled()).toBe(true);
+    await dialog.getByRole('group', { name: 'New limit' }).getByLabel('US dollars').fill('500');
+    await dialog.getByLabel('Note for the history').fill('as agreed');
+    await set.press('Enter');
+    await text(/of 4,000,000 tokens · \$500\.00/).waitFor();
+    await tab.page.getByRole('cell', { name: 'as agreed' }).waitFor();
   });
 });

@@ -120,6 +120,17 @@ const access = createRoute({
   path: '/access',
   component: lazyRouteComponent(() => import('./screens/access/access.js'), 'Access'),
 });
+const budgets = createRoute({
+  getParentRoute: () => root,
+  path: '/budgets',
+  validateSearch: ({ subject }: Record<string, unknown>) => defined({ subject: text(subject) }),
+  component: lazyRouteComponent(() => import('./screens/budgets/budgets.js'), 'Budgets'),
+});
+const budget = createRoute({
+  getParentRoute: () => root,
+  path: '/budgets/$budgetId',
+  component: lazyRouteComponent(() => import('./screens/budgets/budget.js'), 'Budget'),
+});
 
 const routes = root.addChildren([
   overview,
@@ -128,6 +139,8 @@ const routes = root.addChildren([
   who,
   runs,
   run,
+  budgets,
+  budget,
   definitions,
   newDefinition,
   definition,

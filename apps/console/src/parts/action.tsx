@@ -14,6 +14,11 @@ interface ActionProps {
   /** The text of the button that does it. */
   verb: string;
   hasNote?: boolean;
+  /** Whether nothing happens without a note. */
+  needsNote?: boolean;
+  /** Whether what the dialog asks for is complete. */
+  isReady?: boolean;
+  onOpen?: () => void;
   disabled?: boolean;
   request: (note: string) => ShownRequest;
   run: (note: string, idempotencyKey: string) => Promise<unknown>;
@@ -22,6 +27,7 @@ interface ActionProps {
 /** A button with a dialog, for something that changes. All repetitions of the action have the same Idempotency-Key. */
 export function Action(props: ActionProps): ReactNode {
   const { label, tone, title, children, verb, hasNote = true, disabled = false, request, run } = props;
+  const { needsNote = false, isReady = true, onOpen } = props;
   const [isOpen, setOpen] = useState(false);
   const [note, setNote] = useState('');
   const key = useRef(crypto.randomUUID());
@@ -39,6 +45,7 @@ export function Action(props: ActionProps): ReactNode {
       key.current = crypto.randomUUID();
       setNote('');
       action.reset();
+      onOpen?.();
     }
     setOpen(next);
   };
@@ -70,7 +77,7 @@ export function Action(props: ActionProps): ReactNode {
             <button
               className={`button ${tone === 'danger' ? 'danger' : 'primary'}`}
               type="button"
-              disabled={action.isPending}
+              disabled={action.isPending || !isReady || (needsNote && note.trim() === '')}
               onClick={() => action.mutate()}
             >
               {verb}

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useRef } from 'react';
 import Plot from 'uplot';
-import { clock } from './format.js';
+import { clock, day } from './format.js';
 
 interface ChartProps {
   /** What the chart shows, for people who cannot see it. */
@@ -10,10 +10,14 @@ interface ChartProps {
   values: readonly (number | null)[];
   /** A horizontal line. */
   limit?: number | undefined;
+  /** Where the values go from here, as a dashed line. */
+  forecast?: readonly { readonly at: number; readonly value: number }[];
   format: (value: number) => string;
 }
 
 const HEIGHT = 214;
+const NONE: NonNullable<ChartProps['forecast']> = [];
+const DAYS_S = 2 * 86_400;
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim() || 'gray';
@@ -29,16 +33,24 @@ function resolved(name: string): string {
   return color;
 }
 
+/** Over several days: the date, and the time of day between two dates. */
+function timeText(seconds: number, isLong: boolean): string {
+  const time = new Date(seconds * 1_000);
+  return isLong && time.getHours() === 0 ? day(time) : clock(time);
+}
+
 /** A sum over time, in steps. The default export is loaded on demand: the library is not part of the first page. */
-export default function Chart({ label, times, values, limit, format }: ChartProps): ReactNode {
+export default function Chart({ label, times, values, limit, forecast = NONE, format }: ChartProps): ReactNode {
   const holder = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = holder.current;
     if (!element) return undefined;
     const draw = (): Plot => {
-      const [line, fill, muted, soft, bad] = ['--accent', '--accent-soft', '--muted', '--line-soft', '--bad'].map(
-        resolved,
-      );
+      const names = ['--accent', '--accent-soft', '--muted', '--line-soft', '--bad', '--warn'];
+      const [line, fill, muted, soft, bad, warn] = names.map(resolved);
+      const known = new Map(forecast.map(({ at, value }) => [at, value]));
+      const all = [...times, ...[...known.keys()].filter((at) => at > (times.at(-1) ?? 0))];
+      const isLong = (all.at(-1) ?? 0) - (all[0] ?? 0) > DAYS_S;
       const grid = { stroke: soft ?? 'gray', width: 1 };
       const axis = { stroke: muted ?? 'gray', grid, ticks: { show: false }, font: '11px sans-serif' };
       const stepped = Plot.paths.stepped?.({ align: 1 });
@@ -50,7 +62,7 @@ export default function Chart({ label, times, values, limit, format }: ChartProp
           legend: { show: false },
           scales: { y: { range: (_plot, _min, max) => [0, Math.max(max, limit ?? 0, 1e-6) * 1.1] } },
           axes: [
-            { ...axis, values: (_plot, at) => at.map((seconds) => clock(seconds * 1_000)) },
+            { ...axis, values: (_plot, at) => at.map((seconds) => timeText(seconds, isLong)) },
             { ...axis, size: 64, values: (_plot, ticks) => ticks.map(format) },
           ],
           series: [
@@ -63,9 +75,15 @@ export default function Chart({ label, times, values, limit, format }: ChartProp
               ...(stepped && { paths: stepped }),
             },
             { stroke: bad ?? 'red', width: 1, dash: [4, 4], points: { show: false } },
+            { stroke: warn ?? 'orange', width: 2, dash: [3, 4], points: { show: false }, spanGaps: true },
           ],
         },
-        [[...times], [...values], times.map(() => limit ?? null)],
+        [
+          all,
+          all.map((_at, index) => values[index] ?? null),
+          all.map(() => limit ?? null),
+          all.map((at) => known.get(at) ?? null),
+        ],
         element,
       );
     };
@@ -86,6 +104,6 @@ export default function Chart({ label, times, values, limit, format }: ChartProp
       observer.disconnect();
       plot.destroy();
     };
-  }, [times, values, limit, format]);
+  }, [times, values, limit, forecast, format]);
   return <div ref={holder} role="img" aria-label={label} />;
 }

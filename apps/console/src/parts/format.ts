@@ -11,6 +11,7 @@ function safe(tag: string): string {
 
 const WHOLE = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 });
 const MOMENT = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium', timeStyle: 'medium' });
+const DAY = new Intl.DateTimeFormat(LOCALE, { month: 'short', day: 'numeric' });
 const CLOCK = new Intl.DateTimeFormat(LOCALE, { hour: '2-digit', minute: '2-digit' });
 
 export function count(value: number): string {
@@ -38,6 +39,10 @@ export function money(microUsd: number): string {
 
 export function moment(time: string | number | Date): string {
   return MOMENT.format(new Date(time));
+}
+
+export function day(time: string | number | Date): string {
+  return DAY.format(new Date(time));
 }
 
 export function clock(time: string | number | Date): string {

@@ -1,13 +1,15 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { AgentView, BudgetView } from '#rollcall/client';
+import type { AgentView } from '#rollcall/client';
 import { Action } from '../parts/action.js';
 import { count, money, plain, spanText, words } from '../parts/format.js';
-import { Ago, Fact, Json, Meter, Stat, Tag, useTitle } from '../parts/parts.js';
+import { Ago, Fact, Json, Stat, Tag, useTitle } from '../parts/parts.js';
 import { Empty, Loaded } from '../parts/states.js';
 import { useCaller } from '../session/session.js';
 import { leaveText, origin, price, standing } from './agent-words.js';
+import { amounts, windowText } from './budgets/budget-words.js';
+import { SpentBar } from './budgets/spent-bar.js';
 import { eventSubject, eventText } from './event-text.js';
 import { runTone } from './run-words.js';
 
@@ -226,20 +228,6 @@ function Declaration({ agent }: { agent: AgentView }): ReactNode {
   );
 }
 
-/** An amount of tokens or money; a budget can limit both. */
-function amounts({ tokens, microUsd }: { tokens: number | null; microUsd: number | null }): string {
-  const texts = [tokens !== null && `${count(tokens)} tokens`, microUsd !== null && money(microUsd)];
-  return texts.filter((text) => text !== false).join(' · ') || 'unlimited';
-}
-
-function leftOf({ limit, available }: BudgetView): number {
-  const shares = (['tokens', 'microUsd'] as const).flatMap((unit) => {
-    const [most, left] = [limit[unit], available[unit]];
-    return most === null || left === null ? [] : [most === 0 ? 0 : left / most];
-  });
-  return Math.min(1, ...shares);
-}
-
 function Budgets({ agentId }: { agentId: string }): ReactNode {
   const { api } = useCaller();
   const query = useQuery({
@@ -261,8 +249,11 @@ function Budgets({ agentId }: { agentId: string }): ReactNode {
                 <thead>
                   <tr>
                     <th scope="col">Window</th>
-                    <th scope="col">Left</th>
+                    <th scope="col">Used and held</th>
                     <th scope="col" className="number">
+                      Left
+                    </th>
+                    <th scope="col" className="number secondary">
                       Used
                     </th>
                     <th scope="col" className="number secondary">
@@ -274,23 +265,22 @@ function Budgets({ agentId }: { agentId: string }): ReactNode {
                   </tr>
                 </thead>
                 <tbody>
-                  {budgets.map((budget) => {
-                    const tone = { exhausted: 'bad', low: 'warn', ample: undefined }[budget.condition] as
-                      'bad' | 'warn' | undefined;
-                    return (
-                      <tr key={budget.id}>
-                        <td>{budget.window}</td>
-                        <td>
-                          <Meter share={leftOf(budget)} {...(tone && { tone })}>
-                            {amounts(budget.available)}
-                          </Meter>
-                        </td>
-                        <td className="number">{amounts(budget.usage.subtree)}</td>
-                        <td className="number secondary">{amounts(budget.reserved)}</td>
-                        <td className="number">{amounts(budget.limit)}</td>
-                      </tr>
-                    );
-                  })}
+                  {budgets.map((budget) => (
+                    <tr key={budget.id}>
+                      <td>
+                        <Link to="/budgets/$budgetId" params={{ budgetId: budget.id }}>
+                          {windowText(budget)}
+                        </Link>
+                      </td>
+                      <td>
+                        <SpentBar budget={budget} />
+                      </td>
+                      <td className="number">{amounts(budget.available)}</td>
+                      <td className="number secondary">{amounts(budget.usage.subtree)}</td>
+                      <td className="number secondary">{amounts(budget.reserved)}</td>
+                      <td className="number">{amounts(budget.limit)}</td>
+                    </tr>
+                  ))}
                 </tbody>
               </table>
             </div>

@@ -1,4 +1,14 @@
-import { FileText, Gavel, History as HistoryIcon, House, KeyRound, Rows3, Search, SquarePlay } from 'lucide-react';
+import {
+  ChartColumn,
+  FileText,
+  Gavel,
+  History as HistoryIcon,
+  House,
+  KeyRound,
+  Rows3,
+  Search,
+  SquarePlay,
+} from 'lucide-react';
 import type { Permission } from '../session/session.js';
 
 export interface NavItem {
@@ -27,6 +37,7 @@ export const NAVIGATION: readonly NavGroup[] = [
   {
     title: 'Govern',
     items: [
+      { to: '/budgets', label: 'Budgets', icon: ChartColumn, needs: 'budgets:read' },
       { to: '/definitions', label: 'Definitions', icon: FileText, needs: 'definitions:read' },
       { to: '/contracts', label: 'Contracts', icon: Gavel, needs: 'contracts:read' },
     ],
