@@ -20,8 +20,9 @@ if (sources) {
   const { build } = await import('./build.js');
   build();
 }
-if (process.argv[2] === 'start' && !process.argv.includes('--help') && !process.argv.includes('-h'))
-  await startServer();
+const asksForHelp = process.argv.includes('--help') || process.argv.includes('-h');
+if (process.argv[2] === 'start' && !asksForHelp) await startServer();
+else if (process.argv[2] === 'migrate' && !asksForHelp) await import('../dist/apps/api/src/main.js');
 else await runCommand();
 
 async function startServer() {

@@ -90,7 +90,7 @@ async function inEveryFormat(example: string, env: Record<string, string> = {}, 
 
 const codesOf = (results: readonly CliResult[]): number[] => [...new Set(results.map(({ exitCode }) => exitCode))];
 /** They start servers of their own: the suites start and demo of test/process run them. */
-const SERVERS = new Set(['start', 'demo']);
+const SERVERS = new Set(['start', 'migrate', 'demo']);
 const named = (filter: (row: (typeof COMMANDS)[number]) => boolean = () => true): [name: string, example: string][] =>
   COMMANDS.filter(({ name }) => !SERVERS.has(name))
     .filter(filter)

@@ -34,6 +34,8 @@ export interface ReplicaOptions {
   plugins?: readonly (PluginUse & { plugin: unknown })[];
   /** Another URL of the database, such as one through a proxy. */
   databaseUrl?: string;
+  /** The URL for connections with a session of their own. */
+  directUrl?: string;
 }
 
 /** The settings that differ from the defaults of Rollcall. A suite can override each of them. */
@@ -69,7 +71,7 @@ export async function startApi(
 async function serve(
   database: TestDatabase,
   environment: Record<string, string>,
-  { constants = {}, databaseUrl = database.url, plugins: uses = [] }: ReplicaOptions,
+  { constants = {}, databaseUrl = database.url, directUrl, plugins: uses = [] }: ReplicaOptions,
 ): Promise<TestApi> {
   const config = loadConfig({ ...TEST_SETTINGS, ...environment }, '/nowhere', {
     ...constants,
@@ -79,7 +81,11 @@ async function serve(
     uses.map(async ({ plugin, ...use }) => await readPlugin(plugin, use, config.pluginLimits)),
   );
   const plugins = Plugins.of(loaded, config.pluginLimits);
-  const db = await database.connectAgain({ url: databaseUrl, operationTimeoutMs: config.database.operationTimeout });
+  const db = await database.connectAgain({
+    url: databaseUrl,
+    directUrl,
+    operationTimeoutMs: config.database.operationTimeout,
+  });
   const secrets = environmentSecrets(environment, '/nowhere');
   const app = await createApp({ plugins, config, database: db, pino: pino({ level: 'silent' }), secrets });
   await app.nest.listen(0, '127.0.0.1');

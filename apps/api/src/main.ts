@@ -12,15 +12,21 @@ const { nameSourcesInStackTraces } = await import('./boot/stack-traces.js');
 nameSourcesInStackTraces();
 
 const { readArguments } = await import('./boot/arguments.js');
-const args = readArguments(process.argv.slice(2));
+const isMigration = process.argv[2] === 'migrate';
+const args = readArguments(process.argv.slice(isMigration ? 3 : 2));
 if ('print' in args) {
   (args.exitCode === 0 ? process.stdout : process.stderr).write(args.print);
   process.exit(args.exitCode);
 }
 
+const environment = { ...process.env, ...args.environment };
+if (isMigration) {
+  const { runMigrate } = await import('./boot/run.js');
+  await runMigrate(environment, process.cwd());
+}
+
 // OpenTelemetry must patch modules before they are loaded, so tracing starts first.
 const { startTracing } = await import('./telemetry/tracing.js');
-const environment = { ...process.env, ...args.environment };
 const tracing = await startTracing(environment);
 const { run } = await import('./boot/run.js');
 await run(environment, process.cwd(), tracing);

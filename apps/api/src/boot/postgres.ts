@@ -13,13 +13,16 @@ export interface Postgres {
 
 /** The Postgres of DATABASE_URL, or the embedded one in the data folder, which starts while the caller does other work. */
 export async function launchPostgres({ database, data }: Config, pino: Pino): Promise<Postgres> {
-  const { url, connectWait } = database;
+  const { url, directUrl, connectWait } = database;
   if (!url) return await launchEmbedded(resolve(data.dir), pino);
   const onWait = (reason: string): void => pino.warn({ event: 'database.waiting' }, reason);
   return {
     url,
     embedded: false,
-    ready: async () => await waitForPostgres(url, connectWait, onWait),
+    ready: async () => {
+      await waitForPostgres(url, connectWait, onWait);
+      if (directUrl) await waitForPostgres(directUrl, connectWait, onWait, 'DATABASE_DIRECT_URL');
+    },
     stop: async () => {},
   };
 }

@@ -12,7 +12,7 @@ import { PluginError } from '../plugins/plugin.reader.js';
 import { createPino } from '../telemetry/logger.js';
 import type { Tracing } from '../telemetry/tracing.js';
 import { announce } from './announcement.js';
-import { ListenError, type Running, start, type StartOptions } from './start.js';
+import { ListenError, migrateDatabase, type Running, start, type StartOptions } from './start.js';
 
 /** Errors that the operator can fix. Their message is printed without a stack trace. */
 const OPERATOR_ERRORS = [
@@ -44,6 +44,20 @@ export async function run(
     removeSecrets(process.env, config, secrets);
     const running = await startUnlessStopped(config, pino, { tracing, secrets });
     if (running) announce(running, config, pino);
+  } catch (error) {
+    await fail(error, pino);
+  }
+}
+
+/** Migrates the database, and ends the process. The replicas can then run with a role that may not change the schema. */
+export async function runMigrate(environment: NodeJS.ProcessEnv, folder: string): Promise<void> {
+  let pino: Pino | undefined;
+  try {
+    const config = loadConfig(environment, folder);
+    pino = createPino(config.log);
+    const ran = await migrateDatabase(config, pino);
+    process.stdout.write(ran > 0 ? `Applied ${ran} migrations.\n` : 'The database is up to date.\n');
+    await exit(pino, 0);
   } catch (error) {
     await fail(error, pino);
   }

@@ -2,7 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Logger as Pino } from 'pino';
 import { RUNTIME_SCHEMA } from '#rollcall/agent-runtime';
-import { AdminKeys, type DatabaseOptions, joinSchemas, migrate, PLATFORM_SCHEMA } from '#rollcall/platform';
+import {
+  AdminKeys,
+  type DatabaseOptions,
+  DatabaseRefusedError,
+  joinSchemas,
+  migrate,
+  PLATFORM_SCHEMA,
+} from '#rollcall/platform';
 import type { SecretSource } from '#rollcall/providers';
 import { REGISTRY_SCHEMA } from '#rollcall/registry';
 import type { App } from '../app.js';
@@ -14,6 +21,9 @@ import type { Tracing } from '../telemetry/tracing.js';
 import { type AdminKey, ensureAdminKey } from './admin-key.js';
 import { launchPostgres } from './postgres.js';
 import { closeApp, shutDown } from './shutdown.js';
+
+const NEEDS_URL =
+  'Set DATABASE_URL to the Postgres that is to be migrated. The embedded Postgres is migrated when the server starts.';
 
 export const SCHEMA = joinSchemas(PLATFORM_SCHEMA, REGISTRY_SCHEMA, RUNTIME_SCHEMA, API_SCHEMA);
 
@@ -101,17 +111,27 @@ async function pluginsOf(
   return await loadPlugins(uses, folder, limits, imported);
 }
 
-async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<void> {
+/** Migrates the database of DATABASE_URL and does not start the server. Returns how many migrations ran. */
+export async function migrateDatabase(config: Config, pino: Pino): Promise<number> {
+  if (!config.database.url) throw new DatabaseRefusedError(NEEDS_URL);
+  const postgres = await launchPostgres(config, pino);
+  await postgres.ready();
+  return await runMigrations(databaseOptions(config, postgres.url), pino);
+}
+
+async function runMigrations(options: DatabaseOptions, pino: Pino): Promise<number> {
   const onWait = (): void => pino.info({ event: 'database.migrating' }, 'waiting for another replica to migrate');
   const names = await migrate(options, SCHEMA, { onWait });
-  if (names.length === 0) return;
-  pino.info({ event: 'database.migrated', last: names.at(-1) }, `applied ${names.length} migrations`);
+  if (names.length > 0)
+    pino.info({ event: 'database.migrated', last: names.at(-1) }, `applied ${names.length} migrations`);
+  return names.length;
 }
 
 export function databaseOptions({ database, http }: Config, url: string): DatabaseOptions {
-  const { poolSize, reservedPoolSize, operationTimeout, transactionFactor } = database;
+  const { directUrl, poolSize, reservedPoolSize, operationTimeout, transactionFactor } = database;
   return {
     url,
+    directUrl: database.url ? directUrl : undefined,
     poolSize,
     reservedPoolSize,
     operationTimeoutMs: operationTimeout,

@@ -1,21 +1,28 @@
 import { z } from 'zod';
 import { DURATION_FORMAT, duration, integer, setting } from './setting.js';
 
+const POSTGRES_URL = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//)
+  .refine((text) => URL.canParse(text))
+  .optional();
+const URL_FORMAT = 'a URL such as postgresql://user:password@host:5432/rollcall';
+
 export const database = z.strictObject({
-  url: setting(
-    z
-      .string()
-      .regex(/^postgres(ql)?:\/\//)
-      .refine((text) => URL.canParse(text))
-      .optional(),
-    {
-      env: 'DATABASE_URL',
-      about:
-        'URL of an external Postgres, 15 or newer. Without it, an embedded Postgres runs in the data folder, for one process.',
-      expects: 'a URL such as postgresql://user:password@host:5432/rollcall',
-      secret: true,
-    },
-  ),
+  url: setting(POSTGRES_URL, {
+    env: 'DATABASE_URL',
+    about:
+      'URL of an external Postgres, 15 or newer. Without it, an embedded Postgres runs in the data folder, for one process.',
+    expects: URL_FORMAT,
+    secret: true,
+  }),
+  directUrl: setting(POSTGRES_URL, {
+    env: 'DATABASE_DIRECT_URL',
+    about:
+      'URL of the same database without a connection pooler, if `DATABASE_URL` leads to one. Notifications, snapshots of the event log and migrations use it.',
+    expects: URL_FORMAT,
+    secret: true,
+  }),
   poolSize: setting(integer(2, 1_000, 20), {
     env: 'ROLLCALL_DATABASE_POOL_SIZE',
     about: 'Maximum number of connections of each replica for requests and background work.',

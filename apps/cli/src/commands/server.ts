@@ -59,6 +59,19 @@ export const serverCommands = [
     run: async () => await Promise.reject(usageError('`start` must be the first word: rollcall start [options].')),
   }),
   command({
+    name: 'migrate',
+    about: 'Migrate the database of DATABASE_URL, and end.',
+    details:
+      'A replica migrates the database when it starts, if that is necessary. With this command, another role of Postgres does it before, and the role of the replicas need not change the schema: see docs/deployment.md.',
+    example: 'rollcall migrate --database-url postgresql://owner@db/rollcall',
+    options: {
+      databaseUrl: option.text('URL', 'URL of the Postgres (default: DATABASE_URL).'),
+      config: option.text('FILE', 'Configuration file (default rollcall.yaml).'),
+    },
+    // bin/rollcall.js migrates without loading the command line, if `migrate` is the first word
+    run: async () => await Promise.reject(usageError('`migrate` must be the first word: rollcall migrate [options].')),
+  }),
+  command({
     name: 'demo',
     about: 'Start a demo: two replicas, a Postgres and a dozen agents, with data of its own.',
     details:

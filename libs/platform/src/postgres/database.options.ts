@@ -4,6 +4,8 @@ import type { DataSourceOptions, MixedList } from 'typeorm';
 export interface DatabaseOptions {
   /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. */
   url: string;
+  /** Leads to the server without a pooler. For connections that need a session of their own: notifications, snapshots, migrations. */
+  directUrl?: string;
   poolSize: number;
   /** The size of a second pool. Only heartbeats, sweeps, the event feed, readiness checks and checks of known API keys use it. */
   reservedPoolSize?: number;
@@ -84,9 +86,12 @@ export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'ope
 }
 
 /** The options of a connection outside the pools. Such a connection has only the time limits of the client. */
-export function clientOptions({ url, operationTimeoutMs }: DatabaseOptions, applicationName: string): ClientConfig {
+export function clientOptions(
+  { url, directUrl = url, operationTimeoutMs }: DatabaseOptions,
+  applicationName: string,
+): ClientConfig {
   return {
-    connectionString: url,
+    connectionString: directUrl,
     application_name: applicationName,
     connectionTimeoutMillis: operationTimeoutMs,
     query_timeout: operationTimeoutMs,
@@ -105,7 +110,7 @@ export function migrationOptions(
 ): DataSourceOptions {
   return {
     type: 'postgres',
-    url: options.url,
+    url: options.directUrl ?? options.url,
     applicationName: 'rollcall',
     entities: entities as MixedList<() => unknown>,
     migrations: schema.migrations as MixedList<() => unknown>,

@@ -13,9 +13,14 @@ const PERMANENT_ERRORS: Record<string, string> = {
 /**
  * Waits until Postgres accepts connections, at most for `waitMs`: in a deployment, the database may start after
  * Rollcall. A permanent error is reported immediately, with a message that contains the address without the password.
- * `onWait` is called when the reason changes, not for every attempt.
+ * `onWait` is called when the reason changes, not for every attempt. `setting` contains the URL.
  */
-export async function waitForPostgres(url: string, waitMs: number, onWait: (reason: string) => void): Promise<void> {
+export async function waitForPostgres(
+  url: string,
+  waitMs: number,
+  onWait: (reason: string) => void,
+  setting = 'DATABASE_URL',
+): Promise<void> {
   const deadline = performance.now() + waitMs;
   let reported: string | undefined;
   for (;;) {
@@ -23,7 +28,7 @@ export async function waitForPostgres(url: string, waitMs: number, onWait: (reas
     if (!problem) return;
     const reason = `Cannot use Postgres at ${withoutPassword(url)}: ${problem.reason}.`;
     if (!problem.isTransient || performance.now() > deadline)
-      throw new DatabaseRefusedError(`${reason} Check DATABASE_URL.`);
+      throw new DatabaseRefusedError(`${reason} Check ${setting}.`);
     if (reason !== reported) onWait(reason);
     reported = reason;
     await delay(500);
