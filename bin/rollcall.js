@@ -11,7 +11,7 @@ if (major < 24) {
   console.error(
     sources
       ? `Rollcall needs Node 24, which npm has installed in node_modules; this is Node ${process.versions.node}.\nUse: npm start, or for other commands: npx rollcall`
-      : `Rollcall needs Node 24 or newer; this is Node ${process.versions.node}.`,
+      : `Rollcall needs Node 24 or newer; this is Node ${process.versions.node}.\nInstall it, or use it only in this folder: npm install node@24, and then: npx rollcall`,
   );
   process.exit(1);
 }

@@ -2,32 +2,21 @@ import { Controller, Get, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { EmbeddedRollcall, RollcallModule } from 'rollcall/embed';
-import { definePlugin, defineTool, ToolCatalog } from 'rollcall/plugin';
+import { ToolCatalog } from 'rollcall/plugin';
+import { orders } from './orders.js';
 
-const orders = definePlugin({
-  name: 'orders',
-  tools: [defineTool({ name: 'count_orders', description: 'Counts the orders.', execute: () => 3 })],
-  definitions: [{ name: 'clerk', description: 'Knows the orders.', tools: ['count_orders'] }],
-});
-
-/** A route of this application, which uses a service of Rollcall. */
 @Controller('shop')
 class ShopController {
-  constructor(@Inject(EmbeddedRollcall) private readonly rollcall: EmbeddedRollcall) {}
-
+  @Inject(EmbeddedRollcall) private readonly rollcall!: EmbeddedRollcall;
   @Get('tools')
   tools(): string[] {
-    return this.rollcall
-      .get(ToolCatalog)
-      .list('default')
-      .map(({ tool }) => tool.name);
+    const tools = this.rollcall.get(ToolCatalog).list('default');
+    return tools.map(({ tool }) => tool.name);
   }
 }
 
-@Module({
-  imports: [RollcallModule.forRoot({ prefix: '/rollcall', settings: process.env, plugins: [orders] })],
-  controllers: [ShopController],
-})
+const imports = [RollcallModule.forRoot({ settings: process.env, plugins: [orders] })];
+@Module({ imports, controllers: [ShopController] })
 class ShopModule {}
 
 const app = await NestFactory.create(ShopModule, new FastifyAdapter());

@@ -48,7 +48,7 @@ describe('a plugin', () => {
           version: '1.2.3',
           from: './acme.js',
           parts: {
-            tools: ['acme_fails', 'acme_hangs', 'forecast'],
+            tools: ['acme_fails', 'acme_hangs', 'acme_forecast'],
             toolBoxes: ['acme-clock'],
             strategies: ['shortest-name'],
             inputGuardrails: ['#1'],
@@ -61,13 +61,13 @@ describe('a plugin', () => {
   });
 
   it('S2.2 S4.4 adds tools, toolboxes, a model vendor and definitions, and its configuration reaches them', async () => {
-    expect(textOf(await ask('use forecast {"day":"tomorrow"}'))).toBe('tool said sunny in Oslo tomorrow');
+    expect(textOf(await ask('use acme_forecast {"day":"tomorrow"}'))).toBe('tool said sunny in Oslo tomorrow');
     expect(textOf(await ask('use acme_time'))).toBe('tool said noon');
     const { body } = await api.call('GET', '/v1/definitions/acme-guide/effective');
     expect(body).toMatchObject({
       plugins: ['acme'],
       tools: expect.arrayContaining([
-        { name: 'forecast', origin: 'acme' },
+        { name: 'acme_forecast', origin: 'acme' },
         { name: 'acme_time', origin: 'acme-clock' },
       ]) as unknown,
       middleware: [
@@ -190,7 +190,7 @@ describe('a plugin', () => {
 
   it('S2.11 adds routes below /x with the services of Rollcall, behind the same guard', async () => {
     expect((await api.call('GET', '/x/acme/desk/tools')).body).toMatchObject({
-      tools: expect.arrayContaining(['forecast']) as unknown,
+      tools: expect.arrayContaining(['acme_forecast']) as unknown,
     });
     expect((await api.call('GET', '/x/acme/desk/tools', { key: null })).status).toBe(401);
     expect((await api.call('GET', '/x/acme/desk/undeclared')).status).toBe(403);

@@ -6,6 +6,7 @@ import { dropDatabase, emptyDatabase } from '#rollcall/platform/testing';
 import { until } from '#rollcall/test-support';
 import { AgentClient } from '../support/agent-client.js';
 import { type Answer, call } from '../support/call.js';
+import { apiPages, missingComments } from '../../bin/api-docs.js';
 import type { PluginPart } from '../../apps/api/src/plugins/plugin.js';
 import { Given, type GivenAgent } from '../support/given.js';
 import { newFolder, RollcallProcess } from '../support/process.js';
@@ -16,6 +17,7 @@ const FIVE_MINUTES = 300_000;
 const PLUGINS = [
   { use: 'rollcall-plugin-example', config: { language: 'fr', events: 'events.jsonl' } },
   { use: './acme.js', config: { city: 'Oslo', agents: './agents' } },
+  './weather.js',
 ];
 
 /** The compiler rejects a comment of this kind if the next line has no error. */
@@ -113,6 +115,7 @@ function install(): void {
   for (const name of [...Object.keys(dependencies), '@types/node']) link(name);
   for (const name of ['plugin', 'embedded'])
     cpSync(join(ROOT, 'examples', name), join(folder, name), { recursive: true });
+  cpSync(join(ROOT, 'examples/weather.js'), join(folder, 'weather.js'));
   mkdirSync(join(folder, 'acme'));
   const acme = readFileSync(join(ROOT, 'test/support/acme.plugin.ts'), 'utf8');
   writeFileSync(
@@ -123,7 +126,7 @@ function install(): void {
   writeFileSync(
     join(folder, 'acme/tsconfig.json'),
     readFileSync(join(folder, 'embedded/tsconfig.json'), 'utf8')
-      .replace('"main.ts"', '"acme.ts", "wrong.ts"], "exclude": [')
+      .replace('"*.ts"', '"acme.ts", "wrong.ts"], "exclude": [')
       .replace('"dist"', '".."'),
   );
   mkdirSync(join(folder, 'all'));
@@ -154,6 +157,15 @@ describe('the packed package', () => {
       .map((name) => readFileSync(join(folder, 'node_modules/rollcall/dist', name), 'utf8'));
     expect(declarations.length).toBeGreaterThan(20);
     expect(declarations.filter((text) => text.includes('#rollcall/'))).toEqual([]);
+  });
+
+  it('M-4 has one page for each entry point, and a comment for each exported name (update: npm run docs:api)', async () => {
+    const pages = await apiPages();
+    expect(pages.map(({ path }) => path)).toEqual(
+      ['plugin', 'embed', 'testing', 'client'].map((name) => `docs/api/${name}.md`),
+    );
+    expect(pages.filter(({ path, text }) => readFileSync(join(ROOT, path), 'utf8') !== text)).toEqual([]);
+    expect(missingComments()).toEqual([]);
   });
 
   it.each(['5.9', '6.0'] as const)(
@@ -196,6 +208,7 @@ describe('the packed package', () => {
           items: [
             { name: 'example', from: 'rollcall-plugin-example', faults: [] },
             { name: 'acme', from: './acme.js' },
+            { name: 'weather', from: './weather.js' },
           ],
         });
       }
@@ -221,7 +234,10 @@ describe('the packed package', () => {
 
   /** What an installed plugin adds, as a client of a replica sees it. */
   const KINDS: Readonly<Record<PluginPart, (at: RollcallProcess) => Promise<unknown>>> = {
-    tools: async (at) => expect(await ask(at, 'acme-guide', 'use forecast')).toBe('tool said sunny in Oslo today'),
+    tools: async (at) => {
+      expect(await ask(at, 'acme-guide', 'use acme_forecast')).toBe('tool said sunny in Oslo today');
+      expect(await ask(at, 'weatherman', 'Call forecast {"city": "Oslo"}')).toBe('It is sunny in Oslo.');
+    },
     toolBoxes: async (at) => {
       expect(await ask(at, 'acme-guide', 'use acme_time')).toBe('tool said noon');
       expect(await ask(at, 'gambler', 'use flip_coin')).toMatch(/^tool said (heads|tails)$/);

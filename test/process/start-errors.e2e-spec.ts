@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -101,9 +101,12 @@ describe('an error at the start is reported in one sentence', () => {
       'compiled.cjs': `exports.default = { name: 'compiled' };`,
       'typed.ts': `import type { Plugin } from 'rollcall/plugin'; export default { name: 'typed' } satisfies Plugin;`,
       'mix.mjs': `const fs = require('node:fs'); export default { name: 'mix' };`,
+      'commonjs/esm.js': `import 'node:fs'; export default { name: 'commonjs' };`,
+      'commonjs/package.json': '{ "type": "commonjs" }',
       'throws.js': `throw new Error('no licence');`,
       'hangs.mjs': 'await new Promise((resolve) => setTimeout(resolve, 60_000)); export default {};',
     };
+    mkdirSync(join(processes.folder, 'commonjs'), { recursive: true });
     for (const [name, text] of Object.entries(modules)) writeFileSync(join(processes.folder, name), text);
     const loader = join(import.meta.dirname, '../../dist/apps/api/src/plugins/plugin.loader.js');
     const program = `
@@ -111,7 +114,7 @@ describe('an error at the start is reported in one sentence', () => {
       const load = async (use) => await loadPlugins([{ use }], process.cwd(), { loadMs: 1_000, guardrailMs: 1, callMs: 1 })
         .then(({ all }) => all[0].name, ({ message }) => message);
       const results = {};
-      for (const name of ${JSON.stringify([...Object.keys(modules), 'missing.js'])}) results[name] = await load('./' + name);
+      for (const name of ${JSON.stringify([...Object.keys(modules).filter((name) => !name.endsWith('.json')), 'missing.js'])}) results[name] = await load('./' + name);
       console.log(JSON.stringify(results));
       process.exit(0);`;
     const flags = ['--input-type=module', '-e', program];
@@ -122,6 +125,7 @@ describe('an error at the start is reported in one sentence', () => {
       'compiled.cjs': 'compiled',
       'typed.ts': 'typed',
       'mix.mjs': expect.stringContaining('It mixes CommonJS with ES modules: use import and export') as unknown,
+      'commonjs/esm.js': expect.stringContaining('or use the extension .mjs') as unknown,
       'throws.js': expect.stringContaining('no licence. Correct the code at the top of the module.') as unknown,
       'hangs.mjs': expect.stringContaining('its module did not load within 1000 ms') as unknown,
       'missing.js': expect.stringContaining('Check the path, which begins with ./') as unknown,

@@ -142,7 +142,7 @@ export function acmePlugin(received: CloudEvent[] = []): Plugin {
           : (await loadFromDirectory(agents)).loaded.map(({ name, content }) => Object.assign({ name }, content)),
       tools: [
         defineTool({
-          name: 'forecast',
+          name: 'acme_forecast',
           description: 'Returns the weather.',
           input: z.object({ day: z.string().default('today') }),
           idempotent: true,
@@ -169,7 +169,7 @@ export function acmePlugin(received: CloudEvent[] = []): Plugin {
         name: 'acme-guide',
         description: 'Guides.',
         model: { vendor: 'parrot', model: 'p1' },
-        tools: ['forecast', 'acme_time', 'acme_fails', 'acme_hangs', 'delegate_to_agent'],
+        tools: ['acme_forecast', 'acme_time', 'acme_fails', 'acme_hangs', 'delegate_to_agent'],
       },
     ],
     factories: [

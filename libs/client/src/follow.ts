@@ -24,6 +24,7 @@ interface ReconnectOptions {
   onReconnect?: (error: RollcallError) => void;
 }
 
+/** Which events are followed, and from where. */
 export interface FollowOptions extends EventFilter, ReconnectOptions {
   /** Only events of these types. */
   types?: readonly EventTypePattern[];
@@ -39,6 +40,7 @@ export interface FollowedSnapshot {
   data: EventsSnapshotResponse;
 }
 
+/** How the events of a run are watched. */
 export interface RunWatchOptions extends ReconnectOptions {
   /** Only steps after this one. */
   afterStep?: number;

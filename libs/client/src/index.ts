@@ -1,3 +1,4 @@
+/** The entry point `rollcall/client`, which is also the package `rollcall-client`: the client of the API, for Node and for browsers. */
 export { rollcallClient, answerText, type ClientConversation, type Rollcall, type StartedRun } from './rollcall.js';
 export { RollcallError, type RollcallErrorCode } from './rollcall.error.js';
 export { Pages } from './pages.js';

@@ -4,6 +4,7 @@ import { isLostConnection, readError, RollcallError } from './rollcall.error.js'
 /** `rejected` is the credential that the server no longer accepts. */
 type CredentialSource = (rejected?: string) => string | Promise<string>;
 
+/** Where Rollcall is, and how the client calls it. */
 export interface RollcallOptions {
   /** The address of the server. Default: http://127.0.0.1:8080 */
   url?: string;
@@ -22,6 +23,7 @@ export interface RollcallOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
+/** Options of each call. */
 export interface CallOptions {
   /** Ends the call, also while it waits to be repeated. The call then rejects with the reason of the signal. */
   signal?: AbortSignal | undefined;
@@ -39,6 +41,7 @@ export interface ApiRequest {
   readonly body?: string | undefined;
 }
 
+/** Options of a call that depends on the version of what it changes. */
 export interface ConditionalCallOptions extends CallOptions {
   /** The change is made only if the object still has this `ETag`, such as `"3"`. */
   ifMatch?: string;

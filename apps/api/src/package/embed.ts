@@ -18,6 +18,7 @@ import { createPino } from '../telemetry/logger.js';
 
 export { definePlugin, type Plugin } from '../plugins/plugin.js';
 
+/** How Rollcall starts in another process. */
 export interface EmbedOptions {
   /**
    * The settings by the names of their environment variables, as in docs/configuration.md. `process.env` is read only if it is passed here.

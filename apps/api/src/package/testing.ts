@@ -9,11 +9,13 @@ import { createRollcall, type EmbedOptions, type EmbeddedRollcall } from './embe
 export { callTool, callTools, failWith, say, scripted, type ScriptedModel } from '#rollcall/providers';
 export type { EmbedOptions } from './embed.js';
 
+/** The answer to a request. */
 export interface TestReply<Body = Record<string, unknown>> {
   readonly status: number;
   readonly body: Body;
 }
 
+/** A running Rollcall, and how a test uses it. */
 export interface TestRollcall {
   readonly url: string;
   readonly adminKey: string;

@@ -87,6 +87,8 @@ const REMEDIES: Record<string, string> = {
 function remedyFor(message: string): string {
   if (/require is not defined|module is not defined|exports is not defined/.test(message))
     return 'It mixes CommonJS with ES modules: use import and export, or the extension .cjs.';
+  if (/Cannot use import statement outside a module|Unexpected token 'export'/.test(message))
+    return 'Its package.json says that it is CommonJS: remove "type": "commonjs" there, or use the extension .mjs.';
   if (/does not provide an export named/.test(message)) return 'Check the names of its imports.';
   return 'Correct the code at the top of the module.';
 }

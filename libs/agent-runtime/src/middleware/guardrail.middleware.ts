@@ -15,6 +15,7 @@ interface Replacement {
 
 /** Returns undefined to accept the input or the answer. If a check throws an error, the run ends with that error. */
 export type InputCheck = (text: string, context: RunContext) => Verdict<Rejection>;
+/** Accepts, rejects or replaces the answer of a run. The text is that of all its parts. */
 export type OutputCheck = (text: string, context: RunContext, outcome: RunOutcome) => Verdict<Rejection | Replacement>;
 type Verdict<Value> = Value | undefined | Promise<Value | undefined>;
 

@@ -53,6 +53,7 @@ export interface RunObserver {
   onEnd?(): void | Promise<void>;
 }
 
+/** Code around each run: it wraps the run, or it observes it. */
 export type RunMiddleware = WrappingMiddleware | ObservingMiddleware;
 
 /** One attempt to call a model. */

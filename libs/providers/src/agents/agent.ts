@@ -139,6 +139,7 @@ export interface ArtifactChunk {
   readonly last: boolean;
 }
 
+/** What an agent reports while it handles a message. The last event is `finished`. */
 export type AgentEvent =
   /** The agent has accepted the message as a task of its own, which is not finished. Nothing precedes this event that it does not repeat. */
   | { type: 'accepted'; task: RemoteTask }

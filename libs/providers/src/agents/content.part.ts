@@ -17,6 +17,7 @@ export type ContentPart =
   /** A file at an address. Rollcall passes the address on and does not read it. */
   | { readonly type: 'file'; readonly url: string; readonly mediaType: string; readonly name?: string };
 
+/** Returns a part that contains this text. */
 export function textPart(text: string): ContentPart {
   return { type: 'text', text };
 }

@@ -53,6 +53,7 @@ export function userMessage(text: string): ModelMessage {
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
+/** Returns the text of an answer, without its reasoning and its calls of tools. */
 export function textOf(content: readonly AssistantPart[]): string {
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }

@@ -20,6 +20,7 @@ export interface ModelSettings {
   effort?: Effort;
 }
 
+/** A request to a model: the conversation, and what the model may call. */
 export interface ModelRequest {
   messages: ModelMessage[];
   tools?: ToolDeclaration[];
@@ -39,6 +40,7 @@ export interface ModelCallOptions {
  */
 export type FinishReason = 'stop' | 'length' | 'tool-calls' | 'refusal' | 'other';
 
+/** The complete answer of a model. */
 export interface ModelReply {
   content: AssistantPart[];
   finish: FinishReason;

@@ -16,6 +16,7 @@ export interface Step {
   expects?: (request: ModelRequest) => void;
 }
 
+/** A step that answers with this text. */
 export function say(text: string): Step {
   return { content: [{ type: 'text', text }], finish: 'stop' };
 }
@@ -24,6 +25,7 @@ export function think(text: string, step: Step): Step {
   return { ...step, content: [{ type: 'reasoning', text }, ...step.content] };
 }
 
+/** A step that calls a tool. */
 export function callTool(name: string, input: unknown, id?: string): Step {
   return callTools([name, input, id]);
 }
@@ -47,6 +49,7 @@ export function runOutOfTokens(text: string): Step {
   return { ...say(text), finish: 'length' };
 }
 
+/** A step that fails as a vendor that answers with this HTTP status. */
 export function failWith(status: number, options: { retryAfterMs?: number } = {}): Step {
   return { ...say(''), failure: { status, ...options } };
 }

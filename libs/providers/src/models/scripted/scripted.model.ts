@@ -104,6 +104,7 @@ export class ScriptedModel implements ModelProvider {
   }
 }
 
+/** Returns a model that takes one step for each call. */
 export function scripted(...steps: Step[]): ScriptedModel {
   return new ScriptedModel(steps);
 }

@@ -13,12 +13,14 @@ export interface ScoringWeights {
 
 export const DEFAULT_WEIGHTS: ScoringWeights = { price: 0.4, eta: 0.2, confidence: 0.1, reliability: 0.3 };
 
+/** A bid, and what is known about the agent that made it. */
 export interface Contender {
   readonly agentId: string;
   readonly offer: Offer;
   readonly trackRecord: TrackRecord;
 }
 
+/** The score of a bid. */
 export interface BidScore {
   readonly agentId: string;
   /** From 0 to 1; more is better. */

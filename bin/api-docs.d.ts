@@ -1,0 +1,2 @@
+export function missingComments(): string[];
+export function apiPages(): Promise<{ path: string; text: string }[]>;
