@@ -3,6 +3,7 @@ import { VendorRegistry } from '#rollcall/providers';
 import { say, ScriptedModel } from '#rollcall/providers/testing';
 import { startApi, type TestApi } from '../support/api.js';
 import type { Answer } from '../support/call.js';
+import { rawRequest } from '../support/mcp-client.js';
 
 const EXPENSIVE = HOSTILE_SCHEMAS.find(({ name }) => name === 'recursion that branches below anyOf')!;
 
@@ -29,6 +30,18 @@ const DOORS = {
     await api.call('POST', '/v1/definitions/effective', { body: { name, content } }),
   'an agent without a definition': async (name: string, content: object) =>
     await api.call('POST', '/v1/runtime/agents', { body: { name, content } }),
+  'an agent over MCP': async (name: string, content: object) => {
+    const { body, headers } = rawRequest('tools/call', { name: 'create_agent', arguments: { name, content } });
+    const answer = await api.call('POST', '/mcp', { body, headers });
+    const result = answer.body['result'] as { isError?: boolean; structuredContent?: object } | undefined;
+    const error = answer.body['error'] as { data?: object } | undefined;
+    const isDone = result !== undefined && result.isError !== true;
+    return {
+      ...answer,
+      status: isDone ? 200 : 400,
+      body: { ...answer.body, ...result?.structuredContent, ...error?.data },
+    };
+  },
   'an import': async (name: string, content: object) => {
     const file = { path: `${name}.json`, content: JSON.stringify({ [name]: content }) };
     return await api.call('POST', '/v1/definition-imports', { body: { files: [file] } });
