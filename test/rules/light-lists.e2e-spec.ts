@@ -227,6 +227,28 @@ describe('lists of large rows', () => {
   });
 });
 
+describe('a run with many large messages', () => {
+  it('S-4 is returned with the newest ones, up to 1 MB: as a task and in its conversation', async () => {
+    const id = await start('Hello.', 'many');
+    await start('Again.', 'many');
+    await api.database.db.query(
+      `INSERT INTO run_step (run_id, seq, step) SELECT $1, 100 + n, json_build_object('type', 'message', 'messageId', 'm' || n, 'parts',
+         json_build_array(json_build_object('type', 'text', 'text', repeat('y', 100000)))) FROM generate_series(1, 30) AS n`,
+      [id],
+    );
+    const task = await api.call<{ history: { messageId: string }[] }>('GET', `/a2a/agents/echo/tasks/${id}`, {
+      headers: { 'a2a-version': '1.0' },
+    });
+    const ids = task.body.history.map(({ messageId }) => messageId);
+    expect([ids.length, ids.at(-1)]).toEqual([11, 'm30']);
+    const { page } = await pageAt('/v1/conversations/many?limit=1');
+    const older = await pageAt(`/v1/conversations/many?limit=1&cursor=${page.nextCursor}`);
+    expect(older.page.items.map((run) => run['id'])).toEqual([id]);
+    expect(older.bytes).toBeLessThan(1.2 * PAGE_BYTES);
+    expect(older.page.nextCursor).toBeNull();
+  });
+});
+
 describe('the export of a run', () => {
   it('S-4 is streamed, ends at about 64 MB, and says that steps are missing', async () => {
     const id = await start('Hello.');

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '#rollcall/platform';
+import { Database, PAGE_BYTES, ROWS_OF_ANY_SIZE } from '#rollcall/platform';
 import { RunFinishedError } from '../runs/run.errors.js';
 import type { RunActor, VisibleRuns } from '../runs/run.js';
 import type { StoredStep } from '../runs/run.step.js';
@@ -12,8 +12,12 @@ import {
   ConversationNotFoundError,
   type ConversationQuery,
   type ConversationReading,
+  type ConversationRun,
 } from './conversation.js';
 import { ConversationStore, type SequencedRun } from './conversation.store.js';
+
+/** Each has up to 1 MB of messages. */
+const RUNS_PER_READ = 5;
 
 /** Reads and deletes conversations (S2.10). A conversation begins with the first run that names it. */
 @Injectable()
@@ -37,12 +41,21 @@ export class ConversationsService {
       this.store.cost(conversation),
       this.store.runs(conversation, limit, before),
     ]);
-    const sent = Map.groupBy(await this.runs.messages(runs.map(({ id }) => id)), ({ runId }) => runId);
-    return {
-      conversation,
-      cost,
-      runs: runs.map((run) => Object.assign(run, { messages: messagesOf(run, sent.get(run.id) ?? []) })),
-    };
+    return { conversation, cost, runs: await this.withMessages(runs) };
+  }
+
+  /** The runs with their messages. There are fewer if the messages are large: what follows the size of a page is not read. */
+  private async withMessages(runs: readonly SequencedRun[]): Promise<ConversationRun[]> {
+    const read: ConversationRun[] = [];
+    let bytes = 0;
+    for (let first = 0; first < runs.length && (bytes <= PAGE_BYTES || first < ROWS_OF_ANY_SIZE); first = read.length) {
+      const some = runs.slice(first, first + RUNS_PER_READ);
+      const sent = Map.groupBy(await this.runs.messages(some.map(({ id }) => id)), ({ runId }) => runId);
+      const complete = some.map((run) => Object.assign(run, { messages: messagesOf(run, sent.get(run.id) ?? []) }));
+      bytes += Buffer.byteLength(JSON.stringify(complete));
+      read.push(...complete);
+    }
+    return read;
   }
 
   /**

@@ -136,8 +136,15 @@ const startedBy = (
 const BY_KEY = `r.namespace = $1 AND r.id = $2 AND ${startedBy('$3')}`;
 const FIND = `SELECT ${RUN} FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
 
-const WITH_MESSAGES = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
-  WHERE run_id = r.id AND step ->> 'type' = 'message') AS s) AS messages FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
+/** The newest messages of the callers of each of these runs: up to 1 MB, and one more. A run may have many, and each may be large. */
+const newestMessages = (ofRuns: string): string => `SELECT run_id, seq, at, step FROM (
+    SELECT sent.*, sum(bytes) OVER newer - bytes AS newer_bytes FROM (
+      SELECT run_id, seq, at, step, octet_length(step::text) AS bytes FROM run_step
+      WHERE run_id ${ofRuns} AND step ->> 'type' = 'message') AS sent
+    WINDOW newer AS (PARTITION BY run_id ORDER BY seq DESC)) AS sent WHERE newer_bytes <= ${PAGE_BYTES}`;
+
+const WITH_MESSAGES = `SELECT ${RUN}, (SELECT coalesce(json_agg(json_build_object('seq', seq, 'at', at, 'step', step) ORDER BY seq), '[]')
+  FROM (${newestMessages('= r.id')}) AS s) AS messages FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
 
 const WITH_STEPS = `SELECT ${RUN}, (SELECT coalesce(json_agg(s ORDER BY seq), '[]') FROM (SELECT seq, at, step FROM run_step
   WHERE run_id = r.id AND seq > $4 ORDER BY seq LIMIT $5) AS s) AS steps FROM run AS r ${CHARGED} WHERE ${BY_KEY}`;
@@ -306,11 +313,10 @@ export class RunStore {
     );
   }
 
-  /** The messages of the callers of these runs, in order. */
+  /** The newest messages of the callers of these runs, in order: up to 1 MB of each run, and one more. */
   async messages(runIds: readonly string[]): Promise<StoredStep[]> {
     const rows = await this.db.query<StepRow & { runId: string }>(
-      `SELECT run_id AS "runId", seq, at, step FROM run_step
-       WHERE run_id = ANY ($1) AND step->>'type' = 'message' ORDER BY run_id, seq`,
+      `SELECT run_id AS "runId", seq, at, step FROM (${newestMessages('= ANY ($1)')}) AS s ORDER BY run_id, seq`,
       [runIds],
     );
     return rows.map((row) => toStoredStep(row.runId, row));
