@@ -105,30 +105,23 @@ describe('the first start on a new machine', () => {
     expect(beforeReady.length).toBeLessThan(6);
   });
 
-  it('the first start stores its data for the second start, which prints no key', async () => {
+  it('later starts have its data, print no key, and print a curl command with a valid key or report that the key is not stored', async () => {
     const key = keyOf();
-    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'kept', roles: ['viewer'] } });
+    const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
+    const other = { name: 'other', roles: ['admin'], namespace: '*' };
+    const issued = await call(first.url, 'POST', '/v1/keys', { key, body: other });
+    await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
     expect(await first.end()).toBe(0);
     const second = await processes.start({ ...PRETTY, ROLLCALL_DATA_DIR: data }).ready();
-    expect(second.output).not.toContain('shown only once');
-    const kept = await call(second.url, 'GET', `/v1/keys/${String(issued.body['id'])}`, { key });
-    expect(kept).toMatchObject({ status: 200, body: { name: 'kept' } });
-  });
-});
-
-describe('later starts', () => {
-  it('later starts print a curl command with a valid key, or report that the key is not stored', async () => {
-    const first = await processes.startAgain().ready();
-    const key = readFileSync(join(processes.folder, 'admin.key'), 'utf8').trim();
-    const me = await call<{ id: string }>(first.url, 'GET', '/v1/me', { key });
-    await call(first.url, 'POST', '/v1/keys', { key, body: { name: 'other', roles: ['admin'], namespace: '*' } });
-    await call(first.url, 'DELETE', `/v1/keys/${me.body.id.slice(4)}`, { key });
-    await first.end();
-    const second = await processes.start(PRETTY).ready();
     await until('the curl command is printed', () => second.output.includes('/v1/me'));
+    expect(second.output).not.toContain('shown only once');
     expect(second.output).toContain('not stored here');
+    const { id, key: otherKey } = issued.body as { id: string; key: string };
+    const kept = await call(second.url, 'GET', `/v1/keys/${id}`, { key: otherKey });
+    expect(kept).toMatchObject({ status: 200, body: { name: 'other' } });
     await second.end();
-    const third = await processes.start({ ...PRETTY, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) }).ready();
+    const settings = { ...PRETTY, ROLLCALL_DATA_DIR: data, ROLLCALL_ADMIN_KEY: 'n'.repeat(40) };
+    const third = await processes.start(settings).ready();
     await until('the curl command is printed again', () => third.output.includes('/v1/me'));
     const curl = third.output.split('\n').find((line) => line.trim().startsWith('curl ')) ?? '';
     expect(execFileSync('sh', ['-c', curl], { encoding: 'utf8' })).toContain('"roles":["admin"]');
@@ -174,18 +167,14 @@ describe('JSON logs', () => {
   });
 });
 
-describe('a missing folder for temporary files', () => {
-  it('a missing folder for temporary files does not prevent the start', async () => {
-    const first = await processes.startAgain({ TMPDIR: join(processes.folder, 'missing') }).ready();
-    expect(await first.end()).toBe(0);
-  });
-});
-
 describe('a start on an existing database', () => {
-  it('a start does not load packages that are not configured, or that a later request needs', async () => {
+  it('a start needs no folder for temporary files, and loads no packages that are not configured or that only a later request needs', async () => {
+    const TMPDIR = join(processes.folder, 'missing');
     const file = join(processes.folder, 'loaded-packages');
     const preload = resolve(import.meta.dirname, '../support/loaded-packages.js');
-    const started = await processes.startAgain({ NODE_OPTIONS: `--import=${preload}`, LOADED_PACKAGES: file }).ready();
+    const started = await processes
+      .startAgain({ TMPDIR, NODE_OPTIONS: `--import=${preload}`, LOADED_PACKAGES: file })
+      .ready();
     expect(await started.end()).toBe(0);
     const loaded = readFileSync(file, 'utf8').split('\n');
     expect(loaded).toContain('@nestjs/core');
