@@ -2,10 +2,13 @@ import { setMaxListeners } from 'node:events';
 import { TaskInbox } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import { proxyPostgres } from '#rollcall/platform/testing';
+import { VendorRegistry } from '#rollcall/providers';
+import { callTool as callModelTool, say, ScriptedModel } from '#rollcall/providers/testing';
 import type { LeaseCredential } from '#rollcall/registry';
 import { until } from '#rollcall/test-support';
 import { AgentClient } from '../support/agent-client.js';
 import { SHORT_DATABASE_TIMEOUT, startApi, type TestApi } from '../support/api.js';
+import { callTool, mcpClient } from '../support/mcp-client.js';
 import { PullWorker, taskOn } from '../support/pull-worker.js';
 
 interface RunBody extends Record<string, unknown> {
@@ -39,6 +42,22 @@ afterAll(async () => {
   await idle.stop();
   await api.stop();
 });
+
+const read = async ({ id }: Pick<RunBody, 'id'>): Promise<RunBody> =>
+  (await api.call<RunBody>('GET', `/v1/runs/${id}`)).body;
+
+/** Installs a vendor whose models delegate to the agent of their name, and report what it said. */
+function installDelegator({ app }: TestApi): void {
+  const delegate = (model: string): ScriptedModel =>
+    new ScriptedModel(({ messages }) => {
+      const answer = JSON.stringify(messages).includes('SHOUT.');
+      return answer
+        ? say('It said: SHOUT.')
+        : callModelTool('delegate_to_agent', { agent: model, task: 'Shout.' }, 'call-1');
+    }, model);
+  const vendors = app.nest.get(VendorRegistry, { strict: false });
+  vendors.register({ name: 'delegating', needsKey: false, open: ({ model }) => delegate(model) });
+}
 
 const register = async (spec: object = {}): Promise<PullWorker> => await PullWorker.register(api, { agentId, ...spec });
 
@@ -198,6 +217,51 @@ describe('a task that an agent takes over REST', () => {
   });
 });
 
+describe('the ways on which work reaches an agent that takes its tasks', () => {
+  it('N-3 a call of the MCP tool run_agent, at any replica', async () => {
+    const worker = await register();
+    const client = await mcpClient(`${idle.url}/mcp`, await api.given.key('caller'));
+    const called = callTool(client, 'run_agent', { agent: agentId, input: 'Shout.' });
+    const task = await worker.next();
+    expect(task.text).toBe('Shout.');
+    await worker.result(task.callId, { text: 'SHOUT.', usage: USAGE });
+    expect(await called).toMatchObject({ isError: false, text: 'SHOUT.', facts: { runId: task.runId } });
+  });
+
+  it('N-3 a run that names capabilities', async () => {
+    const worker = await register({ capabilities: ['shout.loudly'] });
+    const run = await start({ agent: undefined, capabilities: ['shout.loudly'] });
+    const task = await worker.next();
+    expect(task.runId).toBe(run.id);
+    await worker.result(task.callId);
+    expect(await settled(run)).toMatchObject({ state: 'completed', agentId });
+  });
+
+  it('N-3 B12 a delegation, which continues on another replica: the task is sent once, and its run pays for it', async () => {
+    const worker = await register();
+    const first = await api.replica();
+    for (const replica of [api, first]) installDelegator(replica);
+    const content = {
+      description: 'Delegates.',
+      model: { vendor: 'delegating', model: agentId },
+      tools: ['delegate_to_agent'],
+    };
+    const name = `delegator-${made}`;
+    expect((await api.call('POST', '/v1/definitions', { body: { name, content } })).status).toBe(201);
+    const run = await start({ agent: undefined, definition: name }, first);
+    const task = await worker.next();
+    expect(task).toMatchObject({ text: 'Shout.', context: { rootRunId: run.id, depth: 1 } });
+    await first.stop();
+    await until('the other replica executes it', async () => (await read(run)).attempts === 2);
+    expect((await worker.take({ waitMs: 0, max: 10 })).body.tasks).toEqual([]);
+    expect((await worker.result(task.callId, { text: 'SHOUT.', usage: USAGE })).status).toBe(200);
+    expect(await settled(run)).toMatchObject({ state: 'completed', result: { parts: [{ text: 'It said: SHOUT.' }] } });
+    expect(await api.call('GET', `/v1/runs/${task.runId}`)).toMatchObject({
+      body: { state: 'completed', usage: USAGE },
+    });
+  });
+});
+
 describe('a task that an agent takes over its socket', () => {
   const connect = async (worker: PullWorker, at: TestApi = api): Promise<AgentClient> => {
     const socket = await AgentClient.connect(at.url, worker.registration);
@@ -348,6 +412,17 @@ describe('the end of a task', () => {
     expect((await settled(run)).state).toBe('completed');
   });
 
+  it('B11 an agent in quarantine gets no task until it is resumed', async () => {
+    const worker = await register();
+    const run = await start();
+    await until('the task is offered', async () => (await stateOf(`${run.id}-1`)) === 'offered');
+    await api.call('POST', `/v1/agents/${agentId}/quarantine`);
+    expect((await worker.take({ waitMs: 0 })).body.tasks).toEqual([]);
+    await api.call('POST', `/v1/agents/${agentId}/resume`);
+    await worker.result((await worker.next()).callId);
+    expect((await settled(run)).state).toBe('completed');
+  });
+
   it('B11 a large answer is stored, and a result of 32 MB is rejected with 413', async () => {
     const worker = await register();
     const run = await start();
@@ -368,6 +443,13 @@ describe('the lease of an agent is the lease of its tasks', () => {
       'an eviction',
       async () => {
         await api.call('POST', `/v1/agents/${agentId}/evict`);
+        return await register({ idempotent: true });
+      },
+    ],
+    [
+      'its departure',
+      async ({ registration: { generation, leaseToken: key } }: PullWorker) => {
+        await api.call('DELETE', `/v1/agents/${agentId}?generation=${generation}`, { key });
         return await register({ idempotent: true });
       },
     ],
@@ -425,7 +507,7 @@ describe('a replica that stops while its runs wait for tasks', () => {
     const { callId } = await worker.next();
     await api.database.db.query('UPDATE run SET crashes = 5, crashes_in_step = 5 WHERE id = $1', [run.id]);
     await first.stop();
-    await until('the other replica executes it', async () => (await settledNow(run)).attempts === 2);
+    await until('the other replica executes it', async () => (await read(run)).attempts === 2);
     expect((await worker.take({ waitMs: 0, max: 10 })).body.tasks).toEqual([]);
     await worker.result(callId, { text: 'late', usage: USAGE });
     expect(await settled(run)).toMatchObject({
@@ -452,9 +534,6 @@ describe('a replica that stops while its runs wait for tasks', () => {
     expect(await settled(run)).toMatchObject({ state: 'completed', result: { parts: [{ text: 'kept' }] } });
     await first.stop();
   });
-
-  const settledNow = async ({ id }: RunBody): Promise<RunBody> =>
-    (await api.call<RunBody>('GET', `/v1/runs/${id}`)).body;
 });
 
 describe('a replica with a frozen database, or with many idle agents', () => {
