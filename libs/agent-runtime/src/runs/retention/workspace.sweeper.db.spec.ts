@@ -69,18 +69,19 @@ describe('the sweep of workspaces', () => {
   });
 
   it('S4.10 deletes the others if one cannot be deleted, and reports it', async () => {
+    const [first, stuck, last] = ['a', 'b', 'c'].map((digit) => digit.repeat(32));
     class OneIsStuck extends Workspaces {
       override async remove(key: WorkspaceKey): Promise<void> {
-        if (key.workspaceId === 'b') throw new Error('b is in use');
+        if (key.workspaceId === stuck) throw new Error('it is in use');
         await super.remove(key);
       }
     }
     const workspaces = new OneIsStuck({ ...DEFAULT_TOOLS_OPTIONS, workspaces: { root } });
-    for (const workspaceId of ['a', 'b', 'c'])
+    for (const workspaceId of [first, stuck, last])
       await (await workspaces.of({ namespace: 'default', workspaceId })).write('x', 'x');
     const sweeper = new WorkspaceSweeper(workspaces, new WorkspaceStore(world.database.db));
-    await expect(sweeper.sweep()).rejects.toThrow('could not be deleted: 1. The first error: Error: b is in use');
-    expect(readdirSync(join(root, 'default'))).toEqual(['b']);
+    await expect(sweeper.sweep()).rejects.toThrow('could not be deleted: 1. The first error: Error: it is in use');
+    expect(readdirSync(join(root, 'default'))).toEqual([stuck]);
   });
 
   it('S4.10 does nothing without workspaces', async () => {
