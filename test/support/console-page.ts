@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import { until } from '#rollcall/test-support';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -22,6 +23,8 @@ export class ConsolePage {
   readonly faults: string[] = [];
   /** The addresses and headers of all requests. */
   readonly requests: string[] = [];
+  /** Requests without a complete response. A stream of a run has none until the run ends. */
+  private readonly open = new Set<Request>();
 
   private constructor(
     readonly page: Page,
@@ -49,6 +52,15 @@ export class ConsolePage {
   /** Opens a screen, such as `#/fleet`, without loading the page again. */
   async go(fragment: string): Promise<void> {
     await this.page.evaluate(`location.hash = ${JSON.stringify(fragment)}`);
+  }
+
+  /** Waits until the page has read and rendered everything that it shows. */
+  async settled(): Promise<void> {
+    await until('the page has loaded', async () => {
+      if (this.open.size > 0) return false;
+      await this.page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
+      return this.open.size === 0;
+    });
   }
 
   async theme(colorScheme: Theme): Promise<void> {
@@ -109,7 +121,10 @@ export class ConsolePage {
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         faults.push(`console: ${message.text()}`);
     });
+    const close = (request: Request): boolean => this.open.delete(request);
+    page.on('requestfinished', close).on('requestfailed', close);
     page.on('request', (request) => {
+      if (!request.url().includes('/stream')) this.open.add(request);
       requests.push(`${request.url()} ${JSON.stringify(request.headers())}`);
       const { origin, protocol } = new URL(request.url());
       if (origin !== this.origin && protocol !== 'data:' && protocol !== 'blob:')
