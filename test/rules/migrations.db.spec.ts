@@ -15,7 +15,7 @@ afterEach(async () => await dropDatabase(url));
 
 /** The statements that would make the database match the entities. */
 async function drift(entities = ENTITIES): Promise<string[]> {
-  const dataSource = await new DataSource(migrationOptions(options, SCHEMA, entities)).initialize();
+  const dataSource = await new DataSource(migrationOptions(options.url, SCHEMA, entities)).initialize();
   const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
   await dataSource.destroy();
   return upQueries.map((statement) => statement.query);
@@ -27,7 +27,7 @@ function schemaAt(timestamp: number): Schema {
 }
 
 async function query<Row>(sql: string): Promise<Row[]> {
-  const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+  const dataSource = await new DataSource(migrationOptions(options.url, SCHEMA)).initialize();
   const rows = await dataSource.query<Row[]>(sql);
   await dataSource.destroy();
   return rows;
@@ -83,7 +83,7 @@ describe('migrations', () => {
 
   it('migrations can be reverted', async () => {
     await migrate(options, SCHEMA);
-    const dataSource = await new DataSource(migrationOptions(options, SCHEMA)).initialize();
+    const dataSource = await new DataSource(migrationOptions(options.url, SCHEMA)).initialize();
     for (const _ of SCHEMA.migrations) await dataSource.undoLastMigration();
     await dataSource.destroy();
     const tables = await query<{ tablename: string }>(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
@@ -132,7 +132,7 @@ describe('migrations', () => {
     expect(await query('SELECT owner, key, by FROM budget_entry')).toEqual([
       { owner: 'default/oidc:a/b', key: 'k/1', by: 'oidc:a/b' },
     ]);
-    const dataSource = await new DataSource(migrationOptions(options, after)).initialize();
+    const dataSource = await new DataSource(migrationOptions(options.url, after)).initialize();
     await dataSource.undoLastMigration();
     await dataSource.destroy();
     expect(await subjects()).toEqual(old);
@@ -158,7 +158,7 @@ describe('migrations', () => {
     expect(await query(`SELECT agent_id, state, version, ${columns} FROM agent_circuit`)).toEqual([
       { agent_id: 'builder', state, version: '0', ...moved },
     ]);
-    const dataSource = await new DataSource(migrationOptions(options, after)).initialize();
+    const dataSource = await new DataSource(migrationOptions(options.url, after)).initialize();
     await dataSource.undoLastMigration();
     await dataSource.destroy();
     expect(await query(`SELECT circuit, revision, ${columns} FROM agent`)).toEqual([

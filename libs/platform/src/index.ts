@@ -32,6 +32,7 @@ export {
 export { migrate } from './postgres/migrator.js';
 export { PgListener } from './postgres/pg.listener.js';
 export { waitForPostgres } from './postgres/reachability.js';
+export { serversIn } from './postgres/servers.js';
 export { EmbeddedPostgres } from './postgres/embedded/embedded-postgres.js';
 export { DataFolder, DataFolderError } from './postgres/embedded/data-folder.js';
 export { EventStatus } from './events/event.store.js';

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { serversIn } from '#rollcall/platform';
 import { DURATION_FORMAT, duration, integer, setting } from './setting.js';
 
 const POSTGRES_URL = z
   .string()
   .regex(/^postgres(ql)?:\/\//)
-  .refine((text) => URL.canParse(text))
+  .refine((text) => serversIn(text).every((server) => URL.canParse(server)))
   .optional();
 const URL_FORMAT = 'a URL such as postgresql://user:password@host:5432/rollcall';
 
@@ -12,7 +13,7 @@ export const database = z.strictObject({
   url: setting(POSTGRES_URL, {
     env: 'DATABASE_URL',
     about:
-      'URL of an external Postgres, 15 or newer. Without it, an embedded Postgres runs in the data folder, for one process.',
+      'URL of an external Postgres, 15 or newer. It may name several servers of a cluster, `one:5432,other:5432`. Without it, an embedded Postgres runs in the data folder, for one process.',
     expects: URL_FORMAT,
     secret: true,
   }),

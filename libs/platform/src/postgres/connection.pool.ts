@@ -22,15 +22,19 @@ export interface PoolUse {
 export class ConnectionPool {
   private readonly size: number;
 
-  constructor(private readonly pool: Pool) {
+  /** `servers`: how many servers the pool can use, one at a time. */
+  constructor(
+    private readonly pool: Pool,
+    private readonly servers: number,
+  ) {
     this.size = pool.options.max;
     pool.on('connect', ignoreErrorsOf); // here and not in connect(): the server may close a connection as soon as it is open
     pool.on('error', ignoreError);
   }
 
   /**
-   * Retries while the server has too many connections, until `isExpired` returns true; then it throws the error of the
-   * server.
+   * Retries while the server has too many connections, or while none of several servers accepts writes, until `isExpired` returns true;
+   * then it throws the error of the server.
    */
   async connect(isExpired: () => boolean): Promise<PoolClient> {
     for (;;) {
@@ -39,8 +43,10 @@ export class ConnectionPool {
         ignoreErrorsOf(client);
         return client;
       } catch (error) {
-        if (sqlState(error) !== TOO_MANY_CONNECTIONS || isExpired()) throw error;
-        await this.shrink();
+        if (isExpired()) throw error;
+        if (sqlState(error) === TOO_MANY_CONNECTIONS) await this.shrink();
+        else if (this.servers > 1 && isConnectionError(error)) await delay(RETRY_MS, undefined, { ref: false });
+        else throw error;
       }
     }
   }

@@ -47,9 +47,9 @@ const BUSY_STATES = new Set([LOCK_NOT_AVAILABLE, QUERY_CANCELED, SERIALIZATION_F
 
 /**
  * SQLSTATE classes: 08 connection, 53 out of resources, 57P shutdown and restart; 25P03 is a transaction that was idle
- * for too long.
+ * for too long; 25006 is a write on a server that is read-only, such as a primary that was replaced.
  */
-const CONNECTION_STATES = /^(08|53|57P|25P03)/;
+const CONNECTION_STATES = /^(08|53|57P|25P03|25006)/;
 const SOCKET_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -1,8 +1,9 @@
 import type { ClientConfig, PoolConfig } from 'pg';
 import type { DataSourceOptions, MixedList } from 'typeorm';
+import { clientOf, type PostgresServers } from './servers.js';
 
 export interface DatabaseOptions {
-  /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. */
+  /** A postgres:// URL. For a Unix socket, the `host` parameter contains its folder. It may name several servers (see `serversIn`). */
   url: string;
   /** Leads to the server without a pooler. For connections that need a session of their own: notifications, snapshots, migrations. */
   directUrl?: string;
@@ -47,19 +48,19 @@ function timestampOf(migration: { name: string }): number {
   return Number(/(?<!\d)\d+$/.exec(migration.name)?.[0]);
 }
 
-export function ordinaryPoolOptions(options: DatabaseOptions): PoolConfig {
-  return { ...poolOptions(options, 'rollcall'), max: options.poolSize };
+export function ordinaryPoolOptions(options: DatabaseOptions, servers: PostgresServers): PoolConfig {
+  return { ...poolOptions(options, servers, 'rollcall'), max: options.poolSize };
 }
 
 /** These connections stay open, because they are needed most when the server accepts no new ones. */
-export function reservedPoolOptions(options: DatabaseOptions): PoolConfig {
+export function reservedPoolOptions(options: DatabaseOptions, servers: PostgresServers): PoolConfig {
   const max = options.reservedPoolSize ?? DEFAULT_RESERVED_POOL_SIZE;
-  return { ...poolOptions(options, 'rollcall-reserved'), max, idleTimeoutMillis: 0 };
+  return { ...poolOptions(options, servers, 'rollcall-reserved'), max, idleTimeoutMillis: 0 };
 }
 
-function poolOptions(options: DatabaseOptions, applicationName: string): PoolConfig {
+function poolOptions(options: DatabaseOptions, servers: PostgresServers, applicationName: string): PoolConfig {
   return {
-    connectionString: options.url,
+    Client: clientOf(servers),
     application_name: applicationName,
     ...KEEP_ALIVE,
     ...PIPELINE,
@@ -87,11 +88,10 @@ export function sessionLimits({ operationTimeoutMs }: Pick<DatabaseOptions, 'ope
 
 /** The options of a connection outside the pools. Such a connection has only the time limits of the client. */
 export function clientOptions(
-  { url, directUrl = url, operationTimeoutMs }: DatabaseOptions,
+  { operationTimeoutMs }: Pick<DatabaseOptions, 'operationTimeoutMs'>,
   applicationName: string,
 ): ClientConfig {
   return {
-    connectionString: directUrl,
     application_name: applicationName,
     connectionTimeoutMillis: operationTimeoutMs,
     query_timeout: operationTimeoutMs,
@@ -103,14 +103,10 @@ export function clientOptions(
  * TypeORM only runs migrations, on its own connections. A migration may take a long time, but connecting to a server that does not
  * respond fails within seconds. Migrations do not need the entities, which describe the tables.
  */
-export function migrationOptions(
-  options: DatabaseOptions,
-  schema: Schema,
-  entities: OrmClass[] = [],
-): DataSourceOptions {
+export function migrationOptions(url: string, schema: Schema, entities: OrmClass[] = []): DataSourceOptions {
   return {
     type: 'postgres',
-    url: options.directUrl ?? options.url,
+    url,
     applicationName: 'rollcall',
     entities: entities as MixedList<() => unknown>,
     migrations: schema.migrations as MixedList<() => unknown>,

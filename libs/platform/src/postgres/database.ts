@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Client, Pool, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
+import { type Client, Pool, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import { StopsIn } from '../lifecycle/shutdown.js';
 import { ConnectionPool, Operation, type PoolUse } from './connection.pool.js';
 import { isConnectionError, translateDatabaseError } from './database.errors.js';
@@ -10,6 +10,7 @@ import {
   reservedPoolOptions,
   transactionTimeoutOf,
 } from './database.options.js';
+import { clientOf, PostgresServers } from './servers.js';
 import { isDirect, isRead, type NamedStatement, type Statement, toQuery } from './statement.js';
 
 /** `reserved` has a few connections for short statements that must not wait (see `DatabaseOptions.reservedPoolSize`). */
@@ -68,12 +69,17 @@ export class Database {
   readonly counts = new Counts();
   private readonly scopes = new AsyncLocalStorage<Scope>();
   private readonly pools: Record<PoolName, ConnectionPool>;
+  /** The servers of connections that need a session of their own. */
+  private readonly direct: PostgresServers;
   /** Whether prepared statements can be used. Unknown before the first connection. */
   private mayPrepare?: boolean;
 
   constructor(private readonly options: DatabaseOptions) {
-    const ordinary = new ConnectionPool(new Pool(ordinaryPoolOptions(options)));
-    const reserved = new ConnectionPool(new Pool(reservedPoolOptions(options)));
+    const { url, directUrl } = options;
+    const servers = new PostgresServers(url);
+    this.direct = directUrl === undefined ? servers : new PostgresServers(directUrl);
+    const ordinary = new ConnectionPool(new Pool(ordinaryPoolOptions(options, servers)), servers.count);
+    const reserved = new ConnectionPool(new Pool(reservedPoolOptions(options, servers)), servers.count);
     this.pools = { ordinary, reserved };
   }
 
@@ -140,7 +146,7 @@ export class Database {
 
   /** A client outside the pools, not yet connected. The caller connects and ends it. */
   dedicatedClient(applicationName: string): Client {
-    return new Client(clientOptions(this.options, applicationName));
+    return new (clientOf(this.direct))(clientOptions(this.options, applicationName));
   }
 
   /** The connections of each pool, and the operations that wait for one. */

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DatabaseRefusedError, sqlState } from './database.errors.js';
 import { clientOptions, type DatabaseOptions, migrationOptions, type Schema } from './database.options.js';
+import { findWritable } from './servers.js';
 
 /** An arbitrary constant. Every version of Rollcall must use the same one. */
 const MIGRATION_LOCK = 0x726f6c6c;
@@ -34,9 +35,11 @@ export async function migrate(
   schema: Schema,
   { onWait, waitMs = LOCK_WAIT_MS }: MigrateOptions = {},
 ): Promise<string[]> {
-  if (await isCurrent(options, schema)) return [];
+  const limits = clientOptions(options, 'rollcall');
+  const url = await findWritable(options.directUrl ?? options.url, limits);
+  if (await isCurrent(new Client({ ...limits, connectionString: url }), schema)) return [];
   const typeorm = await import('typeorm'); // a large package, which only migrations need
-  const dataSource = await new typeorm.DataSource(migrationOptions(options, schema)).initialize();
+  const dataSource = await new typeorm.DataSource(migrationOptions(url, schema)).initialize();
   try {
     await using lock = dataSource.createQueryRunner();
     await lock.connect();
@@ -54,8 +57,7 @@ export async function migrate(
 }
 
 /** Whether all migrations of this version have run, and no others. Any problem is left to the caller, which can explain it. */
-async function isCurrent(options: DatabaseOptions, schema: Schema): Promise<boolean> {
-  const client = new Client(clientOptions(options, 'rollcall'));
+async function isCurrent(client: Client, schema: Schema): Promise<boolean> {
   client.on('error', () => undefined); // if the connection breaks later, the query fails
   try {
     await client.connect();

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'pg';
 import { DatabaseRefusedError, isConnectionError, sqlState } from './database.errors.js';
+import { findWritable, serversIn } from './servers.js';
 
 /** SQLSTATEs of permanent errors, which waiting does not fix. */
 const PERMANENT_ERRORS: Record<string, string> = {
@@ -36,12 +36,8 @@ export async function waitForPostgres(
 }
 
 async function tryConnect(url: string): Promise<{ reason: string; isTransient: boolean } | undefined> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
-  client.on('error', () => undefined); // if the connection breaks later, the query fails
   try {
-    await client.connect();
-    await client.query('SELECT 1');
-    await client.end();
+    await findWritable(url, { connectionTimeoutMillis: 2_000, query_timeout: 2_000 });
     return undefined;
   } catch (error) {
     const state = sqlState(error) ?? '';
@@ -59,6 +55,7 @@ function isTransient(error: unknown): boolean {
 
 /** Omits the password, and the query, which can contain a password too. */
 function withoutPassword(url: string): string {
-  const { protocol, username, host, pathname } = new URL(url);
-  return `${protocol}//${username && `${username}@`}${host}${pathname}`;
+  const servers = serversIn(url).map((server) => new URL(server));
+  const [{ protocol, username, pathname }] = servers;
+  return `${protocol}//${username && `${username}@`}${servers.map(({ host }) => host).join()}${pathname}`;
 }
