@@ -16,7 +16,7 @@ function fill(page, mark, table) {
   );
 }
 
-const LANGUAGES = { js: 'js', ts: 'ts', md: 'markdown', json: 'json' };
+const LANGUAGES = { js: 'js', mjs: 'js', ts: 'ts', md: 'markdown', json: 'json' };
 
 /** Copies a file of examples/ into a page. The replacement is a function because `$` is special in a replacement text. */
 function quote(page, name) {
@@ -33,7 +33,7 @@ function quote(page, name) {
 
 quote('agents.md', 'agent.js');
 quote('events.md', 'consumer.js');
-quote('plugins.md', 'weather.js');
+quote('plugins.md', 'weather.mjs');
 quote('plugins.md', 'plugin/index.test.ts');
 for (const page of readdirSync(new URL('../docs/how-to/plugin', import.meta.url)))
   quote(`how-to/plugin/${page}`, page === 'embedding.md' ? 'embedded/main.ts' : `plugin/${page.replace('.md', '.ts')}`);

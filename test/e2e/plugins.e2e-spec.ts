@@ -238,6 +238,9 @@ describe('a start with plugins', () => {
     expect(await startError({ name: 'p', tools: [tool] }, {}, [{ name: 'q', tools: [tool] }])).toMatch(
       /The plugin [pq] cannot be used: tools: the name clash is already used by the plugin [pq]\. Rename/,
     );
+    expect(
+      await startError({ name: 'p', definitions: [{ name: 'd', description: 'D.', tools: ['missing'] }] }),
+    ).toContain('the definition "d" of the plugin p: tools: there is no tool "missing"');
     expect(await startError({ name: 'p', tools: [{ ...tool, name: 'clock' }] })).toContain(
       'by the toolbox clock of Rollcall',
     );

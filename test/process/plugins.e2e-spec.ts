@@ -17,7 +17,7 @@ const FIVE_MINUTES = 300_000;
 const PLUGINS = [
   { use: 'rollcall-plugin-example', config: { language: 'fr', events: 'events.jsonl' } },
   { use: './acme.js', config: { city: 'Oslo', agents: './agents' } },
-  './weather.js',
+  './weather.mjs',
 ];
 
 /** The compiler rejects a comment of this kind if the next line has no error. */
@@ -115,7 +115,7 @@ function install(): void {
   for (const name of [...Object.keys(dependencies), '@types/node']) link(name);
   for (const name of ['plugin', 'embedded'])
     cpSync(join(ROOT, 'examples', name), join(folder, name), { recursive: true });
-  cpSync(join(ROOT, 'examples/weather.js'), join(folder, 'weather.js'));
+  cpSync(join(ROOT, 'examples/weather.mjs'), join(folder, 'weather.mjs'));
   mkdirSync(join(folder, 'acme'));
   const acme = readFileSync(join(ROOT, 'test/support/acme.plugin.ts'), 'utf8');
   writeFileSync(
@@ -208,7 +208,7 @@ describe('the packed package', () => {
           items: [
             { name: 'example', from: 'rollcall-plugin-example', faults: [] },
             { name: 'acme', from: './acme.js' },
-            { name: 'weather', from: './weather.js' },
+            { name: 'weather', from: './weather.mjs' },
           ],
         });
       }

@@ -103,6 +103,7 @@ describe('an error at the start is reported in one sentence', () => {
       'mix.mjs': `const fs = require('node:fs'); export default { name: 'mix' };`,
       'commonjs/esm.js': `import 'node:fs'; export default { name: 'commonjs' };`,
       'commonjs/package.json': '{ "type": "commonjs" }',
+      'syntax.mjs': `export default { name: 'syntax' tools: [] };`,
       'throws.js': `throw new Error('no licence');`,
       'hangs.mjs': 'await new Promise((resolve) => setTimeout(resolve, 60_000)); export default {};',
     };
@@ -126,7 +127,10 @@ describe('an error at the start is reported in one sentence', () => {
       'typed.ts': 'typed',
       'mix.mjs': expect.stringContaining('It mixes CommonJS with ES modules: use import and export') as unknown,
       'commonjs/esm.js': expect.stringContaining('or use the extension .mjs') as unknown,
-      'throws.js': expect.stringContaining('no licence. Correct the code at the top of the module.') as unknown,
+      'syntax.mjs': expect.stringContaining('Find the place with: node --check ./syntax.mjs') as unknown,
+      'throws.js': expect.stringMatching(
+        /no licence \(.*throws\.js:1\)\. Correct the code at the top of the module\./,
+      ) as unknown,
       'hangs.mjs': expect.stringContaining('its module did not load within 1000 ms') as unknown,
       'missing.js': expect.stringContaining('Check the path, which begins with ./') as unknown,
     });

@@ -26,7 +26,7 @@ describe('the documented programs', () => {
   it.each<readonly [page: string, program: string]>([
     ['agents.md', 'agent.js'],
     ['events.md', 'consumer.js'],
-    ['plugins.md', 'weather.js'],
+    ['plugins.md', 'weather.mjs'],
     ['plugins.md', 'plugin/index.test.ts'],
     ['how-to/plugin/embedding.md', 'embedded/main.ts'],
     ...globSync('examples/plugin/*.ts')

@@ -64,16 +64,23 @@ async function importPlugin({ use }: PluginUse, { loadMs }: PluginLimits): Promi
     return module.default;
   } catch (error) {
     if (error instanceof PluginError) throw error;
-    throw new PluginError(use, explained(error), { cause: error });
+    throw new PluginError(use, explained(error, use), { cause: error });
   } finally {
     clearTimeout(timer);
   }
 }
 
-function explained(error: unknown): string {
+/** The first place in a file that a stack names. */
+const FRAME = /^\s*at (?:.*\()?((?:file:\/\/)?\/[^)\n]+?:\d+):\d+\)?$/m;
+
+function explained(error: unknown, use: string): string {
   const { code, message } =
     error instanceof Error ? (error as NodeJS.ErrnoException) : { code: undefined, message: String(error) };
-  return `its module cannot be loaded: ${message.split('\n')[0]}. ${REMEDIES[code ?? ''] ?? remedyFor(message)}`;
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const place = FRAME.exec(stack)?.[1];
+  const where = place === undefined || code !== undefined ? '' : ` (${place})`;
+  const remedy = REMEDIES[code ?? ''] ?? remedyFor(error instanceof Error ? error.name : '', message);
+  return `its module cannot be loaded: ${message.split('\n')[0]}${where}. ${remedy.replace('FILE', use)}`;
 }
 
 const REMEDIES: Record<string, string> = {
@@ -84,11 +91,12 @@ const REMEDIES: Record<string, string> = {
   ERR_UNKNOWN_FILE_EXTENSION: 'Use a file with the extension .js, .mjs, .cjs or .ts.',
 };
 
-function remedyFor(message: string): string {
+function remedyFor(name: string, message: string): string {
   if (/require is not defined|module is not defined|exports is not defined/.test(message))
     return 'It mixes CommonJS with ES modules: use import and export, or the extension .cjs.';
   if (/Cannot use import statement outside a module|Unexpected token 'export'/.test(message))
     return 'Its package.json says that it is CommonJS: remove "type": "commonjs" there, or use the extension .mjs.';
   if (/does not provide an export named/.test(message)) return 'Check the names of its imports.';
+  if (name === 'SyntaxError') return 'Find the place with: node --check FILE';
   return 'Correct the code at the top of the module.';
 }

@@ -78,7 +78,9 @@ export class StrictDefinitions {
 
 function codeCandidates(definitions: readonly CodeDefinition[]): Candidate[] {
   return definitions.map(({ name, namespace = DEFAULT_NAMESPACE, ...content }) => {
-    return { place: `the definition ${JSON.stringify(name)} in code`, source: 'code', namespace, name, content };
+    const plugin = content.plugins?.at(-1);
+    const origin = plugin === undefined ? 'in code' : `of the plugin ${plugin}`;
+    return { place: `the definition ${JSON.stringify(name)} ${origin}`, source: 'code', namespace, name, content };
   });
 }
 
