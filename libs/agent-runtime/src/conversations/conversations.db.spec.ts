@@ -2,7 +2,7 @@ import { type ModelRequest, textOfParts, textPart } from '#rollcall/providers';
 import { callTool, failWith, hangAfter, say, using } from '#rollcall/providers/testing';
 import { until } from '#rollcall/test-support';
 import type { Run, StartRun } from '../runs/run.js';
-import { ended, keyOf, RunsWorld, USED } from '../testing/runs.world.js';
+import { ended, keyOf, RunsWorld, typesOf, USED } from '../testing/runs.world.js';
 import type { TestRuns } from '../testing/test-runs.js';
 import { defineTool } from '../tools/tool.js';
 
@@ -204,6 +204,25 @@ describe('a deleted conversation', () => {
     await expect(
       one.conversations.remove({ ...TALK, by: 'key:other' }, { by: 'key:other', mayManage: false }),
     ).rejects.toMatchObject({ code: 'CONVERSATION_FOREIGN' });
+  });
+
+  it('S2.10 a thousand runs that wait in it are cancelled together', async () => {
+    const one = await world.replica();
+    const hanging = await send(one, 'hang');
+    await until('the model is called', () => world.agents.callsOf('clerk') === 1);
+    await world.database.db.query(
+      `INSERT INTO run (id, namespace, root_id, state, target, agent_id, definition, revision, input, created_by, conversation_id)
+       SELECT 'queued' || n, 'default', 'queued' || n, 'queued', '{}', 'clerk', 'clerk', 1, '[]', $1, 'talk' FROM generate_series(1, 1000) AS n`,
+      [BY],
+    );
+    await one.conversations.remove(TALK, OWNER);
+    const states = await world.database.db.query('SELECT state, count(*)::integer AS runs FROM run GROUP BY state');
+    expect(states).toEqual([{ state: 'cancelled', runs: 1_001 }]);
+    expect(await ended(one, hanging)).toMatchObject({ state: 'cancelled' });
+    await until('the events are in the log', async () => {
+      return (await typesOf(one)).filter((type) => type === 'run.cancelled').length === 1_001;
+    });
+    expect(world.agents.callsOf('clerk')).toBe(1);
   });
 
   it('S2.10 disappears with its last run, and a run that is redacted is forgotten', async () => {

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Database, PAGE_BYTES, ROWS_OF_ANY_SIZE } from '#rollcall/platform';
-import { RunFinishedError } from '../runs/run.errors.js';
 import type { RunActor, VisibleRuns } from '../runs/run.js';
 import type { StoredStep } from '../runs/run.step.js';
 import { RunsService } from '../runs/runs.service.js';
@@ -64,19 +63,12 @@ export class ConversationsService {
    */
   async remove(query: ConversationQuery, { by, mayManage }: RunActor): Promise<void> {
     const conversation = await this.get(query);
-    const { namespace, createdBy, id } = conversation;
+    const { createdBy, id } = conversation;
     if (!mayManage && createdBy !== by) throw new ConversationForeignError();
     await this.db.transaction(async () => {
       if (!(await this.store.lock(conversation))) throw new ConversationNotFoundError(id);
-      for (const open of await this.store.openRuns(conversation)) await this.cancel({ namespace, id: open }, by);
+      await this.commands.cancelLocked(await this.store.openRuns(conversation), by);
       await this.store.remove(conversation);
-    });
-  }
-
-  /** The run is locked, but it may have ended before. */
-  private async cancel(run: { readonly namespace: string; readonly id: string }, by: string): Promise<void> {
-    await this.commands.cancel(run, { by, mayManage: true }).catch((error: unknown) => {
-      if (!(error instanceof RunFinishedError)) throw error;
     });
   }
 

@@ -24,7 +24,7 @@ import {
   RunNotWaitingError,
   RunRedactedError,
 } from './run.errors.js';
-import type { Run, RunActor, RunDecision, RunKey, StartRun } from './run.js';
+import type { Run, RunActor, RunDecision, RunFacts, RunKey, StartRun } from './run.js';
 import { isFinal } from './run.status.js';
 import { RunAdmission } from './start/run.admission.js';
 import { type ChosenAgent, RunTargets } from './start/run.targets.js';
@@ -153,7 +153,18 @@ export class RunsService {
     } as const;
     const { redactAfterMs = null } = request;
     const message = { input, messageId, conversationId, ...(a2a && { a2a }) };
-    const run = { ...place, ...message, ...traceOfStart(), target, agentId, definition, limit, deadline, redactAfterMs, createdBy: by };
+    const run = {
+      ...place,
+      ...message,
+      ...traceOfStart(),
+      target,
+      agentId,
+      definition,
+      limit,
+      deadline,
+      redactAfterMs,
+      createdBy: by,
+    };
     return { run, chosen, paidBy: request.paidBy ?? null };
   }
 
@@ -185,9 +196,19 @@ export class RunsService {
 
   /** Cancels the whole tree. A run that is already cancelled is returned unchanged. */
   async cancel(key: RunKey, actor: RunActor): Promise<Run> {
-    const { run, cancelled } = await this.db.transaction(async () => await this.cancelTree(key, actor));
+    const { run, cancelled } = await this.db.transaction(async () => {
+      const open = await this.changeable(key, actor);
+      if (open.state !== 'cancelled' && isFinal(open.state)) throw new RunFinishedError(open.state);
+      return { run: open, cancelled: await this.cancelTrees(open.state === 'cancelled' ? [] : [open.id], actor.by) };
+    });
     await this.settlement.charge(cancelled);
-    return cancelled.find(({ id }) => id === run.id) ?? run;
+    const facts = cancelled.find(({ id }) => id === run.id);
+    return facts ? { ...run, ...facts, result: currentResult(facts.state, run.result) } : run;
+  }
+
+  /** Cancels unfinished runs with all their descendants. The caller has locked them. */
+  async cancelLocked(rootIds: readonly string[], by: string): Promise<void> {
+    await this.settlement.charge(await this.cancelTrees(rootIds, by));
   }
 
   /** Like `prepare`, for a new run with the target, the input and the limits of a finished run, but without its deadline. */
@@ -235,14 +256,12 @@ export class RunsService {
     }
   }
 
-  private async cancelTree(key: RunKey, actor: RunActor): Promise<{ run: Run; cancelled: Run[] }> {
-    const run = await this.changeable(key, actor);
-    if (run.state === 'cancelled') return { run, cancelled: [] };
-    if (isFinal(run.state)) throw new RunFinishedError(run.state);
-    const cancelled = await this.settlement.withUsage(await this.store.cancelTree(run.id));
+  private async cancelTrees(rootIds: readonly string[], by: string): Promise<RunFacts[]> {
+    if (rootIds.length === 0) return [];
+    const cancelled = await this.settlement.withUsage(await this.store.cancelTrees(rootIds));
     await this.tasks.cancel(cancelled.map(({ id }) => id));
-    await this.events.cancelled(run.id, cancelled, actor.by);
-    return { run, cancelled };
+    await this.events.cancelled(rootIds, cancelled, by);
+    return cancelled;
   }
 
   /** A retry continues the conversation of its caller, after the runs that wait in it. */

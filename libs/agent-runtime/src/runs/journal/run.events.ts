@@ -74,11 +74,11 @@ export class RunEvents {
     this.announce(runs.map((run) => ({ run })));
   }
 
-  /** Records that all runs of a tree were cancelled. */
-  async cancelled(rootId: string, runs: readonly RunSubject[], by: string): Promise<void> {
+  /** Records that all runs of these trees were cancelled. */
+  async cancelled(rootIds: readonly string[], runs: readonly RunSubject[], by: string): Promise<void> {
     await this.append(runs.map((run) => cancellationOf(run, by)));
     this.announce(runs.map((run) => ({ run })));
-    this.db.afterCommit(() => this.channel.send({ type: 'cancelled', rootId }));
+    this.db.afterCommit(() => rootIds.forEach((rootId) => this.channel.send({ type: 'cancelled', rootId })));
   }
 
   /** The replicas learn of the ends with the commit, and the observers on this replica directly after it. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { isOutage, Periodic } from '#rollcall/platform';
 import { ReservationRecovery } from '../../spending/reservation.recovery.js';
-import type { Run } from '../run.js';
+import type { RunFacts } from '../run.js';
 import { isCallingModel } from '../run.step.js';
 import { type OwnUsage, RunStore } from '../store/run.store.js';
 import { chargesIn, sumOf } from './run.usage.js';
@@ -10,7 +10,7 @@ import { chargesIn, sumOf } from './run.usage.js';
 const LIVE_MS = 5_000;
 const BATCH = 100;
 
-type Payer = Pick<Run, 'namespace' | 'id'>;
+type Payer = Pick<RunFacts, 'namespace' | 'id'>;
 
 /**
  * Settles the reservations and stores the usage of runs for which no execution does it, because they were cancelled or their replica is
@@ -24,7 +24,7 @@ export class RunSettlement {
   ) {}
 
   /** Stores the usage that the steps report, because no replica reports the usage of a cancelled run. */
-  async withUsage(cancelled: readonly Run[]): Promise<Run[]> {
+  async withUsage(cancelled: readonly RunFacts[]): Promise<RunFacts[]> {
     const reports = await this.reportsOf(cancelled);
     const usages = new Map([...reports].map(([id, reported]) => [id, sumOf(reported)]));
     if (usages.size > 0) await this.store.setUsage(usages);

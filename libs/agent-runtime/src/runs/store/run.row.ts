@@ -17,7 +17,7 @@ export interface ChargesRow {
 }
 
 /** The columns of a run without its contents, with the names of the entity. */
-const FACTS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
+export const FACTS_COLUMNS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "parentId", r.depth,
   r.retry_of AS "retryOf", r.conversation_id AS "conversationId", r.state, r.state_at AS "stateAt", r.waiting_for AS "waitingFor", r.target, r.agent_id AS "agentId", r.definition,
   r.revision, r.host, r.limit_tokens AS "limitTokens", r.limit_micro_usd AS "limitMicroUsd", r.deadline,
   r.usage, r.attempts, r.crashes, r.crashes_in_step AS "crashesInStep", r.crashed_after AS "crashedAfter", r.created_by AS "createdBy", r.created_at AS "createdAt", r.queued_at AS "queuedAt",
@@ -25,7 +25,7 @@ const FACTS = `r.seq, r.id, r.namespace, r.root_id AS "rootId", r.parent_id AS "
   r.redacted_at AS "redactedAt"`;
 
 /** The columns of a run, with the names of the entity. */
-export const RUN_COLUMNS = `${FACTS}, r.input, r.a2a, r.trace, r.result`;
+export const RUN_COLUMNS = `${FACTS_COLUMNS}, r.input, r.a2a, r.trace, r.result`;
 
 /**
  * Contents of an older version are read only if their stored form is not larger: to read 200 large ones takes longer than a statement
@@ -66,7 +66,7 @@ const previewOf = (
  * older version, which have no preview. The contents of a redacted run are small; they are read because a replica of an older version
  * may have removed them without their preview.
  */
-export const SUMMARY_COLUMNS = `${FACTS},
+export const SUMMARY_COLUMNS = `${FACTS_COLUMNS},
   CASE WHEN r.input_preview IS NOT NULL AND r.redacted_at IS NULL THEN r.input_preview
     WHEN pg_column_size(r.input) > ${READ_BYTES} THEN ${unread('r.input')}
     ELSE (SELECT ${previewOf('old.input')}::json FROM (SELECT ${readable('r.input')} AS input OFFSET 0) AS old) END AS "inputPreview",
@@ -78,6 +78,8 @@ export const SUMMARY_COLUMNS = `${FACTS},
       'reason', old.result ->> 'reason', 'detail', left(old.result ->> 'detail', ${PREVIEW_CHARS}),
       'error', old.result -> 'error', 'approvals', json_array_length(old.result -> 'approvals'))))::json
       FROM (SELECT ${readable('r.result')} AS result OFFSET 0) AS old) END AS "resultPreview"`;
+
+export type FactsRow = Omit<RunRow, 'input' | 'a2a' | 'trace' | 'result' | 'inputPreview' | 'resultPreview'>;
 
 export type SummaryRow = Omit<RunRow, 'input' | 'a2a' | 'trace' | 'result' | 'inputPreview'> & {
   readonly inputPreview: ContentPreview;
@@ -124,7 +126,7 @@ export function toRun(row: RunRow): Run {
   return { ...toFacts(row), ...given, result: currentResult(state, result) };
 }
 
-function toFacts(row: Omit<RunRow, 'input' | 'a2a' | 'trace' | 'result' | 'inputPreview' | 'resultPreview'>): RunFacts {
+export function toFacts(row: FactsRow): RunFacts {
   const { id, namespace, rootId, parentId, depth, retryOf, state, waitingFor, target, agentId } = row;
   const { limitTokens, limitMicroUsd, deadline, usage, attempts, crashes, crashesInStep, createdBy } = row;
   return {

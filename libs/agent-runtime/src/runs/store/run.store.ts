@@ -10,6 +10,7 @@ import type {
   ListedRun,
   Run,
   RunDecision,
+  RunFacts,
   RunFilter,
   RunKey,
   RunSummary,
@@ -25,6 +26,8 @@ import {
   CHARGED,
   CHARGES_COLUMNS,
   type ChargesRow,
+  FACTS_COLUMNS,
+  type FactsRow,
   RUN_COLUMNS,
   type RunRow,
   SUMMARY_COLUMNS,
@@ -32,6 +35,7 @@ import {
   type SummaryRow,
   toChargedRun,
   toChargedSummary,
+  toFacts,
   toRun,
 } from './run.row.js';
 
@@ -352,14 +356,14 @@ export class RunStore {
     return row?.step;
   }
 
-  /** Cancels all runs of a tree that are not finished, and takes the lease from the replica that executes them. */
-  async cancelTree(rootId: string): Promise<Run[]> {
-    const rows = await this.db.query<RunRow>(
+  /** Cancels all runs of these trees that are not finished, and takes the leases from the replicas that execute them. */
+  async cancelTrees(rootIds: readonly string[]): Promise<RunFacts[]> {
+    const rows = await this.db.query<FactsRow>(
       `UPDATE run AS r SET state = 'cancelled', state_at = clock_timestamp(), waiting_for = NULL, finished_at = clock_timestamp(), ${FREE}
-       WHERE root_id = $1 AND state = ANY ($2) RETURNING ${RUN_COLUMNS}`,
-      [rootId, statusesBefore('cancel')],
+       WHERE root_id = ANY ($1) AND state = ANY ($2) RETURNING ${FACTS_COLUMNS}`,
+      [rootIds, statusesBefore('cancel')],
     );
-    return rows.map(toRun);
+    return rows.map(toFacts);
   }
 
   /** What the stored steps of these runs report. */
