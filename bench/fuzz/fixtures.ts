@@ -17,6 +17,7 @@ import {
   OTHERS,
   PULL_AGENT,
   TALKER,
+  UNFINISHED,
 } from './valid-request.js';
 
 interface AgentSlot {
@@ -81,7 +82,8 @@ export class Fixtures {
     request.resume();
     response.writeHead(204).end();
   });
-  private task = 'none';
+  /** The tasks that the agent has taken. */
+  private tasks: string[] = [];
   /** The contract that is confirmed next. */
   private won?: string;
   private pin = { tool: 'none', hash: 'none' };
@@ -119,8 +121,9 @@ export class Fixtures {
   /** Restores some of the objects. */
   async maintain(): Promise<void> {
     this.round += 1;
+    for (const winner of [AWARDED, CONFIRMED]) if (!(await this.isKept(winner))) await this.renewAgent(winner);
     const agent = this.round % AGENTS;
-    if (!(await this.keepsItsBid(agent))) await this.renewAgent(agent);
+    if (agent !== AWARDED && agent !== CONFIRMED) await this.renewAgent(agent);
     if (this.round % 2 === 0) await this.renewSession();
     if (this.round % 4 === 0) await this.renewOthers((this.round / 4) % OTHERS);
     if (this.round % 4 === 2) await this.renewContract(CONFIRMED);
@@ -173,7 +176,7 @@ export class Fixtures {
       case 'push':
         return this.runs[at]?.push ?? 'none';
       case 'task':
-        return this.task;
+        return this.tasks[at] ?? 'none';
       case 'pin':
         return this.pin.tool;
       case 'pinHash':
@@ -219,11 +222,9 @@ export class Fixtures {
   }
 
   /** An agent that registers again loses its bid, so the winners of contracts only send heartbeats while they are registered. */
-  private async keepsItsBid(at: number): Promise<boolean> {
-    const agent = this.agents[at];
-    if (!agent || (at !== AWARDED && at !== CONFIRMED)) return false;
-    const itself = new ApiClient(this.server.url, agent.leaseToken);
-    const { generation } = agent;
+  private async isKept(at: number): Promise<boolean> {
+    const { leaseToken, generation } = this.agents[at] ?? { leaseToken: 'rl_none', generation: 1 };
+    const itself = new ApiClient(this.server.url, leaseToken);
     return (await itself.call('POST', `/v1/agents/${PREFIX}${at}/heartbeat`, { generation })).status === 200;
   }
 
@@ -234,13 +235,13 @@ export class Fixtures {
     this.session = { token: String(opened.body['token']), ticket: String(issued.body['ticket']) };
   }
 
-  /** The agent has one task that it has taken, and one that it has not. */
+  /** The agent has two tasks that it has taken, and one that it has not. */
   private async takeTask(agent: string, { leaseToken, generation }: AgentSlot): Promise<void> {
-    for (const input of ['One.', 'Two.']) await this.api.call('POST', '/v1/runs', { agent, input });
+    for (const input of ['One.', 'Two.', 'Three.']) await this.api.call('POST', '/v1/runs', { agent, input });
     const worker = new ApiClient(this.server.url, leaseToken);
-    const { body } = await worker.call('POST', `/v1/agents/${agent}/tasks/take`, { generation, max: 1 });
-    const [task] = (body['tasks'] ?? []) as { callId?: string }[];
-    if (task?.callId !== undefined) this.task = task.callId;
+    const { body } = await worker.call('POST', `/v1/agents/${agent}/tasks/take`, { generation, max: 2 });
+    const taken = ((body['tasks'] ?? []) as { callId: string }[]).map(({ callId }) => callId);
+    if (taken.length > UNFINISHED) this.tasks = taken;
   }
 
   /** A definition that answers, one whose runs wait for an approval, and hosted agents. */

@@ -123,15 +123,27 @@ export function validRequest(random: Random, operation: Operation, share = DEFAU
 export const AWARDED = 1;
 export const CONFIRMED = 2;
 
+/** The number of the task that gets no result. */
+export const UNFINISHED = 1;
+
 /** The number of the run whose call waits for a decision. Other operations do not use it, because they would end it. */
 const UNDECIDED = OTHERS - 1;
+
+/** The number of the contract for bids, and of the one that requests cancel. */
+const OPEN = 0;
+const CANCELLED = OTHERS - 1;
+/** The agents that other operations must not change: a winner that registers again loses its award, and a worker its tasks. */
+const KEPT = new Set([AWARDED, CONFIRMED, PULL_AGENT]);
+const CHANGED = Array.from({ length: AGENTS }, (_, at) => at).filter((at) => !KEPT.has(at));
 
 /** The number of the agent for an operation that needs an agent, or a contract, in a certain state. */
 function agentFor(random: Random, path: string): number {
   if (path.includes('/tasks/')) return PULL_AGENT;
   if (path.endsWith('/confirm')) return AWARDED;
   if (path.endsWith('/outcome')) return CONFIRMED;
-  return random.below(path.includes('/contracts/') ? OTHERS : AGENTS);
+  if (path.endsWith('/bids')) return OPEN;
+  if (path.includes('/contracts/')) return path.endsWith('/cancel') ? CANCELLED : random.below(OTHERS);
+  return random.pick(CHANGED);
 }
 
 /** A draft whose slots refer to one agent and one run. */
@@ -142,7 +154,11 @@ function ofOneAgent(random: Random, { path }: Operation, draft: Draft): Draft {
     (number: number) =>
     (_: string, raw: string, name: string): string =>
       `{{${raw}${name}:${number}}}`;
-  const text = JSON.stringify(draft).replaceAll(SAME_AGENT, numbered(agent)).replaceAll(SAME_RUN, numbered(run));
+  const task = path.endsWith('/progress') ? UNFINISHED : 0;
+  const text = JSON.stringify(draft)
+    .replaceAll(slot('task', 0), slot('task', task))
+    .replaceAll(SAME_AGENT, numbered(agent))
+    .replaceAll(SAME_RUN, numbered(run));
   return JSON.parse(text) as Draft;
 }
 

@@ -143,6 +143,21 @@ describe('the endpoint of MCP', () => {
     expect(await send(`"${'x'.repeat(300_000)}"`)).toEqual([413, -32_000]);
   });
 
+  it('S-4 a method, a name and an address that are too long are rejected, and not repeated in the answer', async () => {
+    const long = '%'.repeat(60_000);
+    const { headers } = rawRequest('tools/list');
+    for (const body of [
+      rawRequest(long).body,
+      rawRequest('tools/call', { name: long, arguments: {} }).body,
+      rawRequest('resources/read', { uri: `rollcall://${long}` }).body,
+      rawRequest('tasks/get', { taskId: long }).body,
+    ]) {
+      const answer = await post({ body, headers });
+      expect(answer.status).toBe(400);
+      expect(JSON.stringify(answer.body).length).toBeLessThan(1_000);
+    }
+  });
+
   it('S3.12 a request to an unknown agent gets 404', async () => {
     const answer = await post(rawRequest('tools/list'), { path: '/mcp/agents/nobody' });
     expect(answer).toMatchObject({ status: 404, body: { error: { data: { code: 'AGENT_NOT_FOUND' } } } });

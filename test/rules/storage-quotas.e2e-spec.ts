@@ -121,6 +121,7 @@ const SENDS: Record<string, Send> = {
   })),
   'POST /v1/definitions': post('/v1/definitions', () => ({ name: `n${unique()}`, content: { description: 'x' } })),
   'PUT /v1/definitions/:name': post('/v1/definitions/echo', () => ({ content: { description: unique() } }), 'PUT'),
+  'PATCH /v1/agents/:id': post('/v1/agents/silent', () => ({ version: unique() }), 'PATCH'),
   'POST /v1/runs': post('/v1/runs', () => ({ definition: 'echo', input: 'Hello.' })),
   'POST /v1/runs/:id/approvals': post('/v1/runs/{run}/approvals', () => ({
     callId: 'a',

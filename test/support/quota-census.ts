@@ -29,7 +29,7 @@ const A2A: Readonly<Record<string, StorageBound>> = {
 };
 const BASES = ['/a2a', '/a2a/agents/:agentId', '/a2a/:tenant'];
 
-/** Every POST and PUT route. Add a new route here by hand, with the quota of what it stores. */
+/** Every POST, PUT and PATCH route. Add a new route here by hand, with the quota of what it stores. */
 export const ROUTE_BOUNDS: Readonly<Record<string, StorageBound>> = {
   ...Object.fromEntries(
     BASES.flatMap((base) => Object.entries(A2A).map(([route, bound]) => [route.replace('{base}', base), bound])),
@@ -92,6 +92,9 @@ export const ROUTE_BOUNDS: Readonly<Record<string, StorageBound>> = {
   'POST /v1/webhooks/:id/deliveries/:sequence/replay': CHANGE,
   'POST /v1/webhooks/:id/replay': CHANGE,
   'POST /v1/webhooks/:id/rotate': CHANGE,
+  'PATCH /v1/agents/:id': quota(...RATE),
+  'PATCH /v1/namespaces/:name': OPERATOR,
+  'PATCH /v1/webhooks/:id': CHANGE,
   'PUT /v1/definitions/:name': DEFINITIONS,
   'PUT /v1/registry/protection': CHANGE,
 };

@@ -1,4 +1,4 @@
-import { createMcpHandler, ProtocolError } from '@modelcontextprotocol/server';
+import { createMcpHandler, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { Injectable, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { InFlight } from '../http/server/in-flight.js';
@@ -12,6 +12,8 @@ import { McpTools } from './tools/mcp.tools.js';
 import { callerOf } from '../auth/principal.js';
 
 const STREAM = 'text/event-stream';
+/** Longer than every method, and every name that a request can find. */
+const MAX_NAME = 2_048;
 
 interface Accepted {
   readonly subscription?: Subscription;
@@ -81,12 +83,13 @@ export class McpExchange {
     const { request } = reply;
     const agent = agentId === undefined ? undefined : await this.agents.get(callerOf(request).namespace, agentId);
     const call = callOf(reply, agent);
-    const name = calledTool(request.body);
-    if (name !== undefined) {
-      this.tools.check(call, name);
-      this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
-    }
     try {
+      checkNames(request.body);
+      const name = calledTool(request.body);
+      if (name !== undefined) {
+        this.tools.check(call, name);
+        this.inFlight.exempt(reply); // a tool call waits for its run, and has its own time limit
+      }
       await this.serve(reply, call, await this.subscriptions.prepare(call));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -136,6 +139,15 @@ export class McpExchange {
   private report(event: string, { request }: McpCall, error: unknown): void {
     this.log.debug({ event, requestId: request.id, err: error });
   }
+}
+
+/** The errors of the SDK quote these names, so a long one would be returned several times. */
+function checkNames(body: unknown): void {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: Record<string, unknown> };
+  const names = { method, name: params?.['name'], uri: params?.['uri'], taskId: params?.['taskId'] };
+  for (const [field, value] of Object.entries(names))
+    if (typeof value === 'string' && value.length > MAX_NAME)
+      throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `${field} must have at most ${MAX_NAME} characters.`);
 }
 
 function calledTool(body: unknown): unknown {

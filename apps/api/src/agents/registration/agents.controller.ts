@@ -26,6 +26,7 @@ import { Permit } from '../../auth/route.access.js';
 import { IfMatch, SendsVersion, type VersionFormat } from '../../http/etag.js';
 import { PagedList, PageQuery } from '../../http/page.js';
 import { Problems } from '../../http/problems/problem.docs.js';
+import { StorageRate } from '../../limits/storage.rate.js';
 import { Effect } from '../../mutation/effect.js';
 import { Mutation } from '../../mutation/mutation.js';
 import { agentCredential } from '../agent.credential.js';
@@ -108,6 +109,7 @@ export class AgentsController {
     private readonly aliases: CapabilityAliases,
     private readonly registrations: AgentRegistrations,
     private readonly endpoints: EndpointCheck,
+    private readonly storage: StorageRate,
   ) {}
 
   @Post()
@@ -196,7 +198,10 @@ export class AgentsController {
       await this.agents.check(credential); // resolve host names only for callers that may update the agent
       body.endpoint = await this.endpoints.check(body.endpoint);
     }
-    return new Effect(async () => await this.agents.update(credential, toUpdate(body), ifVersion));
+    return new Effect(async () => {
+      this.storage.take(caller, body, 0);
+      return await this.agents.update(credential, toUpdate(body), ifVersion);
+    });
   }
 
   @Delete(':id')
