@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { TaskInbox } from '#rollcall/agent-runtime';
 import { Database } from '#rollcall/platform';
 import { proxyPostgres } from '#rollcall/platform/testing';
@@ -316,6 +316,20 @@ describe('a task that an agent takes over its socket', () => {
     expect(await socket.received('error', 4)).toMatchObject({ code: 'MALFORMED_JSON', callId: 'nothing' });
     socket.send('beat');
     await socket.received('beaten');
+  });
+
+  it('B11 a result that does not fit into a frame closes the socket with 1009, and is accepted as a request', async () => {
+    const worker = await register();
+    const socket = await connect(worker, idle);
+    socket.send('work', { slots: 1 });
+    const run = await start();
+    const { callId } = await taskOn(socket);
+    const closed = once(socket.socket, 'close');
+    const text = 'x'.repeat(64 << 10);
+    socket.send('result', { callId, text });
+    expect((await closed)[0]).toBe(1009);
+    expect((await worker.result(callId, { text }, idle)).status).toBe(200);
+    expect((await settled(run)).result?.parts[0]?.text).toBe(text);
   });
 
   it('N-3 an agent that does not pull gets AGENT_NOT_PULL', async () => {

@@ -23,9 +23,8 @@ import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { isFinal, RuntimeError } from '#rollcall/agent-runtime';
-import { textPart } from '#rollcall/providers';
+import { RUN_EXTENSION, textPart } from '#rollcall/providers';
 import { RunCommands } from '../runs/run.commands.js';
-import { EXTENSION } from './cards/agent.card.js';
 import { type Address, type IncomingCall, IncomingCalls } from './incoming.calls.js';
 import { isMessage, MessagesService } from './messages/messages.service.js';
 import type { Binding } from './protocol.version.js';
@@ -167,6 +166,6 @@ function rejectedTask({ code, message, retryAfterMs }: RuntimeError, { message: 
     },
     artifacts: [],
     history: sent ? [{ ...sent, ...place }] : [],
-    metadata: { [EXTENSION]: { code, ...(retryAfterMs !== undefined && { retryAfterMs }) } },
+    metadata: { [RUN_EXTENSION]: { code, ...(retryAfterMs !== undefined && { retryAfterMs }) } },
   };
 }

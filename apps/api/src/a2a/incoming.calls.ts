@@ -2,9 +2,9 @@ import { Extensions, HTTP_EXTENSION_HEADER } from '@a2a-js/sdk';
 import { RequestMalformedError } from '@a2a-js/sdk/errors';
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RUN_EXTENSION } from '#rollcall/providers';
 import { closeSignal } from '../http/close.signal.js';
 import { A2aAgents, type AddressedAgent } from './cards/a2a.agents.js';
-import { EXTENSION } from './cards/agent.card.js';
 import { type Binding, checkVersion } from './protocol.version.js';
 import { callerOf, type Principal } from '../auth/principal.js';
 
@@ -51,5 +51,5 @@ function activateExtensions(reply: FastifyReply): void {
   const requested = Extensions.parseServiceParameter(
     String(reply.request.headers[HTTP_EXTENSION_HEADER.toLowerCase()] ?? ''),
   );
-  if (requested?.includes(EXTENSION)) void reply.header(HTTP_EXTENSION_HEADER, EXTENSION);
+  if (requested?.includes(RUN_EXTENSION)) void reply.header(HTTP_EXTENSION_HEADER, RUN_EXTENSION);
 }

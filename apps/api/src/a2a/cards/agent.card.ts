@@ -4,8 +4,6 @@ import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { type A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { RUN_EXTENSION } from '#rollcall/providers';
 
-/** The extension of Rollcall: live facts in cards, and the facts of the run in the metadata of tasks. */
-export const EXTENSION = RUN_EXTENSION;
 const SCHEME = 'bearer';
 const ABOUT_EXTENSION =
   'Cards: price, health and load of the agent. Tasks: the agent, the state and the usage of the run. See docs/a2a.md.';
@@ -35,7 +33,7 @@ export function cardOf({ name, description, version, url, skills, live }: CardFa
       streaming: true,
       pushNotifications: true,
       extendedAgentCard: true,
-      extensions: [{ uri: EXTENSION, description: ABOUT_EXTENSION, params: live }],
+      extensions: [{ uri: RUN_EXTENSION, description: ABOUT_EXTENSION, params: live }],
     },
     securitySchemes: {
       [SCHEME]: { httpAuthSecurityScheme: { scheme: 'Bearer', description: 'An API key of Rollcall, or a JWT.' } },

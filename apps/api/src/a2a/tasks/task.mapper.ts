@@ -19,9 +19,8 @@ import {
   type StoredStep,
   type WaitingFor,
 } from '#rollcall/agent-runtime';
-import { type ContentPart, textPart, toA2aParts } from '#rollcall/providers';
+import { type ContentPart, RUN_EXTENSION, textPart, toA2aParts } from '#rollcall/providers';
 import { runFacts } from '../../runs/run.task.js';
-import { EXTENSION } from '../cards/agent.card.js';
 
 /** The artifact with the answer of a run. The other artifacts are its files. */
 const ARTIFACT = 'result';
@@ -83,7 +82,7 @@ export function toListedTask(
   const result = resultPreview && { ...explanation, parts: parts === 0 ? [] : [textPart(text)] };
   const run: Run = { ...facts, input: [textPart(inputPreview.text)], result };
   const task = toA2aTask(run, messages, { includeArtifacts });
-  const preview = { [EXTENSION]: { preview: { parts, bytes, truncated, ...(approvals > 0 && { approvals }) } } };
+  const preview = { [RUN_EXTENSION]: { preview: { parts, bytes, truncated, ...(approvals > 0 && { approvals }) } } };
   return truncated ? { ...task, artifacts: task.artifacts.map((one) => ({ ...one, metadata: preview })) } : task;
 }
 
@@ -168,7 +167,7 @@ function toHistory({ id, conversationId }: Run, { seq, step }: StoredStep): Mess
 
 /** The facts of the run that A2A has no field for. */
 function factsOf(run: Run): Record<string, unknown> {
-  return { [EXTENSION]: runFacts(run) };
+  return { [RUN_EXTENSION]: runFacts(run) };
 }
 
 /** Why the run waits, was refused, failed or was stopped. */

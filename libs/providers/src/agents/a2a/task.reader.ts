@@ -10,7 +10,7 @@ import { fromA2aParts, phaseOf, toConversation } from './a2a.mapper.js';
 
 type Status = NonNullable<Task['status']>;
 
-/** The extension with which Rollcall describes the run of a task, in the metadata of the task. */
+/** The extension of Rollcall: live facts in cards, and the facts of the run in the metadata of its task. */
 export const RUN_EXTENSION = 'urn:rollcall:a2a:v1';
 
 /** A2A has no state for an agent that reached a limit, so a failed task with this metadata counts as stopped. */
