@@ -31,7 +31,7 @@ export class SilenceWatch {
   /** The agents that are silent at `now`, or that Postgres has marked as suspect. Forgets agents for which `isListed` is false. */
   silentAt(now: number, isListed: (listing: Listing) => boolean): ReadonlySet<Listing> {
     const isSilent = ({ beatAt }: Listing): boolean => beatAt + this.silentAfterMs <= now;
-    for (const listing of [...this.queue.takeAll(now)]) {
+    for (const listing of this.queue.takeAll(now)) {
       listing.isQueued = false;
       if (!isListed(listing)) continue;
       if (isSilent(listing)) this.found.add(listing);
