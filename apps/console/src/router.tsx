@@ -120,6 +120,17 @@ const access = createRoute({
   path: '/access',
   component: lazyRouteComponent(() => import('./screens/access/access.js'), 'Access'),
 });
+const tryIt = createRoute({
+  getParentRoute: () => root,
+  path: '/try',
+  validateSearch: ({ definition: name, agent: agentId, conversation }: Record<string, unknown>) => ({
+    ...defined({ definition: text(name), conversation: text(conversation) }),
+    // an agent that is still to be named is an empty text
+    ...defined({ agent: agentId === '' ? '' : text(agentId) }),
+  }),
+  component: lazyRouteComponent(() => import('./screens/chat/chat.js'), 'TryIt'),
+});
+
 const budgets = createRoute({
   getParentRoute: () => root,
   path: '/budgets',
@@ -139,6 +150,7 @@ const routes = root.addChildren([
   who,
   runs,
   run,
+  tryIt,
   budgets,
   budget,
   definitions,

@@ -34,11 +34,13 @@ interface TextFieldProps<Value> {
   onChange: (value: Value) => void;
   type?: 'text' | 'search';
   inputMode?: 'text' | 'numeric' | 'decimal';
+  /** The id of a list of proposals. */
+  list?: string;
 }
 
 /** Keeps what somebody types, and reports each value that it stands for. A value from elsewhere replaces the text. */
 export function TextField<Value>(props: TextFieldProps<Value>): ReactNode {
-  const { label, hint, placeholder, value, show, read, onChange, type = 'text', inputMode = 'text' } = props;
+  const { label, hint, placeholder, value, show, read, onChange, type = 'text', inputMode = 'text', list } = props;
   const [text, setText] = useState(show(value));
   const meant = read(text);
   const isOwn = meant === undefined || show(meant) === show(value);
@@ -54,6 +56,7 @@ export function TextField<Value>(props: TextFieldProps<Value>): ReactNode {
           id={id}
           className="field"
           type={type}
+          list={list}
           inputMode={inputMode}
           autoComplete="off"
           spellCheck={false}
@@ -71,16 +74,18 @@ interface ChoiceProps {
   label: string;
   value: string;
   choices: readonly string[];
+  /** Shown while nothing is chosen. */
+  placeholder?: string;
   onChange: (value: string) => void;
 }
 
-export function Choice({ label, value, choices, onChange }: ChoiceProps): ReactNode {
+export function Choice({ label, value, choices, placeholder, onChange }: ChoiceProps): ReactNode {
   return (
     <Field label={label}>
       {(id) => (
-        <Select.Root value={value} onValueChange={(next) => onChange(next ?? value)}>
+        <Select.Root value={value === '' ? null : value} onValueChange={(next) => onChange(next ?? value)}>
           <Select.Trigger id={id} className="field select wide" aria-label={label}>
-            <Select.Value />
+            <Select.Value placeholder={placeholder} />
             <ChevronDown size={14} aria-hidden="true" />
           </Select.Trigger>
           <Select.Portal>

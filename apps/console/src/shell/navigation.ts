@@ -5,6 +5,7 @@ import {
   History as HistoryIcon,
   House,
   KeyRound,
+  MessageSquare,
   Rows3,
   Search,
   SquarePlay,
@@ -32,6 +33,7 @@ export const NAVIGATION: readonly NavGroup[] = [
       { to: '/fleet', label: 'Fleet', icon: Rows3, needs: 'agents:read' },
       { to: '/who', label: 'Who is picked?', icon: Search, needs: 'agents:query' },
       { to: '/runs', label: 'Runs', icon: SquarePlay, needs: 'runs:read' },
+      { to: '/try', label: 'Try it', icon: MessageSquare, needs: 'runs:start' },
     ],
   },
   {
