@@ -40,7 +40,7 @@ const CANDIDATES: View<CandidateView> = {
     { title: 'AGENT', value: ({ agent }) => agent.agentId },
     { title: 'SCORE', value: ({ score }) => score, right: true },
     { title: 'MARKS', value: ({ marks }) => marks.join(',') },
-    { title: 'REASONS', value: ({ reasons }) => reasons.join('; ') },
+    { title: 'REASONS', whole: true, value: ({ reasons }) => reasons.join('; ') },
   ],
 };
 

@@ -96,6 +96,7 @@ const FILES: View<ImportedFileView> = {
     { title: 'DEFINITIONS', value: ({ definitions }) => definitions.map(({ name }) => name).join(',') },
     {
       title: 'PROBLEMS',
+      whole: true,
       value: ({ warnings, errors }) =>
         [...errors, ...warnings].map(({ line, message }) => `line ${line}: ${message}`).join('; '),
     },

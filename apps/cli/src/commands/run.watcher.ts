@@ -132,8 +132,17 @@ function adviceFor({ id, state, waitingFor, result }: RunView): string[] {
   const why = result?.error
     ? `${result.error.code}: ${result.error.message}`
     : [result?.reason, result?.detail].filter(Boolean).join(': ');
-  return state === 'completed' ? [] : [`The run is ${state}${why === '' ? '' : `: ${why.replace(/\.$/, '')}`}.`];
+  return state === 'completed'
+    ? []
+    : [`The run ${OUTCOMES[state] ?? `is ${state}`}${why === '' ? '' : `: ${why.replace(/\.$/, '')}`}.`];
 }
+
+const OUTCOMES: Partial<Record<RunView['state'], string>> = {
+  failed: 'has failed',
+  stopped: 'was stopped',
+  refused: 'was refused',
+  cancelled: 'was cancelled',
+};
 
 /** What happened in a step, in a few words. */
 export function stepText({ step }: Pick<RunStepView, 'step'>): string {

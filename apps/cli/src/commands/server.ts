@@ -12,8 +12,13 @@ const SCENES: View<PlayedScene> = {
   columns: [
     { title: 'TIME', value: ({ time }) => time, width: 5, right: true },
     { title: 'RESULT', value: ({ result }) => result, width: 6, state: true },
-    { title: 'SCENE', value: ({ scene, detail }) => (detail === null ? scene : `${scene}: ${detail}`), width: 68 },
-    { title: 'LOOK AT', value: ({ look }) => look, width: 40 },
+    {
+      title: 'SCENE',
+      whole: true,
+      value: ({ scene, detail }) => (detail === null ? scene : `${scene}: ${detail}`),
+      width: 68,
+    },
+    { title: 'LOOK AT', whole: true, value: ({ look }) => look, width: 40 },
   ],
 };
 

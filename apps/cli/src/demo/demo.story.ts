@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FollowedEvent, Rollcall } from '#rollcall/client';
-import { describeFailure } from '../failure.js';
+import { CommandError, describeFailure } from '../failure.js';
 import type { DemoFleet } from './demo.processes.js';
 import type { EventRecord } from './event.record.js';
 import type { SeededRandom } from './random.js';
@@ -45,7 +45,6 @@ export const DEFINITIONS = {
     description: 'Delegates to other agents.',
     instructions: 'Delegate what the user says.',
     subagents: ['clerk'],
-    tools: [],
   },
 };
 
@@ -180,28 +179,33 @@ export class DemoStory {
   }
 
   private async agentsWork(product: string): Promise<void> {
-    const { rollcall } = this.stage;
-    for (const capability of ['build', 'test', 'write', 'review'])
-      await rollcall.runs.start({ capabilities: [capability], input: `${capability} ${product}` });
-    await this.after(
-      'run.finished',
-      async () => await rollcall.runs.start({ capabilities: ['deploy'], input: `deploy ${product}` }),
-    );
+    const { rollcall, events } = this.stage;
+    const position = events.position;
+    const ids: string[] = [];
+    for (const capability of ['build', 'test', 'write', 'review', 'deploy']) {
+      const { id } = await rollcall.runs.start({ capabilities: [capability], input: `${capability} ${product}` });
+      ids.push(id);
+    }
+    for (const id of ids) await this.completed(id, position);
   }
 
   private async delegate(times: number): Promise<void> {
     const { runs } = this.stage.rollcall;
     const input = `Read the clock ${times} times.`;
     await runs.run({ definition: 'clerk', input }).result();
-    await runs.run({ definition: 'lead', input: `Ask clerk: ${input}` }).result();
+    const { id } = await runs.run({ definition: 'lead', input: `Ask clerk: ${input}` }).result();
+    const { children } = await runs.getTree(id);
+    if (children.length !== 1) throw new CommandError('DEMO_FAILED', `The lead has delegated ${children.length} runs.`);
   }
 
   private async approve(): Promise<void> {
     const { runs } = this.stage.rollcall;
+    const position = this.stage.events.position;
     const start = { definition: 'careful-clerk', input: 'Read the clock 1 time.' };
     const { id, result } = await runs.run(start).result();
     for (const { callId, inputHash } of result?.approvals ?? [])
-      await this.after('run.finished', async () => await runs.decide(id, { callId, inputHash, approved: true }), id);
+      await runs.decide(id, { callId, inputHash, approved: true });
+    await this.completed(id, position);
     const other = await runs.run(start).result();
     await this.after('run.cancelled', async () => await runs.cancel(other.id), other.id);
   }
@@ -212,7 +216,7 @@ export class DemoStory {
     const { id } = await second.runs.start({ definition: 'clerk', input: 'Read the clock 12 times.' });
     await events.until('run.started', id, after);
     await fleet.killReplica('replica-2');
-    await events.until('run.finished', id, after);
+    await this.completed(id, after);
     await fleet.startReplica('replica-2', secondPort);
   }
 
@@ -338,6 +342,12 @@ export class DemoStory {
   private async send(signal: NodeJS.Signals, names: readonly string[]): Promise<void> {
     for (const name of names) this.stage.fleet.agents.get(name)?.signal(signal);
     return await Promise.resolve();
+  }
+
+  private async completed(id: string, after: number): Promise<void> {
+    const { type, data } = await this.stage.events.until('run.finished', id, after);
+    if (type !== 'run.finished' || data.state !== 'completed')
+      throw new CommandError('DEMO_FAILED', `The run ${id} has not completed.`);
   }
 
   /** Does something, and waits for its event. */

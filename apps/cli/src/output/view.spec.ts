@@ -1,5 +1,5 @@
 import { cut, widthOf } from './text.js';
-import { type Layout, tableText, type View } from './view.js';
+import { type Layout, streamLines, tableText, type View } from './view.js';
 
 interface Item {
   id: string;
@@ -44,6 +44,13 @@ describe('a table', () => {
     expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns);
     expect(lines[1]).toContain(ITEMS[0]?.id);
     expect(lines[2]).toContain(' 22 ');
+  });
+
+  it('cuts no id in a stream, whose columns have fixed widths', () => {
+    const columns = VIEW.columns.map((column) => ({ ...column, width: 8 }));
+    const { row } = streamLines({ ...VIEW, columns }, { ...PIPE, columns: 40 });
+    for (const item of ITEMS) expect(row(item)).toContain(item.id);
+    expect(row({ id: 'a', state: 'active', text: 'Read the clock.', cost: 1 })).toContain('Read th…');
   });
 
   it('with colours has the same words', () => {

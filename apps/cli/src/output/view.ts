@@ -7,7 +7,7 @@ export interface Column<Item> {
   /** Only with `-o wide`. */
   readonly wide?: boolean;
   readonly right?: boolean;
-  /** An id, which is useless if it is cut. */
+  /** An id, a command or an explanation, which is useless if it is cut. */
   readonly whole?: boolean;
   /** The value is a state, which has a colour. */
   readonly state?: boolean;
@@ -87,10 +87,10 @@ function rowLine<Item>(
   widths: readonly number[],
   { colours, columns: terminal }: Layout,
 ): string {
-  const parts = columns.map(({ right, state }, at) => {
+  const parts = columns.map(({ right, state, whole }, at) => {
     const width = widths[at] ?? 0;
     const isLast = at === columns.length - 1;
-    const text = terminal === undefined ? (cells[at] ?? '') : cut(cells[at] ?? '', width);
+    const text = terminal === undefined || whole === true ? (cells[at] ?? '') : cut(cells[at] ?? '', width);
     const padded = isLast && right !== true ? text : pad(text, width, right);
     return state === true && colours ? padded.replace(text, paint(text, stateColour(text))) : padded;
   });
