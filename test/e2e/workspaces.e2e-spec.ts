@@ -36,7 +36,7 @@ beforeAll(async () => {
   writeFileSync(join(base, 'secret.txt'), SECRET);
   api = await startApi({
     ROLLCALL_WORKSPACES: root,
-    ROLLCALL_TOOLS_BASH: 'nice -n 0', // not a sandbox: attacks on a sandbox are in bash.tool.spec.ts
+    ROLLCALL_TOOLS_BASH: 'nice -n 0', // not a sandbox: attacks on a sandbox are in hostile-commands.e2e-spec.ts
     ROLLCALL_SKILLS_DIR: join(FIXTURES, 'source/skills'),
     ROLLCALL_MODELS: JSON.stringify(MODELS),
   });
