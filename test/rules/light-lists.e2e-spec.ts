@@ -47,7 +47,7 @@ const SMALL = new Set([
 /** Every operation that answers with a list of objects without pages, and what bounds the list. Add a new one here by hand. */
 const UNPAGED: Record<string, string> = {
   'GET /v1/agents/{id}/budget': 'one budget for each kind of window',
-  'GET /v1/budgets/reconciliation': 'at most 100 discrepancies; counts as a stream',
+  'GET /v1/budgets/reconciliation': 'at most 100 discrepancies; one at a time of each namespace',
   'GET /v1/contracts/{id}': 'at most 1,000 participants, with 21 bids each; counts as a stream',
   'GET /v1/definitions/{name}/diff': 'two definitions',
   'GET /v1/definitions/{name}/effective': 'one definition and its tools',
@@ -61,7 +61,7 @@ const UNPAGED: Record<string, string> = {
   'GET /v1/skills': 'the skills of the operator, without their contents',
   'GET /v1/tools': 'the tools of the operator; at most 500 of each MCP server',
   'GET /v1/tools/pins': 'at most 500 tools of each MCP server',
-  'GET /v1/usage': 'at most 20,000 points; counts as a stream',
+  'GET /v1/usage': 'at most 20,000 points; one at a time of each namespace',
 };
 
 type Schema = Record<string, unknown> & { $ref?: string; properties?: Record<string, Schema>; items?: Schema };

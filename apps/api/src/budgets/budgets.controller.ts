@@ -6,6 +6,7 @@ import { AGENT_ID } from '../agents/agents.examples.js';
 import { PagedList, PageQuery } from '../http/page.js';
 import { Problems } from '../http/problems/problem.docs.js';
 import { validationFailed } from '../http/validation/validation.errors.js';
+import { LongReads } from '../limits/long.reads.js';
 import { StorageRate } from '../limits/storage.rate.js';
 import { Mutation } from '../mutation/mutation.js';
 import type { LimitBody } from './amount.js';
@@ -41,6 +42,7 @@ export class BudgetsController {
     private readonly reconciliation: ReconciliationStore,
     @Inject(VIEW_RULES) private readonly rules: ViewRules,
     private readonly storage: StorageRate,
+    private readonly reads: LongReads,
   ) {}
 
   @Post('budgets')
@@ -129,7 +131,7 @@ export class BudgetsController {
   })
   @ApiOkResponse({ type: ReconciliationView, description: 'The result.' })
   async reconcile(@Caller() caller: Principal): Promise<ReconciliationView> {
-    return await this.reconciliation.reconcile(visibleTo(caller));
+    return await this.reads.run(caller.namespace, async () => await this.reconciliation.reconcile(visibleTo(caller)));
   }
 
   @Get('budgets/:id')

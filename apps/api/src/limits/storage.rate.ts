@@ -6,6 +6,7 @@ import { quotaSetting } from '../config/access.settings.js';
 import type { Config } from '../config/config.schema.js';
 import { CONFIG } from '../config/config.token.js';
 import { ApiError } from '../http/problems/api.error.js';
+import { LongReads } from './long.reads.js';
 
 const KILOBYTE = 1_024;
 const MINUTE_MS = 60_000;
@@ -121,5 +122,5 @@ function reject(whose: 'credential' | 'namespace', budget: ByteBudget, key: stri
 }
 
 @Global()
-@Module({ providers: [StorageRate], exports: [StorageRate] })
+@Module({ providers: [StorageRate, LongReads], exports: [StorageRate, LongReads] })
 export class LimitsModule {}

@@ -4,12 +4,16 @@ import { UsageStore } from '#rollcall/agent-runtime';
 import { Caller, type Principal } from '../auth/principal.js';
 import { Limits } from '../http/server/routes.js';
 import { Permit } from '../auth/route.access.js';
+import { LongReads } from '../limits/long.reads.js';
 import { readUsageQuery, toUsageView, UsageQueryDto, UsageView } from './usage.dto.js';
 
 @ApiTags('budgets')
 @Controller('usage')
 export class UsageController {
-  constructor(private readonly usage: UsageStore) {}
+  constructor(
+    private readonly usage: UsageStore,
+    private readonly reads: LongReads,
+  ) {}
 
   @Get()
   @Permit('budgets:read')
@@ -25,6 +29,6 @@ export class UsageController {
   @ApiOkResponse({ type: UsageView, description: 'The usage of the namespace.' })
   async get(@Query() query: UsageQueryDto, @Caller() { namespace }: Principal): Promise<UsageView> {
     const wanted = readUsageQuery(query, namespace);
-    return toUsageView(wanted, await this.usage.read(wanted));
+    return toUsageView(wanted, await this.reads.run(namespace, async () => await this.usage.read(wanted)));
   }
 }
