@@ -193,6 +193,12 @@ describe('every command in every format (S1.11)', () => {
     [['run', 'hello'], '--definition'],
     [['api', 'FETCH', '/v1/me'], 'GET'],
     [['wait', 'moon/1'], 'run/ID'],
+    [['api', 'POST', '/v1/agents', '--data', '@missing.json'], 'There is no file'],
+    [['api', 'POST', '/v1/agents', '--data', '@agents'], 'is a folder'],
+    [['apply', '-f', 'missing.yaml'], 'There is no file'],
+    [['apply', '-f', 'agents'], 'is a folder'],
+    [['definitions', 'import', 'missing.md'], 'There is no file'],
+    [['whoami', '--key-file', 'missing.key'], 'There is no file'],
     [['start-server'], 'rollcall --help'],
     [['-o', 'json', 'start'], 'first word'],
   ])('the wrong command line %j ends with code 2 and a hint, in every format', async (argv, hint) => {

@@ -1,7 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { command, option, required, type Session } from '../command.js';
 import { usageError } from '../failure.js';
+import { readGivenFile } from '../given.file.js';
 import type { View } from '../output/view.js';
 import { applyBudget, applyDefinition, applyKey, type Change, type Document } from './apply.kinds.js';
 
@@ -61,10 +61,7 @@ async function apply(session: Session, files: readonly string[], dryRun: boolean
 }
 
 async function documentsOf(io: Session['io'], file: string): Promise<Document[]> {
-  const path = resolve(io.folder, file);
-  if (file !== '-' && !statSync(path, { throwIfNoEntry: false })?.isFile())
-    throw usageError(`There is no file ${file}.`);
-  const text = file === '-' ? await io.readInput() : readFileSync(path, 'utf8');
+  const text = file === '-' ? await io.readInput() : readGivenFile(resolve(io.folder, file));
   const { parseAllDocuments } = await import('yaml');
   const parsed = parseAllDocuments(text);
   const documents = Array.isArray(parsed) ? parsed : [];

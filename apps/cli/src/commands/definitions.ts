@@ -1,4 +1,4 @@
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { globSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import type {
   DefinitionSummaryView,
@@ -9,6 +9,7 @@ import type {
 } from '#rollcall/client';
 import { command, option, type Session } from '../command.js';
 import { EXIT, type ExitCode, usageError } from '../failure.js';
+import { readGivenFile } from '../given.file.js';
 import { age, count, money } from '../output/text.js';
 import { ProgressBar } from '../output/progress.bar.js';
 import type { View } from '../output/view.js';
@@ -222,9 +223,9 @@ function definitionFiles(folder: string, path: string): DefinitionFile[] {
   const full = resolve(folder, path);
   const found = statSync(full, { throwIfNoEntry: false });
   if (!found) throw usageError(`There is no file or folder ${path}.`);
-  if (!found.isDirectory()) return [{ path: relative(folder, full) || path, content: readFileSync(full, 'utf8') }];
+  if (!found.isDirectory()) return [{ path: relative(folder, full) || path, content: readGivenFile(full) }];
   const names = globSync('**/*.{md,json}', { cwd: full }).toSorted();
-  return names.map((name) => ({ path: name.split(sep).join('/'), content: readFileSync(join(full, name), 'utf8') }));
+  return names.map((name) => ({ path: name.split(sep).join('/'), content: readGivenFile(join(full, name)) }));
 }
 
 function batches(files: readonly DefinitionFile[]): DefinitionFile[][] {

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { command, option, type Session } from '../command.js';
 import { callApi } from '../connection/raw.call.js';
 import { CommandError, EXIT, describeFailure, usageError } from '../failure.js';
+import { readGivenFile } from '../given.file.js';
 import { checks, type Check } from './doctor.js';
 import type { View } from '../output/view.js';
 
@@ -56,7 +56,7 @@ export const toolCommands = [
         data === '-'
           ? await io.readInput()
           : data?.startsWith('@') === true
-            ? readFileSync(resolve(io.folder, data.slice(1)), 'utf8')
+            ? readGivenFile(resolve(io.folder, data.slice(1)))
             : data;
       const { url, key, namespace } = connection;
       const answer = await callApi({
@@ -114,6 +114,7 @@ async function wait(
   const wanted = options.for ?? known.wanted;
   if (!known.states.includes(wanted))
     throw usageError(`${wanted} is not a state of ${kind}. Use one of: ${known.states.join(', ')}.`);
+  if (io.stderr.isTTY === true) output.note(`Waiting until ${target} is ${wanted}. Ctrl-C ends.`);
   const startedAt = performance.now();
   let state = 'unknown';
   for (;;) {

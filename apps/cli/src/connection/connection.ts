@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CommandError, usageError } from '../failure.js';
+import { readGivenFile } from '../given.file.js';
 import type { Io } from '../io.js';
 import { ContextFile } from './context.file.js';
 
@@ -90,8 +91,7 @@ function readUrl(url: string, from: string): string {
 
 /** Reads a key from a file. The key is never an argument, because other users can list the arguments of processes. */
 export function readKey(file: string): string {
-  if (!existsSync(file)) throw usageError(`There is no file ${file}.`);
-  const key = readFileSync(file, 'utf8').trim();
+  const key = readGivenFile(file).trim();
   if (/^[\u0021-\u007e]+$/.test(key)) return key;
   throw new CommandError('KEY_INVALID', `${file} does not contain a key: it must be one word.`);
 }
