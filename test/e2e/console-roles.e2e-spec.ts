@@ -374,6 +374,18 @@ describe('what the console offers', () => {
     await release(targets);
   });
 
+  it('B1 a revoked key signs the page out also if its role reads no events', async () => {
+    const issued = await api.call('POST', '/v1/keys', { body: { name: 'shop', roles: ['caller'] } });
+    const tab = await ConsolePage.open(browser, api.url);
+    await tab.signIn(String(issued.body['key']));
+    await tab.go('#/access');
+    await tab.page.getByText('not live').waitFor();
+    await tab.settled();
+    await api.call('DELETE', `/v1/keys/${String(issued.body['id'])}`);
+    await tab.page.getByText('Your session has ended').waitFor();
+    await tab.close();
+  });
+
   it('S-3 a caller whose key was rotated is still offered to cancel its own runs', async () => {
     const first = await api.call('POST', '/v1/keys', { body: { name: 'shop', roles: ['caller'] } });
     const { ownRun } = await targetsFor(String(first.body['key']));

@@ -14,6 +14,9 @@ import {
 import { SignIn } from '../session/sign-in.js';
 import { Shell } from './shell.js';
 
+/** The WebSocket of a caller ends with its session. Others are asked often, so that the page of a revoked key signs out within two seconds. */
+const [ASK_MS, ASK_WITHOUT_EVENTS_MS] = [60_000, 1_000];
+
 /**
  * Asks the server who the caller is, also without a session: a proxy in front may add a credential. What the caller may not do is not
  * offered.
@@ -25,7 +28,8 @@ export function Root(): ReactNode {
   const { data: me, error } = useQuery({
     queryKey: ['me', token !== undefined, ns],
     queryFn: async ({ signal }) => await api.me.get({ signal }),
-    refetchInterval: 60_000,
+    refetchInterval: ({ state: { data } }) =>
+      data?.permissions.includes('events:read') ? ASK_MS : ASK_WITHOUT_EVENTS_MS,
   });
   const caller = useMemo<Caller | undefined>(
     () =>
