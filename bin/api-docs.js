@@ -1,6 +1,6 @@
 /**
- * `npm run docs:api`: writes docs/api/<entry point>.md for each entry point of the package, from the declarations that
- * `npm run declarations` has written to dist/. A test compares the pages with the declarations.
+ * Part of `npm run docs`: writes docs/api/<entry point>.md for each entry point of the package, from the declarations that
+ * `npm run declarations` has written to dist/. A test compares the exported names with the pages.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -78,7 +78,7 @@ function find(file, name) {
   throw new Error(`${file.fileName} does not export ${name}.`);
 }
 
-const NOTE = 'This page is made from the declarations of the package (`npm run docs:api`).';
+const NOTE = 'This page is made from the declarations of the package (`npm run docs`).';
 
 /** @param {ts.Node} node */
 function commentOf(node) {
