@@ -338,3 +338,45 @@ describe('budgets', () => {
     await tab.page.getByRole('cell', { name: 'as agreed' }).waitFor();
   });
 });
+
+describe('the command palette', () => {
+  const find = (): Locator => tab.page.getByLabel('Find an agent, a run, a definition or an action');
+
+  it('B1 Ctrl-K finds screens, agents, definitions, runs and actions with the keyboard alone', async () => {
+    await tab.go('#/fleet');
+    await tab.page.keyboard.press('Control+k');
+    await find().waitFor();
+    await tab.page.getByRole('option', { name: 'Budgets' }).waitFor();
+    await find().fill('refund');
+    await tab.page.getByRole('option', { name: /^refund-clerk definition/ }).waitFor();
+    await tab.page
+      .getByRole('option', { name: /^refund-clerk: Refund order A-1042/ })
+      .first()
+      .waitFor();
+    await find().fill('builder-0');
+    await tab.page.getByRole('option', { name: /^builder-05 draining/ }).waitFor();
+    await expectGoodLooks('palette');
+    await find().fill('builder-04');
+    await tab.page.getByRole('option', { name: /^builder-04 circuit open/ }).waitFor();
+    await tab.page
+      .getByRole('option', { name: /builder-05/ })
+      .first()
+      .waitFor({ state: 'detached' });
+    await find().press('Enter');
+    await text(/open: calls are rejected until a probe/).waitFor();
+    expect(tab.page.url()).toContain('agents/builder-04');
+  });
+
+  it('B4 an action of the palette opens its dialog, which says what will happen', async () => {
+    await tab.page.getByRole('button', { name: 'Find anything' }).press('Enter');
+    await find().fill('drain writer-01');
+    await tab.page.getByRole('option', { name: /^Drain writer-01…/ }).click();
+    const dialog = tab.page.getByRole('dialog');
+    await dialog.getByText('Drain writer-01?').waitFor();
+    await dialog.getByText('As a command').press('Enter');
+    await dialog.getByText('rollcall agents drain writer-01').waitFor();
+    await dialog.getByRole('button', { name: 'Drain' }).press('Enter');
+    await tab.page.getByRole('button', { name: 'Resume…' }).waitFor();
+    expect((await api.call('GET', '/v1/agents/writer-01')).body).toMatchObject({ desiredState: 'draining' });
+  });
+});

@@ -166,6 +166,10 @@ const routes = root.addChildren([
 export const router = createRouter({ routeTree: routes, history: createHashHistory(), defaultPreload: false });
 
 declare module '@tanstack/react-router' {
+  interface HistoryState {
+    /** The label of the action whose dialog opens. */
+    open?: string;
+  }
   interface Register {
     router: typeof router;
   }

@@ -1,6 +1,7 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useId, useRef, useState } from 'react';
+import { useRouterState } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react';
 import { Commands, type ShownRequest } from './commands.js';
 import { Problem } from './states.js';
 
@@ -49,6 +50,13 @@ export function Action(props: ActionProps): ReactNode {
     }
     setOpen(next);
   };
+  const calledBy = useRouterState({
+    select: ({ location: { state } }) => (state.open === label ? state.__TSR_key : undefined),
+  });
+  useEffect(() => {
+    if (calledBy !== undefined && !disabled) change(true);
+    // only a call opens the dialog, and not a new function
+  }, [calledBy, disabled]);
   return (
     <Dialog.Root open={isOpen} onOpenChange={change}>
       <Dialog.Trigger className={`button ${tone ?? ''}`} disabled={disabled}>

@@ -6,6 +6,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { useLive } from '../live/live.js';
 import { count } from '../parts/format.js';
 import { session, useCaller, useSession } from '../session/session.js';
+import { Find } from './find.js';
 import { NAVIGATION } from './navigation.js';
 import { nextTheme, themeNow } from './theme.js';
 
@@ -31,6 +32,7 @@ export function Shell(): ReactNode {
           <Title />
           <span className="space" />
           <LiveButton />
+          <Find />
           <NamespaceSwitch />
         </header>
         <main>
