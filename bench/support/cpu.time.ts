@@ -24,16 +24,21 @@ function ticksOf(stat: readonly number[]): number {
 
 /** The CPU seconds of a process and its children until now, including children that have ended. Linux only; elsewhere 0. */
 export function cpuSecondsOf(pid: number): number {
-  const children = pids()
-    .map(statOf)
-    .filter((stat) => stat[PARENT] === pid);
-  return [statOf(String(pid)), ...children].reduce((sum, stat) => sum + ticksOf(stat), 0) / TICKS;
+  return (
+    [pid, ...childrenOf(pid)].map((one) => statOf(String(one))).reduce((sum, stat) => sum + ticksOf(stat), 0) / TICKS
+  );
 }
 
 /** The resident memory of the process alone, in MB. Linux only. */
 export function memoryMbOf(pid: number): number {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1_024;
+}
+
+export function childrenOf(pid: number): number[] {
+  return pids()
+    .filter((one) => statOf(one)[PARENT] === pid)
+    .map(Number);
 }
 
 export function parentOf(pid: number): number {
