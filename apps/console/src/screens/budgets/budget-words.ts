@@ -2,16 +2,16 @@ import type { BudgetView, LedgerEntryView } from '#rollcall/client';
 import { count, money, plain } from '../../parts/format.js';
 import type { Tone } from '../../parts/parts.js';
 
-export type Unit = 'tokens' | 'microUsd';
-export const UNITS = ['tokens', 'microUsd'] as const;
+export type BudgetUnit = 'tokens' | 'microUsd';
+export const BUDGET_UNITS = ['tokens', 'microUsd'] as const;
 
-export function amountText(unit: Unit, amount: number): string {
+export function amountText(unit: BudgetUnit, amount: number): string {
   return unit === 'microUsd' ? money(amount) : `${count(amount)} tokens`;
 }
 
 /** Amounts of both units; a budget can limit both. */
 export function amounts(of: { tokens: number | null; microUsd: number | null }): string {
-  const texts = UNITS.flatMap((unit) => {
+  const texts = BUDGET_UNITS.flatMap((unit) => {
     const amount = of[unit];
     return amount === null ? [] : [amountText(unit, amount)];
   });
@@ -19,8 +19,8 @@ export function amounts(of: { tokens: number | null; microUsd: number | null }):
 }
 
 /** The unit of which the smaller share is left; tokens if nothing is limited. */
-export function bindingUnit({ limit, available }: BudgetView): Unit {
-  const left = (unit: Unit): number => {
+export function bindingUnit({ limit, available }: BudgetView): BudgetUnit {
+  const left = (unit: BudgetUnit): number => {
     const [most, rest] = [limit[unit], available[unit]];
     if (most === null || rest === null) return Infinity;
     return most === 0 ? 0 : rest / most;
@@ -36,7 +36,7 @@ export function bindingText(budget: BudgetView, of: { tokens: number | null; mic
 }
 
 /** What is used, held by calls in progress, and left, as shares of the limit. Undefined if the unit is unlimited. */
-export function sharesOf({ limit, usage, reserved, available }: BudgetView, unit: Unit) {
+export function sharesOf({ limit, usage, reserved, available }: BudgetView, unit: BudgetUnit) {
   const most = limit[unit];
   if (most === null) return undefined;
   const share = (amount: number): number => (most === 0 ? 0 : Math.min(1, Math.max(0, amount / most)));

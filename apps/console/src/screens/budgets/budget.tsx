@@ -13,8 +13,8 @@ import {
   CONDITIONS,
   entryText,
   subjectText,
-  type Unit,
-  UNITS,
+  type BudgetUnit,
+  BUDGET_UNITS,
   windowText,
 } from './budget-words.js';
 import { burnDownOf } from './burn-down.js';
@@ -115,7 +115,7 @@ function Numbers({ budget, forecast }: { budget: BudgetView; forecast: ForecastV
   const { word, tone } = CONDITIONS[budget.condition];
   const left = budget.available[unit];
   const limits = amounts(budget.limit);
-  const other = UNITS.filter((one) => one !== unit && budget.usage.subtree[one] > 0);
+  const other = BUDGET_UNITS.filter((one) => one !== unit && budget.usage.subtree[one] > 0);
   const others = (of: { tokens: number; microUsd: number }): string =>
     other.map((one) => amountText(one, of[one])).join(', ');
   const own = budget.usage.own[unit];
@@ -156,7 +156,7 @@ function Numbers({ budget, forecast }: { budget: BudgetView; forecast: ForecastV
 
 interface RunsOutProps {
   forecast: ForecastView | undefined;
-  unit: Unit;
+  unit: BudgetUnit;
   isLimited: boolean;
   now: number;
 }
@@ -186,14 +186,14 @@ interface BurnDownProps {
 
 /** What is left over time, with the forecast. */
 function BurnDown({ budget, forecast, entries }: BurnDownProps): ReactNode {
-  const [chosen, setChosen] = useState<Unit>();
+  const [chosen, setChosen] = useState<BudgetUnit>();
   const unit = chosen ?? bindingUnit(budget);
   const data = useMemo(
     () => entries && burnDownOf(budget, entries, unit, forecast?.[unit], Date.now()),
     [budget, entries, unit, forecast],
   );
   const isLimited = budget.limit[unit] !== null;
-  const units = UNITS.filter((one) => budget.limit[one] !== null || budget.usage.subtree[one] > 0);
+  const units = BUDGET_UNITS.filter((one) => budget.limit[one] !== null || budget.usage.subtree[one] > 0);
   const runsOutAt = forecast?.[unit].runsOutAt ?? null;
   return (
     <section className="card">

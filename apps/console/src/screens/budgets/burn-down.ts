@@ -1,5 +1,5 @@
 import type { BudgetView, LedgerEntryView, UnitForecastView } from '#rollcall/client';
-import type { Unit } from './budget-words.js';
+import type { BudgetUnit } from './budget-words.js';
 
 export interface BurnDown {
   /** Seconds since 1970, ascending. */
@@ -18,7 +18,7 @@ const HOUR_MS = 3_600_000;
 export function burnDownOf(
   budget: BudgetView,
   entries: readonly LedgerEntryView[],
-  unit: Unit,
+  unit: BudgetUnit,
   rate: UnitForecastView | undefined,
   now: number,
 ): BurnDown {

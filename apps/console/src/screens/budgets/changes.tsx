@@ -3,10 +3,10 @@ import type { BudgetView } from '#rollcall/client';
 import { Action } from '../../parts/action.js';
 import { amountOf, TextField } from '../../parts/fields.js';
 import { useCaller } from '../../session/session.js';
-import { amounts, amountText, subjectText, type Unit, UNITS } from './budget-words.js';
+import { amounts, amountText, subjectText, type BudgetUnit, BUDGET_UNITS } from './budget-words.js';
 
 /** Amounts that somebody entered; money in dollars. */
-type Entered = Partial<Record<Unit, number | null>>;
+type Entered = Partial<Record<BudgetUnit, number | null>>;
 
 const MICRO = 1_000_000;
 
@@ -20,7 +20,7 @@ function AmountFields({ legend, entered, onChange }: AmountFieldsProps): ReactNo
   return (
     <fieldset className="amounts">
       <legend>{legend}</legend>
-      {UNITS.map((unit) => (
+      {BUDGET_UNITS.map((unit) => (
         <TextField<number | null>
           key={unit}
           label={unit === 'tokens' ? 'Tokens' : 'US dollars'}
@@ -46,7 +46,7 @@ function bodyOf({ tokens, microUsd }: Entered): { tokens?: number; microUsd?: nu
 const hasAmount = (entered: Entered): boolean => Object.keys(bodyOf(entered)).length > 0;
 const sumText = (entered: Entered): string =>
   Object.entries(bodyOf(entered))
-    .map(([unit, amount]) => amountText(unit as Unit, amount))
+    .map(([unit, amount]) => amountText(unit as BudgetUnit, amount))
     .join(' and ');
 
 /** Half of what is limited, as a first proposal. */

@@ -38,12 +38,12 @@ export function contractResult({ expiryReason, winner, outcome, state }: Contrac
 }
 
 /** Bids are sealed until the auction closes: then nobody can see them, or bid below them. */
-export function isSealed({ state }: Pick<ContractView, 'state'>): boolean {
+export function hidesBids({ state }: Pick<ContractView, 'state'>): boolean {
   return state === 'announced' || state === 'bidding';
 }
 
 export function mayBeCancelled({ state }: Pick<ContractView, 'state'>): boolean {
-  return isSealed({ state }) || state === 'awarded';
+  return hidesBids({ state }) || state === 'awarded';
 }
 
 export function answeredText({ answered, invited, notInvited }: ContractView): string {
@@ -51,7 +51,7 @@ export function answeredText({ answered, invited, notInvited }: ContractView): s
   return `${count(answered)} of ${count(invited)} answered${others}`;
 }
 
-export function price(microUsd: number | null): string {
+export function costText(microUsd: number | null): string {
   return microUsd === null ? '–' : money(microUsd);
 }
 

@@ -11,9 +11,9 @@ import {
   answeredText,
   contractResult,
   contractState,
-  isSealed,
+  hidesBids,
   mayBeCancelled,
-  price,
+  costText,
   score,
 } from './contract-words.js';
 import { Capabilities } from './contracts.js';
@@ -99,7 +99,7 @@ function Numbers({ contract }: { contract: ContractDetailView }): ReactNode {
         label="State"
         value={<Tag tone={tone}>{word}</Tag>}
         detail={
-          isSealed(contract) ? (
+          hidesBids(contract) ? (
             <Countdown from={announcedAt} until={deadline} what="to bid" />
           ) : state === 'awarded' && confirmBy !== null ? (
             <Countdown from={deadline} until={confirmBy} what="to confirm" />
@@ -119,7 +119,7 @@ function Numbers({ contract }: { contract: ContractDetailView }): ReactNode {
       />
       <Stat
         label="Price"
-        value={price(outcome?.microUsd ?? award?.price ?? null)}
+        value={costText(outcome?.microUsd ?? award?.price ?? null)}
         detail={
           outcome?.microUsd === null || outcome === null
             ? 'as bid'
@@ -156,7 +156,7 @@ function Bids({ contract }: { contract: ContractDetailView }): ReactNode {
         <h2>Bids</h2>
         <small>{answeredText(contract)}</small>
       </header>
-      {isSealed(contract) ? (
+      {hidesBids(contract) ? (
         <p className="notice sealed">
           <Tag tone="info">sealed</Tag> Nobody can read the bids before the auction closes, so no agent can adjust its
           bid to that of another. It closes at the deadline, or when all {count(invited)} agents have answered.
@@ -198,7 +198,7 @@ function Bids({ contract }: { contract: ContractDetailView }): ReactNode {
                     {bid.revision > 1 && <small className="secondary">answer {count(bid.revision)}</small>}
                     {bid.lateAnswers > 0 && <small className="secondary">{count(bid.lateAnswers)} late</small>}
                   </td>
-                  <td className="number">{price(bid.price)}</td>
+                  <td className="number">{costText(bid.price)}</td>
                   <td className="number secondary">{bid.etaMs === null ? '–' : spanText(bid.etaMs)}</td>
                   <td className="number secondary">
                     {bid.confidence === null ? '–' : `${Math.round(bid.confidence * 100)} %`}

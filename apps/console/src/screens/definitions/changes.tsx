@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import type { FieldChangeView } from '#rollcall/client';
 import { plain } from '../../parts/format.js';
-import { lineChanges, textOf } from './definition-words.js';
+import { lineChanges, fieldText } from './definition-words.js';
 
 const SIGNS = { same: ' ', removed: '−', added: '+' } as const;
 const ELEMENTS = { same: 'span', removed: 'del', added: 'ins' } as const;
@@ -15,7 +15,7 @@ export function Changes({ changes }: { changes: readonly FieldChangeView[] }): R
           <dt className="mono">{plain(field)}</dt>
           <dd>
             <pre tabIndex={0} aria-label={`Changes of ${plain(field)}`}>
-              {lineChanges(textOf(before), textOf(after)).map(({ kind, text }, index) => {
+              {lineChanges(fieldText(before), fieldText(after)).map(({ kind, text }, index) => {
                 const Line = ELEMENTS[kind];
                 return (
                   <Line key={index} className={`line ${kind}`}>

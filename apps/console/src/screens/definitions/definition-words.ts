@@ -20,12 +20,12 @@ export function changesBetween(before: object, after: object): FieldChangeView[]
   const [old, next] = [before as Record<string, unknown>, after as Record<string, unknown>];
   const fields = [...new Set([...Object.keys(old), ...Object.keys(next)])].toSorted();
   return fields
-    .filter((field) => textOf(old[field]) !== textOf(next[field]))
+    .filter((field) => fieldText(old[field]) !== fieldText(next[field]))
     .map((field) => ({ field, before: old[field], after: next[field] }) as FieldChangeView);
 }
 
 /** A value as text; the keys of objects are sorted, because their order has no meaning. */
-export function textOf(value: unknown): string {
+export function fieldText(value: unknown): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return value;
   return JSON.stringify(sorted(value), null, 2);
