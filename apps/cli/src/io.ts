@@ -16,7 +16,7 @@ export interface Io {
   readonly folder: string;
   /** Whether a person can answer a question. */
   readonly isInteractive: boolean;
-  /** Aborted by Ctrl-C and by SIGTERM. */
+  /** Aborted by Ctrl-C, by SIGTERM, and when the terminal is closed. */
   readonly signal: AbortSignal;
   readInput(): Promise<string>;
   /** Asks on stderr. A hidden answer is not shown while it is typed. */
@@ -30,11 +30,13 @@ export function processIo(): Io {
     if (interrupt.signal.aborted) process.exit(130); // the second Ctrl-C does not wait
     interrupt.abort(new InterruptedError());
   };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('SIGHUP', onSignal);
+  const onError = (error: NodeJS.ErrnoException): void => {
     if (error.code === 'EPIPE') process.exit(0); // the reader, such as `head`, needs no more
-    throw error;
-  });
+    if (error.code !== 'EIO') throw error; // the terminal was closed, which SIGHUP reports
+  };
+  process.stdout.on('error', onError);
+  process.stderr.on('error', onError);
   return {
     stdout: process.stdout,
     stderr: process.stderr,
