@@ -219,7 +219,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const ending = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => ending.abort());
   const onEvents = (/** @type {Event[]} */ events) => {
-    for (const { sequence, type, subject } of events) console.log(sequence, type, subject);
+    for (const { sequence, type, subject } of events) console.log(Number(sequence), type, subject);
   };
   const onSnapshot = (/** @type {object[]} */ agents) => console.log(`snapshot of ${agents.length} agents`);
   await runConsumer({ url, key, after, transport, onEvents, onSnapshot, signal: ending.signal });

@@ -27,7 +27,7 @@ async function receive(request) {
   const body = Buffer.concat(await request.toArray());
   if (!isGenuine(request.headers, body)) return 401;
   const event = JSON.parse(body.toString()); // an `id` that you have stored already is a repetition
-  console.log(event.sequence, event.type, event.subject);
+  console.log(Number(event.sequence), event.type, event.subject);
   return 204; // return this only after the event is stored
 }
 

@@ -227,8 +227,12 @@ describe('follow', () => {
     expect(first.data.items.map(({ agentId }) => agentId)).toEqual(['kept']);
     await appendEvents(own, joined('later', ['build']));
     const second = (await events.next()).value as FollowedEvent;
-    if (second.type !== 'agent.joined') throw new Error(`unexpected ${second.type}`);
-    expect([second.subject, second.data.capabilities, second.sequence]).toEqual(['later', ['build'], '2']);
+    if (second.type !== 'dev.rollcall.agent.joined') throw new Error(`unexpected ${second.type}`);
+    expect([second.subject, second.data.capabilities, second.sequence]).toEqual([
+      'later',
+      ['build'],
+      '000000000000002',
+    ]);
     stop.abort();
     await own.stop();
   });

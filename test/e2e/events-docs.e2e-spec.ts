@@ -31,9 +31,11 @@ async function tearDown(): Promise<void> {
 }
 
 /** Returns the events that the consumer printed, without its error messages. */
-const printed = (consumer: RunningExample): string[] => consumer.output().match(/^\d+ agent\.\w+ .+$/gm) ?? [];
+const printed = (consumer: RunningExample): string[] =>
+  consumer.output().match(/^\d+ dev\.rollcall\.agent\.\w+ .+$/gm) ?? [];
 
-const upTo = (last: number): string[] => Array.from({ length: last }, (_, n) => `${n + 1} agent.joined a-${n + 1}`);
+const upTo = (last: number): string[] =>
+  Array.from({ length: last }, (_, n) => `${n + 1} dev.rollcall.agent.joined a-${n + 1}`);
 
 describe('the consumers of docs/events.md', () => {
   beforeEach(setUp);
@@ -43,12 +45,15 @@ describe('the consumers of docs/events.md', () => {
     await appendEvents(api, joined('early'));
     const node = examples.program('consumer.js');
     const curl = examples.shell(exampleOf('events.md', 'sh'));
-    await until('node prints the first event', () => node.output() === '1 agent.joined early\n');
+    await until('node prints the first event', () => node.output() === '1 dev.rollcall.agent.joined early\n');
     await until('curl prints the first event', () => /^id: 1-[0-9a-f]{8}\nevent: agent.joined\n/m.test(curl.output()));
     await appendEvents(api, left('early'));
-    await until('node prints the second event', () => node.output() === '1 agent.joined early\n2 agent.left early\n');
+    await until(
+      'node prints the second event',
+      () => node.output() === '1 dev.rollcall.agent.joined early\n2 dev.rollcall.agent.left early\n',
+    );
     await until('curl prints the second event', () => /^id: 2-[0-9a-f]{8}\nevent: agent.left\n/m.test(curl.output()));
-    expect(curl.output()).toContain('"type":"agent.left","subject":"early"');
+    expect(curl.output()).toContain('"type":"dev.rollcall.agent.left","subject":"early"');
   });
 
   it('D2 the consumers continue with a snapshot when their cursor belongs to another log', async () => {
@@ -57,7 +62,7 @@ describe('the consumers of docs/events.md', () => {
     await until('the snapshot is read', () => consumer.output().includes('snapshot of 1 agents\n'));
     await appendEvents(api, joined('a-2'));
     await until('the next event is printed', () => printed(consumer).length > 0);
-    expect(printed(consumer)).toEqual(['2 agent.joined a-2']);
+    expect(printed(consumer)).toEqual(['2 dev.rollcall.agent.joined a-2']);
   });
 });
 

@@ -68,7 +68,7 @@ describe('a consumer that returns after an older backup was restored', () => {
     await client.subscribe({ after: body.cursor });
     await appendEvents(restored, joined('next'));
     await until('the event is received', () => client.events.length === 1);
-    expect(client.events[0]).toMatchObject({ sequence: '41', subject: 'next' });
+    expect(client.events[0]).toMatchObject({ sequence: '000000000000041', subject: 'next' });
     client.socket.terminate();
   });
 });

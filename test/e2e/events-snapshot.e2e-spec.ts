@@ -25,8 +25,8 @@ const evict = async (agentId: string, at = api): Promise<number> =>
   (await at.call('POST', `/v1/agents/${agentId}/evict`)).status;
 
 function apply(fleet: Map<string, number>, { type, subject, data }: CloudEvent): void {
-  if (type === 'agent.joined' && 'generation' in data) fleet.set(subject, data.generation);
-  if (type === 'agent.left') fleet.delete(subject);
+  if (type === 'dev.rollcall.agent.joined' && 'generation' in data) fleet.set(subject, data.generation);
+  if (type === 'dev.rollcall.agent.left') fleet.delete(subject);
 }
 
 describe('GET /v1/events/snapshot', () => {

@@ -26,8 +26,19 @@ describe('the WebSocket of events', () => {
     await appendEvents(api, left('a-1'));
     await until('both events are received', () => client.events.length === 2);
     expect(client.events).toMatchObject([
-      { specversion: '1.0', type: 'agent.joined', subject: 'a-1', sequence: '1', capabilities: 'code' },
-      { type: 'agent.left', subject: 'a-1', sequence: '2', data: { reason: 'deregistered' } },
+      {
+        specversion: '1.0',
+        type: 'dev.rollcall.agent.joined',
+        subject: 'a-1',
+        sequence: '000000000000001',
+        capabilities: 'code',
+      },
+      {
+        type: 'dev.rollcall.agent.left',
+        subject: 'a-1',
+        sequence: '000000000000002',
+        data: { reason: 'deregistered' },
+      },
     ]);
     client.socket.close();
   });

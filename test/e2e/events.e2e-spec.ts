@@ -43,19 +43,39 @@ describe('GET /v1/events', () => {
         specversion: '1.0',
         id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
         source: 'urn:rollcall:registry',
-        type: 'agent.joined',
+        type: 'dev.rollcall.agent.joined',
         subject: 'a-1',
         namespace: 'default',
         time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
         datacontenttype: 'application/json',
-        sequence: '1',
+        sequence: '000000000000001',
         capabilities: 'code,review',
         data: { generation: 1, name: 'a-1', capabilities: ['code', 'review'] },
       },
     ]);
     const second = await page(`?after=${first.body.next}`);
-    expect(second.body).toMatchObject({ items: [{ type: 'agent.left', subject: 'a-1' }], next: '2', head: '2' });
+    expect(second.body).toMatchObject({
+      items: [{ type: 'dev.rollcall.agent.left', subject: 'a-1' }],
+      next: '2',
+      head: '2',
+    });
     expect(await page('?after=2')).toMatchObject({ body: { items: [], next: '2', head: '2' } });
+  });
+
+  it('P-7 types have a reverse-DNS prefix that filters may omit, and texts of sequences have the order of the log', async () => {
+    await appendEvents(api, ...many(11), left('a-1'));
+    await untilLogged(12);
+    const { items } = (await page('')).body;
+    const sequences = items.map(({ sequence }) => sequence);
+    expect(sequences.toSorted()).toEqual(sequences);
+    expect(sequences.at(-1)).toBe('000000000000012');
+    expect(new Set(items.map(({ type }) => type))).toEqual(
+      new Set(['dev.rollcall.agent.joined', 'dev.rollcall.agent.left']),
+    );
+    for (const types of ['agent.left', 'dev.rollcall.agent.left'])
+      expect(seqs(await page(`?types=${types}`))).toEqual([12]);
+    expect(seqs(await page('?types=dev.rollcall.agent.*&after=000000000000010'))).toEqual([11, 12]);
+    expect((await page('?types=dev.rollcall.agent.exploded')).status).toBe(400);
   });
 
   it('filters by type, family, agent and capability, and returns a cursor after events that do not match', async () => {

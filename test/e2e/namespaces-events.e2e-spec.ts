@@ -209,7 +209,7 @@ describe('the limit of events of a namespace', () => {
     const ofB = await page('?after=0', { key: keyOfB });
     expect([named(ofB.items), seqOf(ofB.next)]).toEqual([['team-b b-1', 'team-b b-2', 'team-b b-3'], '6']);
     const { items } = await page('?after=0', ALL);
-    expect(items.map(({ sequence, type }) => `${sequence} ${type}`)).toEqual([
+    expect(items.map(({ sequence, type }) => `${Number(sequence)} ${type.replace('dev.rollcall.', '')}`)).toEqual([
       '1 event.expired',
       '2 agent.joined',
       '3 event.expired',

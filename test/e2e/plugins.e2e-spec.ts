@@ -179,9 +179,9 @@ describe('a plugin', () => {
 
   it('S3.2 adds sinks of events, which one replica at a time delivers to, again after a failure', async () => {
     await until('the sink has the event', () =>
-      received.some(({ type, subject }) => type === 'agent.joined' && subject === 'q1'),
+      received.some(({ type, subject }) => type === 'dev.rollcall.agent.joined' && subject === 'q1'),
     );
-    expect(received.every(({ type }) => type.startsWith('agent.'))).toBe(true);
+    expect(received.every(({ type }) => type.startsWith('dev.rollcall.agent.'))).toBe(true);
     expect(await faults()).toContain('event sink error');
     expect((await api.call('GET', '/v1/sinks')).body).toMatchObject({
       items: [{ id: 'acme.list', kind: 'acme.list' }],

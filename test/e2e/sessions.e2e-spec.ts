@@ -194,7 +194,7 @@ describe('what a console reads', () => {
     }
     expect(all).toEqual(Array.from({ length: all.length }, (_, index) => all.length - index));
     const filtered = await read('latest&types=agent.*&agentIds=back-1');
-    expect(filtered.items.map(({ type }) => type)).toEqual(['agent.left', 'agent.joined']);
+    expect(filtered.items.map(({ type }) => type)).toEqual(['dev.rollcall.agent.left', 'dev.rollcall.agent.joined']);
     expect((await api.call('GET', '/v1/events?before=latest&after=oldest&waitMs=5')).status).toBe(400);
     expect((await read('5-00000000')) as unknown).toMatchObject({ code: 'CURSOR_FOREIGN' });
   });

@@ -57,7 +57,7 @@ describe('docs/webhooks.md', () => {
     let output = '';
     receiver = spawn(process.execPath, [script], { env: { SECRET: secret, PORT } });
     receiver.stdout?.on('data', (chunk) => (output += String(chunk)));
-    await until('both events are received', () => output === '1 agent.joined builder-1\n2 agent.left builder-1\n');
+    await until('both events are received', () => output === '1 dev.rollcall.agent.joined builder-1\n2 dev.rollcall.agent.left builder-1\n');
     await run(replay, { WEBHOOK: id });
     await until('both events are received again', () => output.split('\n').length === 5);
     const forged = await fetch(`http://127.0.0.1:${PORT}/`, {
@@ -73,7 +73,7 @@ describe('docs/webhooks.md', () => {
     await sendHalfARequest(Number(PORT));
     await appendEvents(api, joined('builder-2'));
     await until('the receiver accepts a delivery after the incomplete request', () =>
-      output.includes('3 agent.joined builder-2\n'),
+      output.includes('3 dev.rollcall.agent.joined builder-2\n'),
     );
     expect(spawnSync(process.execPath, ['--check', script]).status).toBe(0);
   });

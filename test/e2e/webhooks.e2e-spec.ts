@@ -56,7 +56,11 @@ describe('a webhook', () => {
     await until('both events are received', () => receiver.received.length === 2);
     expect(receiver.subjects).toEqual(['a-1', 'a-3']);
     const [first] = receiver.received;
-    expect(first?.event).toMatchObject({ specversion: '1.0', type: 'agent.joined', sequence: '1' });
+    expect(first?.event).toMatchObject({
+      specversion: '1.0',
+      type: 'dev.rollcall.agent.joined',
+      sequence: '000000000000001',
+    });
     expect(first?.headers).toMatchObject({
       'content-type': 'application/cloudevents+json; charset=utf-8',
       'webhook-id': first?.event.id,

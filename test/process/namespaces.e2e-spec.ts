@@ -252,7 +252,7 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
   });
 
   it.each(NAMESPACES)('the events of %s contain each registration of its agents once', async (name) => {
-    const joined = (await eventsOf(name)).received.filter(({ type }) => type === 'agent.joined');
+    const joined = (await eventsOf(name)).received.filter(({ type }) => type === 'dev.rollcall.agent.joined');
     const own = [...storm.agents, ...storm.silent].filter(({ team }) => team.namespace === name);
     for (const { agentId, index, registration } of own) {
       const registrations = joined.filter(({ subject }) => subject === agentId).map(({ data }) => data);

@@ -135,7 +135,7 @@ function execute(program: string, bin: string): void {
     await Given.at(replica.url, ADMIN_KEY).agent({ agentId: 'new' });
     await until('the event is delivered', () => receiver.received.length > length);
     const last = receiver.received.at(-1);
-    expect(last?.event).toMatchObject({ type: 'agent.joined', subject: 'new' });
+    expect(last?.event).toMatchObject({ type: 'dev.rollcall.agent.joined', subject: 'new' });
     const verify = new Webhook(before.webhookSecret).verify(last?.body ?? '', last?.headers as Record<string, string>);
     expect(verify).toEqual(last?.event);
   });

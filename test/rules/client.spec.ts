@@ -102,12 +102,12 @@ describe('the types of the OpenAPI document', () => {
       specversion: '1.0',
       id: '0b7f4f5c-6f0e-4f4f-9a55-3f1f2a0c9d11',
       source: 'urn:rollcall:registry',
-      type,
+      type: `dev.rollcall.${type}`,
       subject: 'a',
       namespace: 'default',
       time: '2026-02-24T10:30:00.000Z',
       datacontenttype: 'application/json',
-      sequence: '1',
+      sequence: '000000000000001',
       data: EVENT_EXAMPLES[type],
     };
     const page = operations.find(({ operationId }) => operationId === 'events.page') as Operation;

@@ -15,8 +15,18 @@ import type { CallOptions, HttpTransport } from './transport.js';
 
 type EventFilter = Omit<NonNullable<EventsStreamData['query']>, 'types'>;
 type EventTypeOf<Event> = Event extends { type: infer Type } ? Type : never;
+type EventType = EventTypeOf<CloudEventView>;
+/** The type of an event without the prefix, such as `agent.joined`. */
+export type EventName = EventType extends `dev.rollcall.${infer Name}` ? Name : never;
 /** `agent.*` stands for all types that start with `agent.` */
-type EventTypePattern = EventTypeOf<CloudEventView> | `${string}.*`;
+type EventTypePattern = EventName | EventType | `${string}.*`;
+
+const TYPE_PREFIX = 'dev.rollcall.';
+
+/** The name of an event: its type without the prefix `dev.rollcall.`, such as `agent.joined`. */
+export function eventName({ type }: { readonly type: EventType }): EventName {
+  return type.slice(TYPE_PREFIX.length) as EventName;
+}
 
 interface ReconnectOptions {
   signal?: AbortSignal;

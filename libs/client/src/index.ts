@@ -3,6 +3,8 @@ export { rollcallClient, answerText, type ClientConversation, type Rollcall, typ
 export { RollcallError, type RollcallErrorCode } from './rollcall.error.js';
 export { Pages } from './pages.js';
 export {
+  type EventName,
+  eventName,
   isFinished,
   type FollowedEvent,
   type FollowedSnapshot,

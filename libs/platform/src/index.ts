@@ -55,7 +55,7 @@ export {
   parseCursor,
   type UnusableCursorError,
 } from './events/event.cursor.js';
-export { type CloudEvent, toCloudEvent, toCloudEventText } from './events/cloud-event.js';
+export { type CloudEvent, toCloudEvent, toCloudEventText, TYPE_PREFIX } from './events/cloud-event.js';
 export { type EventDraft, EventOutbox } from './events/event.outbox.js';
 export { EventSnapshot } from './events/event.snapshot.js';
 export { EventSequencer } from './events/event.sequencer.js';

@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional, ApiSchema, getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { WAITING_FOR } from '#rollcall/agent-runtime';
-import type { EventPayloads } from '#rollcall/platform';
+import { type EventPayloads, TYPE_PREFIX } from '#rollcall/platform';
 import { EXPIRY_REASONS, LEAVE_REASONS } from '#rollcall/registry';
 import { classesOf } from '../http/one.of.js';
 import { EVENTS } from './event.catalog.js';
@@ -239,10 +239,11 @@ export function describeEvents({ components }: OpenAPIObject): void {
   const variants = EVENTS.types.map((type) => {
     const name = schemaNameOf(type);
     const data = { allOf: [{ $ref: getSchemaPath(EVENT_DATA[type]) }], description: 'The facts of the event.' };
-    const typeField = { type: 'string', enum: [type], description: 'What happened.' };
+    const cloudType = `${TYPE_PREFIX}${type}`;
+    const typeField = { type: 'string', enum: [cloudType], description: 'What happened.' };
     const required = [...(common.required ?? []), 'data'];
     schemas[name] = { ...common, required, properties: { ...common.properties, type: typeField, data } };
-    return [type, `#/components/schemas/${name}`] as const;
+    return [cloudType, `#/components/schemas/${name}`] as const;
   });
   schemas['CloudEventView'] = {
     description: 'An event in the JSON format of CloudEvents 1.0. `type` determines the shape of `data`.',

@@ -13,7 +13,7 @@ import {
   Min,
   ValidateBy,
 } from 'class-validator';
-import { type CloudEvent, CURSOR_PATTERN } from '#rollcall/platform';
+import { type CloudEvent, CURSOR_PATTERN, TYPE_PREFIX } from '#rollcall/platform';
 import type { Variants } from '../http/one.of.js';
 import { MAX_WAIT_MS } from '../http/server/in-flight.js';
 import { Optional, QueryNumber } from '../http/validation/fields.js';
@@ -54,7 +54,8 @@ const KnownType = (): PropertyDecorator =>
 export class EventFilterQuery {
   @ApiPropertyOptional({
     type: [String],
-    description: 'Only events of these types. `agent.*` means all types that start with `agent.`.',
+    description:
+      'Only events of these types. `agent.*` means all types that start with `agent.`. The prefix `dev.rollcall.` may be omitted.',
     example: ['agent.*', 'circuit.opened'],
   })
   @IsOptional()
@@ -174,6 +175,7 @@ export class AckBody {
   sequence: string;
 }
 
+const CLOUD_TYPES = EVENTS.types.map((type) => `${TYPE_PREFIX}${type}`);
 const EVENT_TIME = '2026-02-24T10:30:00.000Z';
 
 export class CloudEventView implements CloudEvent {
@@ -184,7 +186,8 @@ export class CloudEventView implements CloudEvent {
   })
   id: string;
   @ApiProperty({ example: 'urn:rollcall:registry', description: 'Always the same.' }) source: string;
-  @ApiProperty({ enum: EVENTS.types, example: 'agent.left', description: 'What happened.' }) type: CloudEvent['type'];
+  @ApiProperty({ enum: CLOUD_TYPES, example: 'dev.rollcall.agent.left', description: 'What happened.' })
+  type: CloudEvent['type'];
   @ApiProperty({ example: 'builder-01', description: 'The object of the event, usually an agentId.' }) subject: string;
   @ApiProperty({
     example: 'default',
@@ -194,7 +197,11 @@ export class CloudEventView implements CloudEvent {
   @ApiProperty({ format: 'date-time', example: EVENT_TIME, description: 'When the event happened.' }) time: string;
   @ApiProperty({ enum: ['application/json'], description: 'The media type of `data`.' })
   datacontenttype: 'application/json';
-  @ApiProperty({ example: '1042', description: 'The position in the log, without gaps.' }) sequence: string;
+  @ApiProperty({
+    example: '000000000001042',
+    description: 'The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.',
+  })
+  sequence: string;
   @ApiPropertyOptional({
     example: 'code.build,code.test',
     description: 'The capabilities of the agent, separated by commas.',
@@ -206,7 +213,8 @@ export class CloudEventView implements CloudEvent {
 
 @ApiSchema({ name: 'CloudEventMessage' })
 class CloudEventMessage {
-  @ApiProperty({ enum: EVENTS.types, description: 'The `type` of the event.' }) event: CloudEvent['type'];
+  @ApiProperty({ enum: EVENTS.types, description: 'The `type` of the event without `dev.rollcall.`.' })
+  event: (typeof EVENTS.types)[number];
   @ApiProperty({ example: '1042-9f3c27d1', description: 'The cursor after the event, for `Last-Event-ID`.' })
   id: string;
   @ApiProperty({ type: CloudEventView, description: 'The event.' }) data: CloudEventView;

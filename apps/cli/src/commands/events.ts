@@ -1,4 +1,4 @@
-import type { AuditView, CloudEventView, FollowedSnapshot, Rollcall } from '#rollcall/client';
+import { type AuditView, type CloudEventView, eventName, type FollowedSnapshot, type Rollcall } from '#rollcall/client';
 import { command, option } from '../command.js';
 import { oneLine } from '../output/text.js';
 import type { View } from '../output/view.js';
@@ -11,7 +11,7 @@ const EVENTS: View<PrintedEvent> = {
   name: (event) => ('sequence' in event ? event.sequence : event.cursor),
   columns: [
     { title: 'TIME', value: (event) => ('time' in event ? event.time.slice(11, 19) : null), width: 8 },
-    { title: 'TYPE', value: ({ type }) => type, width: 22 },
+    { title: 'TYPE', value: (event) => (event.type === 'snapshot' ? event.type : eventName(event)), width: 22 },
     { title: 'SUBJECT', whole: true, value: (event) => ('subject' in event ? event.subject : null), width: 32 },
     { title: 'DATA', value: ({ data }) => facts(data), width: 60 },
     { title: 'SEQUENCE', value: (event) => ('sequence' in event ? event.sequence : null), wide: true, width: 8 },

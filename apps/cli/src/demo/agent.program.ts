@@ -110,11 +110,11 @@ async function bid(): Promise<void> {
 }
 
 async function onContract({ type, subject, data }: FollowedEvent): Promise<void> {
-  if (type === 'contract.announced' && data.invited.includes(AGENT_ID)) {
+  if (type === 'dev.rollcall.contract.announced' && data.invited.includes(AGENT_ID)) {
     const offer = { agentId: AGENT_ID, generation, price: Number(PRICE) * 1_000_000, etaMs: 5_000, confidence: 0.9 };
     await insist(async () => await own().contracts.bid(subject, offer));
   }
-  if (type === 'contract.awarded' && data.agentId === AGENT_ID && CONFIRMS === 'yes')
+  if (type === 'dev.rollcall.contract.awarded' && data.agentId === AGENT_ID && CONFIRMS === 'yes')
     await insist(async () => await own().contracts.confirm(subject, { agentId: AGENT_ID, generation }));
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FollowedEvent, Rollcall } from '#rollcall/client';
+import type { EventName, FollowedEvent, Rollcall } from '#rollcall/client';
 import { CommandError, describeFailure } from '../failure.js';
 import type { DemoFleet } from './demo.processes.js';
 import type { EventRecord } from './event.record.js';
@@ -352,7 +352,7 @@ export class DemoStory {
 
   /** Does something, and waits for its event. */
   private async after(
-    type: FollowedEvent['type'],
+    type: EventName,
     cause: () => Promise<unknown>,
     subject?: string,
   ): Promise<FollowedEvent> {

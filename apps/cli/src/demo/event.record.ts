@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FollowedEvent, Rollcall } from '#rollcall/client';
+import { type EventName, eventName, type FollowedEvent, type Rollcall } from '#rollcall/client';
 import { CommandError } from '../failure.js';
 
 const WITHIN_MS = 60_000;
@@ -14,7 +14,7 @@ export class EventRecord {
   constructor(private readonly signal: AbortSignal) {}
 
   get types(): ReadonlySet<string> {
-    return new Set([...this.events.map(({ type }) => type), ...this.expired]);
+    return new Set([...this.events.map(eventName), ...this.expired]);
   }
 
   /** A position, so that events of an earlier loop are not taken for new ones. */
@@ -32,21 +32,21 @@ export class EventRecord {
     }
   }
 
-  async until(type: FollowedEvent['type'], subject: string | undefined, after: number): Promise<FollowedEvent> {
-    return await this.found(`event ${type} of ${subject ?? 'anything'}`, () =>
+  async until(name: EventName, subject: string | undefined, after: number): Promise<FollowedEvent> {
+    return await this.found(`event ${name} of ${subject ?? 'anything'}`, () =>
       this.events
         .slice(after)
-        .find((event) => event.type === type && (subject === undefined || event.subject === subject)),
+        .find((event) => eventName(event) === name && (subject === undefined || event.subject === subject)),
     );
   }
 
   /** An event that expires is changed in the log, so a consumer that has received it does not receive it again. */
   async untilExpired(rollcall: Rollcall, { sequence }: FollowedEvent): Promise<void> {
-    const { type } = await this.found('expired event', async () => {
+    const expired = await this.found('expired event', async () => {
       const { items } = await rollcall.events.page({ after: String(Number(sequence) - 1), limit: 1 });
-      return items.find((event) => event.type === 'event.expired');
+      return items.find((event) => eventName(event) === 'event.expired');
     });
-    this.expired.add(type);
+    this.expired.add(eventName(expired));
   }
 
   private async found<Found>(what: string, find: () => Found | Promise<Found>): Promise<NonNullable<Found>> {

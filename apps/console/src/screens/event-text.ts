@@ -1,7 +1,7 @@
-import type { CloudEventView } from '#rollcall/client';
+import { type CloudEventView, eventName, type EventName } from '#rollcall/client';
 import { plain, words } from '../parts/format.js';
 
-const TEXTS: Partial<Record<CloudEventView['type'], string>> = {
+const TEXTS: Partial<Record<EventName, string>> = {
   'agent.joined': 'Agent joined',
   'agent.left': 'Agent left',
   'agent.suspect': 'Agent is suspect',
@@ -18,10 +18,11 @@ const TEXTS: Partial<Record<CloudEventView['type'], string>> = {
   'budget.replenished': 'Budget replenished',
 };
 
-/** Words before codes; an event without words has its type. */
-export function eventText({ type }: CloudEventView): string {
-  const [kind = '', what = ''] = type.split('.');
-  return TEXTS[type] ?? `${kind.charAt(0).toUpperCase()}${kind.slice(1)} ${words(what)}`;
+/** Words before codes; an event without words has its name. */
+export function eventText(event: CloudEventView): string {
+  const name = eventName(event);
+  const [kind = '', what = ''] = name.split('.');
+  return TEXTS[name] ?? `${kind.charAt(0).toUpperCase()}${kind.slice(1)} ${words(what)}`;
 }
 
 /** What the event is about, and why, if it says so. */

@@ -407,75 +407,75 @@ export type UpdateNamespaceBody = {
  * An event in the JSON format of CloudEvents 1.0. `type` determines the shape of `data`.
  */
 export type CloudEventView = ({
-    type: 'agent.joined';
+    type: 'dev.rollcall.agent.joined';
 } & AgentJoinedEvent) | ({
-    type: 'agent.left';
+    type: 'dev.rollcall.agent.left';
 } & AgentLeftEvent) | ({
-    type: 'agent.updated';
+    type: 'dev.rollcall.agent.updated';
 } & AgentUpdatedEvent) | ({
-    type: 'agent.suspect';
+    type: 'dev.rollcall.agent.suspect';
 } & AgentSuspectEvent) | ({
-    type: 'agent.recovered';
+    type: 'dev.rollcall.agent.recovered';
 } & AgentRecoveredEvent) | ({
-    type: 'agent.draining';
+    type: 'dev.rollcall.agent.draining';
 } & AgentDrainingEvent) | ({
-    type: 'agent.quarantined';
+    type: 'dev.rollcall.agent.quarantined';
 } & AgentQuarantinedEvent) | ({
-    type: 'agent.resumed';
+    type: 'dev.rollcall.agent.resumed';
 } & AgentResumedEvent) | ({
-    type: 'circuit.opened';
+    type: 'dev.rollcall.circuit.opened';
 } & CircuitOpenedEvent) | ({
-    type: 'circuit.half_opened';
+    type: 'dev.rollcall.circuit.half_opened';
 } & CircuitHalfOpenedEvent) | ({
-    type: 'circuit.closed';
+    type: 'dev.rollcall.circuit.closed';
 } & CircuitClosedEvent) | ({
-    type: 'budget.low';
+    type: 'dev.rollcall.budget.low';
 } & BudgetLowEvent) | ({
-    type: 'budget.exhausted';
+    type: 'dev.rollcall.budget.exhausted';
 } & BudgetExhaustedEvent) | ({
-    type: 'budget.replenished';
+    type: 'dev.rollcall.budget.replenished';
 } & BudgetReplenishedEvent) | ({
-    type: 'contract.announced';
+    type: 'dev.rollcall.contract.announced';
 } & ContractAnnouncedEvent) | ({
-    type: 'contract.answered';
+    type: 'dev.rollcall.contract.answered';
 } & ContractAnsweredEvent) | ({
-    type: 'contract.awarded';
+    type: 'dev.rollcall.contract.awarded';
 } & ContractAwardedEvent) | ({
-    type: 'contract.lapsed';
+    type: 'dev.rollcall.contract.lapsed';
 } & ContractLapsedEvent) | ({
-    type: 'contract.confirmed';
+    type: 'dev.rollcall.contract.confirmed';
 } & ContractConfirmedEvent) | ({
-    type: 'contract.lost';
+    type: 'dev.rollcall.contract.lost';
 } & ContractLostEvent) | ({
-    type: 'contract.expired';
+    type: 'dev.rollcall.contract.expired';
 } & ContractExpiredEvent) | ({
-    type: 'contract.cancelled';
+    type: 'dev.rollcall.contract.cancelled';
 } & ContractCancelledEvent) | ({
-    type: 'contract.completed';
+    type: 'dev.rollcall.contract.completed';
 } & ContractCompletedEvent) | ({
-    type: 'registry.clock_stepped_back';
+    type: 'dev.rollcall.registry.clock_stepped_back';
 } & RegistryClockSteppedBackEvent) | ({
-    type: 'protection.entered';
+    type: 'dev.rollcall.protection.entered';
 } & ProtectionEnteredEvent) | ({
-    type: 'protection.left';
+    type: 'dev.rollcall.protection.left';
 } & ProtectionLeftEvent) | ({
-    type: 'definition.registered';
+    type: 'dev.rollcall.definition.registered';
 } & DefinitionRegisteredEvent) | ({
-    type: 'definition.replaced';
+    type: 'dev.rollcall.definition.replaced';
 } & DefinitionReplacedEvent) | ({
-    type: 'definition.unregistered';
+    type: 'dev.rollcall.definition.unregistered';
 } & DefinitionUnregisteredEvent) | ({
-    type: 'run.queued';
+    type: 'dev.rollcall.run.queued';
 } & RunQueuedEvent) | ({
-    type: 'run.started';
+    type: 'dev.rollcall.run.started';
 } & RunStartedEvent) | ({
-    type: 'run.waiting';
+    type: 'dev.rollcall.run.waiting';
 } & RunWaitingEvent) | ({
-    type: 'run.finished';
+    type: 'dev.rollcall.run.finished';
 } & RunFinishedEvent) | ({
-    type: 'run.cancelled';
+    type: 'dev.rollcall.run.cancelled';
 } & RunCancelledEvent) | ({
-    type: 'event.expired';
+    type: 'dev.rollcall.event.expired';
 } & EventExpiredEvent);
 
 export type EventsPage = {
@@ -3117,6 +3117,10 @@ export type ModelChoiceView = {
     prices?: {
         [key: string]: number;
     };
+    /**
+     * The date of the price list, if the prices are from it.
+     */
+    pricesAsOf?: string;
 };
 
 export type ResolvedModelView = {
@@ -3541,6 +3545,10 @@ export type PresetModel = {
     prices?: {
         [key: string]: number;
     };
+    /**
+     * The date of the price list, if the prices are from it.
+     */
+    pricesAsOf?: string;
     /**
      * The name of the preset.
      */
@@ -5957,7 +5965,7 @@ export type AuditPage = {
 
 export type CreateWebhookBody = {
     /**
-     * Only events of these types. `agent.*` means all types that start with `agent.`.
+     * Only events of these types. `agent.*` means all types that start with `agent.`. The prefix `dev.rollcall.` may be omitted.
      */
     types?: Array<string>;
     /**
@@ -6140,7 +6148,7 @@ export type WebhookPage = {
 
 export type ChangeWebhookBody = {
     /**
-     * Only events of these types. `agent.*` means all types that start with `agent.`.
+     * Only events of these types. `agent.*` means all types that start with `agent.`. The prefix `dev.rollcall.` may be omitted.
      */
     types?: Array<string>;
     /**
@@ -6594,7 +6602,7 @@ export type ProtectionLeftData = {
 
 export type CloudEventMessage = {
     /**
-     * The `type` of the event.
+     * The `type` of the event without `dev.rollcall.`.
      */
     event: 'agent.joined' | 'agent.left' | 'agent.updated' | 'agent.suspect' | 'agent.recovered' | 'agent.draining' | 'agent.quarantined' | 'agent.resumed' | 'circuit.opened' | 'circuit.half_opened' | 'circuit.closed' | 'budget.low' | 'budget.exhausted' | 'budget.replenished' | 'contract.announced' | 'contract.answered' | 'contract.awarded' | 'contract.lapsed' | 'contract.confirmed' | 'contract.lost' | 'contract.expired' | 'contract.cancelled' | 'contract.completed' | 'registry.clock_stepped_back' | 'protection.entered' | 'protection.left' | 'definition.registered' | 'definition.replaced' | 'definition.unregistered' | 'run.queued' | 'run.started' | 'run.waiting' | 'run.finished' | 'run.cancelled' | 'event.expired';
     /**
@@ -6717,7 +6725,7 @@ export type AgentJoinedEvent = {
     /**
      * What happened.
      */
-    type: 'agent.joined';
+    type: 'dev.rollcall.agent.joined';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6735,7 +6743,7 @@ export type AgentJoinedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6764,7 +6772,7 @@ export type AgentLeftEvent = {
     /**
      * What happened.
      */
-    type: 'agent.left';
+    type: 'dev.rollcall.agent.left';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6782,7 +6790,7 @@ export type AgentLeftEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6811,7 +6819,7 @@ export type AgentUpdatedEvent = {
     /**
      * What happened.
      */
-    type: 'agent.updated';
+    type: 'dev.rollcall.agent.updated';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6829,7 +6837,7 @@ export type AgentUpdatedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6858,7 +6866,7 @@ export type AgentSuspectEvent = {
     /**
      * What happened.
      */
-    type: 'agent.suspect';
+    type: 'dev.rollcall.agent.suspect';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6876,7 +6884,7 @@ export type AgentSuspectEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6905,7 +6913,7 @@ export type AgentRecoveredEvent = {
     /**
      * What happened.
      */
-    type: 'agent.recovered';
+    type: 'dev.rollcall.agent.recovered';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6923,7 +6931,7 @@ export type AgentRecoveredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6952,7 +6960,7 @@ export type AgentDrainingEvent = {
     /**
      * What happened.
      */
-    type: 'agent.draining';
+    type: 'dev.rollcall.agent.draining';
     /**
      * The object of the event, usually an agentId.
      */
@@ -6970,7 +6978,7 @@ export type AgentDrainingEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -6999,7 +7007,7 @@ export type AgentQuarantinedEvent = {
     /**
      * What happened.
      */
-    type: 'agent.quarantined';
+    type: 'dev.rollcall.agent.quarantined';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7017,7 +7025,7 @@ export type AgentQuarantinedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7046,7 +7054,7 @@ export type AgentResumedEvent = {
     /**
      * What happened.
      */
-    type: 'agent.resumed';
+    type: 'dev.rollcall.agent.resumed';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7064,7 +7072,7 @@ export type AgentResumedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7093,7 +7101,7 @@ export type CircuitOpenedEvent = {
     /**
      * What happened.
      */
-    type: 'circuit.opened';
+    type: 'dev.rollcall.circuit.opened';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7111,7 +7119,7 @@ export type CircuitOpenedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7140,7 +7148,7 @@ export type CircuitHalfOpenedEvent = {
     /**
      * What happened.
      */
-    type: 'circuit.half_opened';
+    type: 'dev.rollcall.circuit.half_opened';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7158,7 +7166,7 @@ export type CircuitHalfOpenedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7187,7 +7195,7 @@ export type CircuitClosedEvent = {
     /**
      * What happened.
      */
-    type: 'circuit.closed';
+    type: 'dev.rollcall.circuit.closed';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7205,7 +7213,7 @@ export type CircuitClosedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7234,7 +7242,7 @@ export type BudgetLowEvent = {
     /**
      * What happened.
      */
-    type: 'budget.low';
+    type: 'dev.rollcall.budget.low';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7252,7 +7260,7 @@ export type BudgetLowEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7281,7 +7289,7 @@ export type BudgetExhaustedEvent = {
     /**
      * What happened.
      */
-    type: 'budget.exhausted';
+    type: 'dev.rollcall.budget.exhausted';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7299,7 +7307,7 @@ export type BudgetExhaustedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7328,7 +7336,7 @@ export type BudgetReplenishedEvent = {
     /**
      * What happened.
      */
-    type: 'budget.replenished';
+    type: 'dev.rollcall.budget.replenished';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7346,7 +7354,7 @@ export type BudgetReplenishedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7375,7 +7383,7 @@ export type ContractAnnouncedEvent = {
     /**
      * What happened.
      */
-    type: 'contract.announced';
+    type: 'dev.rollcall.contract.announced';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7393,7 +7401,7 @@ export type ContractAnnouncedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7422,7 +7430,7 @@ export type ContractAnsweredEvent = {
     /**
      * What happened.
      */
-    type: 'contract.answered';
+    type: 'dev.rollcall.contract.answered';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7440,7 +7448,7 @@ export type ContractAnsweredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7469,7 +7477,7 @@ export type ContractAwardedEvent = {
     /**
      * What happened.
      */
-    type: 'contract.awarded';
+    type: 'dev.rollcall.contract.awarded';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7487,7 +7495,7 @@ export type ContractAwardedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7516,7 +7524,7 @@ export type ContractLapsedEvent = {
     /**
      * What happened.
      */
-    type: 'contract.lapsed';
+    type: 'dev.rollcall.contract.lapsed';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7534,7 +7542,7 @@ export type ContractLapsedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7563,7 +7571,7 @@ export type ContractConfirmedEvent = {
     /**
      * What happened.
      */
-    type: 'contract.confirmed';
+    type: 'dev.rollcall.contract.confirmed';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7581,7 +7589,7 @@ export type ContractConfirmedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7610,7 +7618,7 @@ export type ContractLostEvent = {
     /**
      * What happened.
      */
-    type: 'contract.lost';
+    type: 'dev.rollcall.contract.lost';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7628,7 +7636,7 @@ export type ContractLostEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7657,7 +7665,7 @@ export type ContractExpiredEvent = {
     /**
      * What happened.
      */
-    type: 'contract.expired';
+    type: 'dev.rollcall.contract.expired';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7675,7 +7683,7 @@ export type ContractExpiredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7704,7 +7712,7 @@ export type ContractCancelledEvent = {
     /**
      * What happened.
      */
-    type: 'contract.cancelled';
+    type: 'dev.rollcall.contract.cancelled';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7722,7 +7730,7 @@ export type ContractCancelledEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7751,7 +7759,7 @@ export type ContractCompletedEvent = {
     /**
      * What happened.
      */
-    type: 'contract.completed';
+    type: 'dev.rollcall.contract.completed';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7769,7 +7777,7 @@ export type ContractCompletedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7798,7 +7806,7 @@ export type RegistryClockSteppedBackEvent = {
     /**
      * What happened.
      */
-    type: 'registry.clock_stepped_back';
+    type: 'dev.rollcall.registry.clock_stepped_back';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7816,7 +7824,7 @@ export type RegistryClockSteppedBackEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7845,7 +7853,7 @@ export type ProtectionEnteredEvent = {
     /**
      * What happened.
      */
-    type: 'protection.entered';
+    type: 'dev.rollcall.protection.entered';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7863,7 +7871,7 @@ export type ProtectionEnteredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7892,7 +7900,7 @@ export type ProtectionLeftEvent = {
     /**
      * What happened.
      */
-    type: 'protection.left';
+    type: 'dev.rollcall.protection.left';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7910,7 +7918,7 @@ export type ProtectionLeftEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7939,7 +7947,7 @@ export type DefinitionRegisteredEvent = {
     /**
      * What happened.
      */
-    type: 'definition.registered';
+    type: 'dev.rollcall.definition.registered';
     /**
      * The object of the event, usually an agentId.
      */
@@ -7957,7 +7965,7 @@ export type DefinitionRegisteredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -7986,7 +7994,7 @@ export type DefinitionReplacedEvent = {
     /**
      * What happened.
      */
-    type: 'definition.replaced';
+    type: 'dev.rollcall.definition.replaced';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8004,7 +8012,7 @@ export type DefinitionReplacedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8033,7 +8041,7 @@ export type DefinitionUnregisteredEvent = {
     /**
      * What happened.
      */
-    type: 'definition.unregistered';
+    type: 'dev.rollcall.definition.unregistered';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8051,7 +8059,7 @@ export type DefinitionUnregisteredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8080,7 +8088,7 @@ export type RunQueuedEvent = {
     /**
      * What happened.
      */
-    type: 'run.queued';
+    type: 'dev.rollcall.run.queued';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8098,7 +8106,7 @@ export type RunQueuedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8127,7 +8135,7 @@ export type RunStartedEvent = {
     /**
      * What happened.
      */
-    type: 'run.started';
+    type: 'dev.rollcall.run.started';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8145,7 +8153,7 @@ export type RunStartedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8174,7 +8182,7 @@ export type RunWaitingEvent = {
     /**
      * What happened.
      */
-    type: 'run.waiting';
+    type: 'dev.rollcall.run.waiting';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8192,7 +8200,7 @@ export type RunWaitingEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8221,7 +8229,7 @@ export type RunFinishedEvent = {
     /**
      * What happened.
      */
-    type: 'run.finished';
+    type: 'dev.rollcall.run.finished';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8239,7 +8247,7 @@ export type RunFinishedEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8268,7 +8276,7 @@ export type RunCancelledEvent = {
     /**
      * What happened.
      */
-    type: 'run.cancelled';
+    type: 'dev.rollcall.run.cancelled';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8286,7 +8294,7 @@ export type RunCancelledEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8315,7 +8323,7 @@ export type EventExpiredEvent = {
     /**
      * What happened.
      */
-    type: 'event.expired';
+    type: 'dev.rollcall.event.expired';
     /**
      * The object of the event, usually an agentId.
      */
@@ -8333,7 +8341,7 @@ export type EventExpiredEvent = {
      */
     datacontenttype: 'application/json';
     /**
-     * The position in the log, without gaps.
+     * The position in the log, without gaps. It always has 15 digits, so texts have the order of the log.
      */
     sequence: string;
     /**
@@ -8871,7 +8879,7 @@ export type EventsPageData = {
     path?: never;
     query?: {
         /**
-         * Only events of these types. `agent.*` means all types that start with `agent.`.
+         * Only events of these types. `agent.*` means all types that start with `agent.`. The prefix `dev.rollcall.` may be omitted.
          */
         types?: Array<string>;
         /**
@@ -8925,7 +8933,7 @@ export type EventsStreamData = {
     path?: never;
     query?: {
         /**
-         * Only events of these types. `agent.*` means all types that start with `agent.`.
+         * Only events of these types. `agent.*` means all types that start with `agent.`. The prefix `dev.rollcall.` may be omitted.
          */
         types?: Array<string>;
         /**

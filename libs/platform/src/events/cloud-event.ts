@@ -1,14 +1,20 @@
 import type { EventType, RegistryEvent } from './event.js';
 
+/** The prefix of the types, which the specification of CloudEvents recommends (P-7). */
+export const TYPE_PREFIX = 'dev.rollcall.';
+
+/** The digits of a sequence, so that sequences have the same order as texts and as numbers. */
+const SEQUENCE_DIGITS = 15;
+
 /**
- * An event in the JSON format of CloudEvents 1.0. `sequence` (the number in the log, as a string), `namespace` and
+ * An event in the JSON format of CloudEvents 1.0. `sequence` (the number in the log, with leading zeros), `namespace` and
  * `capabilities` are extension attributes.
  */
 export interface CloudEvent {
   specversion: '1.0';
   id: string;
   source: string;
-  type: EventType;
+  type: `${typeof TYPE_PREFIX}${EventType}`;
   subject: string;
   /** The namespace of the subject; `*` if the event concerns no single namespace. */
   namespace: string;
@@ -28,12 +34,12 @@ export function toCloudEvent(event: RegistryEvent): CloudEvent {
     specversion: '1.0',
     id,
     source: SOURCE,
-    type,
+    type: `${TYPE_PREFIX}${type}`,
     subject,
     namespace,
     time: at.toISOString(),
     datacontenttype: 'application/json',
-    sequence: String(seq),
+    sequence: String(seq).padStart(SEQUENCE_DIGITS, '0'),
     ...(capabilities.length > 0 && { capabilities: capabilities.join(',') }),
     data,
   };

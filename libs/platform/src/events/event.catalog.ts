@@ -1,3 +1,4 @@
+import { TYPE_PREFIX } from './cloud-event.js';
 import { type EventType, isExpired, type RegistryEvent, type SubjectKind } from './event.js';
 
 /** Selects events. An event must match all given criteria; an omitted criterion matches every event. */
@@ -25,8 +26,12 @@ export class EventCatalog {
     this.agentTypes = this.types.filter((type) => subjects[type] === 'agent');
   }
 
-  /** Returns the types that a name or a family such as `agent.*` selects; empty when the name is unknown. */
-  select(pattern: string): EventType[] {
+  /**
+   * Returns the types that a name or a family such as `agent.*` selects; empty when the name is unknown. The names of CloudEvents, such
+   * as `dev.rollcall.agent.*`, select the same types.
+   */
+  select(name: string): EventType[] {
+    const pattern = name.startsWith(TYPE_PREFIX) ? name.slice(TYPE_PREFIX.length) : name;
     if (!pattern.endsWith('.*')) return this.types.filter((type) => type === pattern);
     return this.types.filter((type) => type.startsWith(pattern.slice(0, -1)));
   }
