@@ -24,6 +24,20 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi(ENVIRONMENT)));
 afterAll(async () => await api.stop());
 
+/** The model vendors. */
+const MODELS = [
+  'anthropic',
+  'azure',
+  'bedrock',
+  'google',
+  'ollama',
+  'openai',
+  'openai-compatible',
+  'openrouter',
+  'scripted',
+  'vllm',
+];
+
 const list = async (from: TestApi, query = ''): Promise<ProviderView[]> =>
   (await from.call<{ items: ProviderView[] }>('GET', `/v1/providers${query}`)).body.items;
 const named = (items: ProviderView[], name: string): ProviderView | undefined => items.find((one) => one.name === name);
@@ -37,12 +51,17 @@ describe('providers', () => {
       ['agent', 'http', 'api'],
       ['agent', 'native', 'in-process'],
       ['agent', 'subprocess', 'subprocess'],
-      ['model', 'anthropic', undefined],
-      ['model', 'openai', undefined],
-      ['model', 'openai-compatible', undefined],
-      ['model', 'scripted', undefined],
+      ...MODELS.map((name) => ['model', name, undefined]),
     ]);
-    expect(items.filter(({ usable }) => !usable).map(({ name }) => name)).toEqual(['claude-sdk', 'openai']);
+    expect(items.filter(({ usable }) => !usable).map(({ name }) => name)).toEqual([
+      'claude-sdk',
+      'azure',
+      'bedrock',
+      'google',
+      'openai',
+      'openrouter',
+      'vllm',
+    ]);
     expect(items.every(({ about }) => about !== '')).toBe(true);
     expect(named(items, 'anthropic')?.presets).toEqual(['fast']);
   });
@@ -61,7 +80,13 @@ describe('providers', () => {
   it('S1.1 without configuration, only the providers that need no key, program or URL are usable; the others report what to configure', async () => {
     const bare = await startApi();
     const items = await list(bare);
-    expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual(['a2a', 'http', 'native', 'scripted']);
+    expect(items.filter(({ usable }) => usable).map(({ name }) => name)).toEqual([
+      'a2a',
+      'http',
+      'native',
+      'ollama',
+      'scripted',
+    ]);
     expect(named(items, 'openai-compatible')?.needs[0]?.how).toContain('baseUrl');
     expect(named(items, 'subprocess')?.needs[0]?.how).toContain('providers.programs');
     await bare.stop();
@@ -79,7 +104,7 @@ describe('providers', () => {
   });
 
   it('filters providers by kind', async () => {
-    expect((await list(api, '?kind=model')).map(({ kind }) => kind)).toEqual(Array(4).fill('model'));
+    expect((await list(api, '?kind=model')).map(({ kind }) => kind)).toEqual(MODELS.map(() => 'model'));
     expect(await api.call('GET', '/v1/providers?kind=toaster')).toMatchObject({ status: 400 });
     expect(await api.call('GET', '/v1/providers?colour=red')).toMatchObject({ status: 400 });
   });

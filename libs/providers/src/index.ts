@@ -38,6 +38,7 @@ export { BUILT_IN_ALIASES, priceUsage, type ResolvedModel, resolveModel } from '
 export {
   INHERIT,
   InlineChoiceSchema,
+  modelFieldsAt,
   type ModelsConfig,
   ModelsConfigSchema,
   PresetCatalog,
@@ -45,6 +46,8 @@ export {
   type ModelChoice,
   type WantedModel,
 } from './presets/preset.catalog.js';
+export { MODEL_VARIABLES, presetsOfKeys } from './presets/key.presets.js';
+export { PriceList } from './presets/price.list.js';
 export { costOf, type Prices } from './presets/prices.js';
 export {
   type AgentConfig,

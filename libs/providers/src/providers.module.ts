@@ -72,7 +72,7 @@ function egressProviders(options: ProvidersOptions): Provider[] {
 function modelProviders(options: ProvidersOptions): Provider[] {
   return [
     { provide: Keyring, useFactory: () => new Keyring(options) },
-    { provide: PresetCatalog, useFactory: () => new PresetCatalog(options.models) },
+    { provide: PresetCatalog, useFactory: () => new PresetCatalog(options.models, options.prices) },
     { provide: VendorRegistry, useFactory: () => withMore(VendorRegistry.withAll(), options.vendors) },
     {
       provide: ModelCatalog,

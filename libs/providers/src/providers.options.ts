@@ -6,6 +6,7 @@ import type { McpServerConfig } from './mcp/mcp.config.js';
 import type { ModelVendor } from './models/model.vendor.js';
 import type { NamespaceRestriction } from './namespace.restriction.js';
 import type { ModelsConfig } from './presets/preset.catalog.js';
+import type { PriceList } from './presets/price.list.js';
 import type { SecretSource } from './secrets/secret.js';
 
 export interface ProvidersOptions {
@@ -13,6 +14,8 @@ export interface ProvidersOptions {
   /** The time limit for checking all endpoints of one request. */
   checkTimeoutMs?: number;
   models: ModelsConfig;
+  /** Prices of models for presets and definitions that state none. */
+  prices?: PriceList;
   agents: AgentProviderOptions;
   /** MCP servers by name. A server that is a program names one of `agents.programs`. */
   mcpServers?: Record<string, McpServerConfig>;

@@ -1,23 +1,35 @@
 import { z } from 'zod';
-import { HTTP_FETCH_MODES, INHERITANCE_MODES } from '#rollcall/agent-runtime';
+import { closestName, HTTP_FETCH_MODES, INHERITANCE_MODES } from '#rollcall/agent-runtime';
 import {
   EnvName,
   McpServersSchema,
+  modelFieldsAt,
   type ModelsConfig,
   ModelsConfigSchema,
   NamespacesSchema,
 } from '#rollcall/providers';
 import type { PluginUse } from '../plugins/plugin.reader.js';
-import { duration, DURATION_FORMAT, integer, json, list, networks, NETWORKS_FORMAT, setting } from './setting.js';
+import { readPriceList } from './model.prices.js';
+import {
+  duration,
+  DURATION_FORMAT,
+  EXPLAINED,
+  integer,
+  json,
+  list,
+  networks,
+  NETWORKS_FORMAT,
+  setting,
+} from './setting.js';
 
 /** This model needs neither a key nor a network, so Rollcall works without configuration. Its prices make the cost of a run visible. */
 const DEMO = { vendor: 'scripted', model: 'demo', usdPerMillionTokens: { input: 3, output: 15 } };
-const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: DEMO } };
+export const DEMO_MODELS: ModelsConfig = { default: 'demo', presets: { demo: DEMO } };
 
 /** Validated but not parsed here: `PresetCatalog` parses the original value. */
 export const models = setting(
   json()
-    .refine((value) => ModelsConfigSchema.safeParse(value).success)
+    .superRefine(explainModels)
     .transform((value) => value as ModelsConfig)
     .default(DEMO_MODELS),
   {
@@ -25,7 +37,47 @@ export const models = setting(
     about:
       'The models that agents can use: presets, aliases and vendors (see providers.md). In the environment: one line of JSON.',
     expects: 'presets with a default among them, as described in providers.md',
-    defaultText: 'one preset that needs no key',
+    defaultText: 'models of the keys in the environment, and one preset that needs no key',
+  },
+);
+
+/** Names each wrong field, instead of the whole value (N-8). */
+function explainModels(value: unknown, context: z.RefinementCtx): void {
+  for (const issue of ModelsConfigSchema.safeParse(value).error?.issues ?? []) {
+    const path = issue.path.map(String);
+    const texts =
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => `${[...path, key].join('.')} is not a field${knownField(key, path)}`)
+        : [`${path.length > 0 ? path.join('.') : 'the value'}: ${issue.message.replace('Invalid input: ', '')}`];
+    for (const message of texts) context.addIssue({ code: 'custom', message, params: EXPLAINED });
+  }
+}
+
+function knownField(key: string, path: readonly string[]): string {
+  const known = modelFieldsAt(path);
+  const closest = closestName(key, known);
+  return closest === undefined ? `; known: ${known.join(', ')}` : `; did you mean ${closest}?`;
+}
+
+/** Read at the start, so that a wrong file is reported at once. */
+export const modelPrices = setting(
+  z
+    .string()
+    .default('')
+    .transform((path, context) => {
+      try {
+        return readPriceList(path);
+      } catch (error) {
+        context.addIssue({ code: 'custom', message: (error as Error).message, params: EXPLAINED });
+        return z.NEVER;
+      }
+    }),
+  {
+    env: 'ROLLCALL_MODEL_PRICES',
+    about:
+      'The file with the prices of models for presets and definitions that state none, in the format of deploy/model-prices.json (see models.md).',
+    expects: 'the path of a price list',
+    defaultText: 'the list of this version',
   },
 );
 

@@ -1,3 +1,4 @@
+import { closestName } from '#rollcall/agent-runtime';
 import { accountOf, PresetCatalog, ProviderError, resolveModel, VendorRegistry } from '#rollcall/providers';
 import { CapabilityAliasError } from '#rollcall/registry';
 import { mayFetchKeysFrom } from './access.settings.js';
@@ -75,7 +76,12 @@ function vendorErrors(presets: PresetCatalog): string[] {
   return presets
     .list()
     .filter(({ vendor }) => !vendors.has(vendor))
-    .map(({ name, vendor }) => `models.presets.${name}: there is no vendor ${vendor}; known: ${known.join(', ')}`);
+    .map(({ name, vendor }) => `models.presets.${name}: there is no vendor ${vendor}${meant(vendor, known)}`);
+}
+
+function meant(name: string, known: readonly string[]): string {
+  const closest = closestName(name, known);
+  return `${closest === undefined ? '' : `; did you mean ${closest}?`}; known: ${known.join(', ')}`;
 }
 
 function presetErrors(models: Config['models']): string[] {

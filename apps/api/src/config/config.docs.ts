@@ -27,6 +27,7 @@ const SECTIONS: [title: string, ...paths: string[]][] = [
   [
     'Agents, tools and models',
     'models',
+    'modelPrices',
     'agents',
     'agent',
     'runtime.agentFiles',

@@ -137,14 +137,47 @@ describe('configuration', () => {
     expect(loadConfig(issuer('http://id.internal', 'allow'), folder).auth.oidcIssuer).toBe('http://id.internal');
   });
 
+  it('N-8 a wrong value in models names its field, and what was probably meant', () => {
+    const preset = { vendr: 'scripted', model: 7, settings: { temprature: 1 }, usdPerMillionTokens: { input: -1 } };
+    const errors = errorsOf({ ROLLCALL_MODELS: JSON.stringify({ defualt: 'a', presets: { a: preset } }) });
+    const named = (text: string): unknown => expect.stringContaining(`models (ROLLCALL_MODELS): ${text}`) as unknown;
+    expect(errors).toEqual(
+      expect.arrayContaining([
+        named('defualt is not a field; did you mean default?'),
+        named('presets.a.vendr is not a field; did you mean vendor?'),
+        named('presets.a.model: expected string, received number'),
+        named('presets.a.settings.temprature is not a field; did you mean temperature?'),
+        named('presets.a.usdPerMillionTokens.input: '),
+      ]),
+    );
+    expect(errors.join()).not.toContain('"vendr"');
+  });
+
+  it('N-9 a key in the environment gives presets with prices, and an operator can replace the price list', () => {
+    const { models, modelPrices } = loadConfig({ ANTHROPIC_API_KEY: 'sk-1' }, folder);
+    expect(models.default).toBe('claude-sonnet-5-5');
+    expect(models.presets).toHaveProperty(['demo', 'vendor'], 'scripted');
+    expect(modelPrices.find({ vendor: 'anthropic', model: 'claude-sonnet-5-5' })?.prices.output).toBe(10_000_000);
+    const list = { date: '2027-01-02', models: { 'anthropic/claude-next': { input: 1, output: 2 } } };
+    write('prices.json', JSON.stringify(list));
+    const own = { ANTHROPIC_API_KEY: 'sk-1', ROLLCALL_MODEL_PRICES: join(folder, 'prices.json') };
+    expect(Object.keys(loadConfig(own, folder).models.presets)).toEqual(['demo', 'claude-next', 'claude-sonnet-5-5']);
+    write('prices.json', JSON.stringify({ ...list, date: 'yesterday' }));
+    expect(errorsOf(own)[0]).toContain('prices.json is not a price list');
+    expect(errorsOf({ ROLLCALL_MODEL_PRICES: '/nowhere.json' })[0]).toContain('cannot be read (ENOENT)');
+    expect(loadConfig({}, folder).models.default).toBe('demo');
+  });
+
   it('validates the model presets', () => {
     expect(errorsOf({ ROLLCALL_MODELS: '{' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
-    expect(errorsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain('models (ROLLCALL_MODELS): expected presets');
+    expect(errorsOf({ ROLLCALL_MODELS: '{"default":"x"}' })[0]).toContain(
+      'models (ROLLCALL_MODELS): presets: expected',
+    );
     const withoutDefault = { default: 'gone', presets: { demo: { vendor: 'scripted', model: 'echo' } } };
     expect(errorsOf({ ROLLCALL_MODELS: JSON.stringify(withoutDefault) })[0]).toContain('gone');
     const misspelt = { default: 'a', presets: { a: { vendor: 'antropic', model: 'm' } } };
     expect(errorsOf({ ROLLCALL_MODELS: JSON.stringify(misspelt) })[0]).toContain(
-      'models.presets.a: there is no vendor antropic; known: anthropic, openai',
+      'models.presets.a: there is no vendor antropic; did you mean anthropic?; known: anthropic, ',
     );
     write('rollcall.yaml', 'models: { default: a, presets: { a: { vendor: scripted, model: echo } } }');
     expect(loadConfig({}, folder).models.default).toBe('a');

@@ -3,10 +3,12 @@ import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { type Document, parseDocument } from 'yaml';
 import type { z } from 'zod';
-import { Secret, type SecretSource } from '#rollcall/providers';
+import { MODEL_VARIABLES, type ModelsConfig, presetsOfKeys, Secret, type SecretSource } from '#rollcall/providers';
+import { DEMO_MODELS } from './agents.settings.js';
 import { type ConstantChanges, CONSTANTS } from './config.constants.js';
 import { constraintErrors } from './config.constraints.js';
 import { ConfigSchema, type Config } from './config.schema.js';
+import { readPriceList } from './model.prices.js';
 import { EXPLAINED, listSettings, type SettingEntry } from './setting.js';
 import { removalOf, replacedVariables } from './unknown.settings.js';
 
@@ -41,6 +43,7 @@ export function loadConfig(environment: Environment, folder: string, changes: Co
     const layers = entry.mergedLevels === undefined ? [env] : [file, environment];
     for (const layer of layers) overlay(tree, entry, layer[entry.env]);
   }
+  tree['models'] ??= modelsOfKeys(env, tree);
   const replaced = replacedVariables(variableNames(environment, folder));
   const parsed = ConfigSchema.safeParse(tree);
   if (!parsed.success) {
@@ -56,6 +59,20 @@ export function loadConfig(environment: Environment, folder: string, changes: Co
   const errors = [...replaced, ...constraintErrors(config)];
   if (errors.length > 0) throw new ConfigError(errors);
   return deepFreeze(config);
+}
+
+/**
+ * Without `models`, each vendor with a key in the environment has presets (N-9). The model without a key stays available. A price list that
+ * cannot be read is reported by its own setting.
+ */
+function modelsOfKeys(env: Environment, { modelPrices }: Tree): ModelsConfig | undefined {
+  if (!MODEL_VARIABLES.some((name) => env[name])) return undefined;
+  try {
+    const models = presetsOfKeys(env, readPriceList(typeof modelPrices === 'string' ? modelPrices : ''));
+    return models && { ...models, presets: { ...DEMO_MODELS.presets, ...models.presets } };
+  } catch {
+    return undefined; // `modelPrices` has an error
+  }
 }
 
 /** Reads secrets from the environment by name. The Keyring decides which names may be read. */

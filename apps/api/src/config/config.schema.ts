@@ -5,7 +5,7 @@ import { data, database } from './database.settings.js';
 import { a2a, catalog, langfuse, mcp, nats } from './integration.settings.js';
 import { budgets, discovery, events, registry } from './registry.settings.js';
 import { http, log, shutdown } from './server.settings.js';
-import { agent, agents, egress, models, plugins, providers, runtime } from './agents.settings.js';
+import { agent, agents, egress, modelPrices, models, plugins, providers, runtime } from './agents.settings.js';
 
 /** All settings, in the order of the documentation. The keys are those of rollcall.yaml. */
 export const ConfigSchema = z.strictObject({
@@ -17,6 +17,7 @@ export const ConfigSchema = z.strictObject({
   auth: auth.prefault({}),
   quotas,
   models,
+  modelPrices,
   agents,
   agent,
   runtime: runtime.prefault({}),

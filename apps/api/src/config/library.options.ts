@@ -77,13 +77,14 @@ export function leasePolicy({ registry }: Config): LeasePolicy {
 }
 
 export function providersOptions(config: Config, secrets: SecretSource, plugins?: Plugins): ProvidersOptions {
-  const { models, providers: agents, runtime } = config;
+  const { models, modelPrices: prices, providers: agents, runtime } = config;
   const egress = { ...egressRules(config), howToOpen: HOW_TO_OPEN };
   const { mcpServers } = runtime;
   return {
     egress,
     checkTimeoutMs: config.egress.checkTimeout,
     models,
+    prices,
     agents,
     mcpServers,
     secrets,

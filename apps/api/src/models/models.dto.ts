@@ -48,6 +48,11 @@ class ModelChoiceView {
     description: 'Micro-dollars per million tokens.',
   })
   prices?: object;
+  @ApiPropertyOptional({
+    example: '2026-11-19',
+    description: 'The date of the price list, if the prices are from it.',
+  })
+  pricesAsOf?: string;
 }
 
 export class PresetModel extends ModelChoiceView implements PresetView {
@@ -63,7 +68,7 @@ export class ModelList {
   @ApiProperty({ type: [PresetModel], description: 'All presets.' }) items: PresetModel[];
   @ApiProperty({
     type: [String],
-    example: ['anthropic', 'openai', 'openai-compatible', 'scripted'],
+    example: ['anthropic', 'google', 'openai', 'scripted'],
     description: 'All model vendors.',
   })
   vendors: string[];

@@ -68,12 +68,12 @@ function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {
   if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
   const { data } = parsed;
   if ('vendor' in data) {
-    const choice = { ...catalog.connectionOf(data.vendor), ...data, settings: data.settings ?? {} };
+    const choice = catalog.listed({ ...catalog.connectionOf(data.vendor), ...data, settings: data.settings ?? {} });
     return { choice, rule: 'inline', because: `The definition selects ${data.vendor} ${data.model} directly.` };
   }
   const { choice, preset } = byName(data.preset, catalog);
   return {
-    choice: changed(choice, data),
+    choice: catalog.listed(changed(choice, data)),
     rule: 'inline',
     preset,
     because: `The definition changes the preset ${preset}.`,
@@ -82,7 +82,7 @@ function inline(wanted: InlineChoice, catalog: PresetCatalog): ResolvedModel {
 
 /** If the model changes, the prices, the context window and the capabilities of the new model are unknown, so they are removed. */
 function changed(choice: ModelChoice, { model, settings }: { model?: string; settings?: object }): ModelChoice {
-  const { contextWindow, prices, capabilities, ...rest } = choice;
+  const { contextWindow, prices, pricesAsOf, capabilities, ...rest } = choice;
   const same = model === undefined || model === choice.model;
   return {
     ...rest,
@@ -90,6 +90,7 @@ function changed(choice: ModelChoice, { model, settings }: { model?: string; set
     settings: { ...choice.settings, ...settings },
     ...(same && contextWindow !== undefined && { contextWindow }),
     ...(same && prices && { prices }),
+    ...(same && pricesAsOf !== undefined && { pricesAsOf }),
     ...(same && capabilities && { capabilities }),
   };
 }

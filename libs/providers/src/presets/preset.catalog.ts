@@ -3,10 +3,10 @@ import { ProviderError } from '../errors.js';
 import { isForNamespace, type NamespaceRestriction, NamespacesSchema } from '../namespace.restriction.js';
 import type { ModelSettings } from '../models/model.provider.js';
 import { EnvName } from '../secrets/secret.js';
-import { type Prices, toMicroDollars } from './prices.js';
+import { PriceList } from './price.list.js';
+import { type Prices, PricesShape } from './prices.js';
 
 const Name = z.string().regex(/^[\w.:/-]{1,100}$/);
-const Dollars = z.number().nonnegative().max(1_000_000).transform(toMicroDollars);
 
 const SettingsSchema = z.strictObject({
   maxOutputTokens: z.int().positive().optional(),
@@ -17,13 +17,7 @@ const SettingsSchema = z.strictObject({
   effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']).optional(),
 });
 
-/** Prices in dollars per million tokens, as vendors publish them. */
-const PricesSchema = z.strictObject({
-  input: Dollars,
-  output: Dollars,
-  cacheRead: Dollars.optional(),
-  cacheWrite: Dollars.optional(),
-});
+const PricesSchema = z.strictObject(PricesShape);
 
 /** API responses show the URL, so it must not contain a password. */
 const BaseUrl = z
@@ -64,6 +58,14 @@ export const ModelsConfigSchema = z.strictObject({
 
 export type ModelsConfig = z.input<typeof ModelsConfigSchema>;
 
+/** The names of the fields at a path of the configuration of models, for error messages. */
+export function modelFieldsAt([group, , inner]: readonly string[]): string[] {
+  if (group === undefined) return Object.keys(ModelsConfigSchema.shape);
+  if (group === 'vendors') return Object.keys(VendorDefaultsSchema.shape);
+  if (inner === 'settings') return Object.keys(SettingsSchema.shape);
+  return Object.keys(inner === 'usdPerMillionTokens' ? PricesShape : PresetSchema.shape);
+}
+
 /**
  * A choice in a definition instead of a name. It selects a vendor and a model, or changes a preset. It cannot contain
  * an address or a key: definitions come from many users, and a key must not be sent to an address that they control.
@@ -89,6 +91,8 @@ export interface ModelChoice {
   /** What the model can do. Agents that use it claim this, too (S0.10). */
   capabilities?: readonly string[];
   prices?: Prices;
+  /** The date of the price list, if the prices are from it. */
+  pricesAsOf?: string;
 }
 
 export interface PresetView extends ModelChoice {
@@ -104,7 +108,14 @@ export const INHERIT = 'inherit';
 const KEY_NAMES = new Map([
   ['anthropic', { keyEnv: 'ANTHROPIC_API_KEY' }],
   ['openai', { keyEnv: 'OPENAI_API_KEY' }],
+  ['google', { keyEnv: 'GEMINI_API_KEY' }],
+  ['openrouter', { keyEnv: 'OPENROUTER_API_KEY' }],
+  ['azure', { keyEnv: 'AZURE_OPENAI_API_KEY' }],
+  ['bedrock', { keyEnv: 'AWS_BEARER_TOKEN_BEDROCK' }],
 ]);
+
+/** The vendors whose key has a usual name. */
+export const KEYED_VENDORS: readonly string[] = [...KEY_NAMES.keys()];
 
 /**
  * The presets and aliases of an installation. The constructor checks that the default and all aliases refer to existing
@@ -119,7 +130,11 @@ export class PresetCatalog {
   private readonly isScoped: boolean;
   private readonly byNamespace = new Map<string, PresetCatalog>();
 
-  constructor(private readonly config: ModelsConfig) {
+  /** `priceList` completes presets without a price. */
+  constructor(
+    private readonly config: ModelsConfig,
+    private readonly priceList: PriceList = PriceList.EMPTY,
+  ) {
     const parsed = ModelsConfigSchema.safeParse(config);
     if (!parsed.success) throw invalid(z.prettifyError(parsed.error));
     const { presets, aliases, vendors } = parsed.data;
@@ -130,7 +145,7 @@ export class PresetCatalog {
       Object.entries(presets).map(
         ([name, { usdPerMillionTokens: prices, settings = {}, namespaces: _namespaces, ...preset }]) => [
           name,
-          { ...this.connectionOf(preset.vendor), ...preset, settings, ...(prices && { prices }) },
+          this.listed({ ...this.connectionOf(preset.vendor), ...preset, settings, ...(prices && { prices }) }),
         ],
       ),
     );
@@ -147,7 +162,8 @@ export class PresetCatalog {
     const own = Object.entries(presets).filter(([, preset]) => isForNamespace(preset, namespace));
     const visible = Object.fromEntries(own.map(([name, { namespaces: _namespaces, ...preset }]) => [name, preset]));
     const named = Object.entries(aliases).filter(([, target]) => Object.hasOwn(visible, target));
-    const catalog = new PresetCatalog({ ...rest, presets: visible, aliases: Object.fromEntries(named) });
+    const config = { ...rest, presets: visible, aliases: Object.fromEntries(named) };
+    const catalog = new PresetCatalog(config, this.priceList);
     this.byNamespace.set(namespace, catalog);
     return catalog;
   }
@@ -162,6 +178,19 @@ export class PresetCatalog {
   connectionOf(vendor: string): { baseUrl?: string; keyEnv?: string } {
     const own = Object.hasOwn(this.vendors, vendor) ? this.vendors[vendor] : undefined;
     return { ...KEY_NAMES.get(vendor), ...own };
+  }
+
+  /** The choice with what the price list says about its model, where the choice says nothing. A stated price is never changed. */
+  listed(choice: ModelChoice): ModelChoice {
+    const facts = this.priceList.find(choice);
+    if (!facts) return choice;
+    const { contextWindow, capabilities, prices, pricesAsOf } = facts;
+    return {
+      ...(contextWindow !== undefined && { contextWindow }),
+      ...(capabilities && { capabilities }),
+      ...choice,
+      ...(!choice.prices && { prices, pricesAsOf }),
+    };
   }
 
   list(): PresetView[] {
@@ -181,7 +210,8 @@ export class PresetCatalog {
 
   private check(presets: Readonly<Record<string, NamespaceRestriction>>): void {
     const byDefault = this.find(this.defaultName);
-    if (!byDefault) throw invalid(`default: the preset ${this.defaultName} does not exist`);
+    if (!byDefault)
+      throw invalid(`default: the preset ${this.defaultName} does not exist; known: ${names(this.presets)}`);
     if (presets[byDefault.name]?.namespaces)
       throw invalid(
         `default: the preset ${byDefault.name} has namespaces, but every namespace uses the default; remove them, or choose another default`,

@@ -239,7 +239,9 @@ describe('S4.7 ModelCatalog.open', () => {
 
   it('lists the known vendors if a vendor is unknown, and rejects a vendor that is already registered', () => {
     const unknown = { vendor: 'mistral', model: 'x', settings: {} };
-    expect(() => catalog({}).open(unknown)).toThrow(/Known: anthropic, openai, openai-compatible, scripted/);
+    expect(() => catalog({}).open(unknown)).toThrow(
+      /Known: anthropic, azure, bedrock, google, ollama, openai, openai-compatible, openrouter, scripted, vllm/,
+    );
     expect(() => VendorRegistry.withAll().register(new ScriptedVendor())).toThrow(
       /scripted is already used by another model vendor/,
     );

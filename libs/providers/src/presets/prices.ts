@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { ModelUsage } from '../models/model.provider.js';
 
 /** Prices in micro-dollars per million tokens. They are integers, so that no rounding error occurs. */
@@ -16,6 +17,16 @@ const PER_TOKENS = 1_000_000n;
 export function toMicroDollars(dollars: number): number {
   return Math.round(dollars * MICRO_PER_DOLLAR);
 }
+
+const Dollars = z.number().nonnegative().max(1_000_000).transform(toMicroDollars);
+
+/** Prices in dollars per million tokens, as vendors publish them. */
+export const PricesShape = {
+  input: Dollars,
+  output: Dollars,
+  cacheRead: Dollars.optional(),
+  cacheWrite: Dollars.optional(),
+};
 
 /**
  * Returns the cost of a usage in micro-dollars, rounded up once at the end. Returns undefined if the input or output count is

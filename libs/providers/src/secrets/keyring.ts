@@ -1,5 +1,5 @@
 import type { McpServerConfig } from '../mcp/mcp.config.js';
-import { type ModelsConfig, PresetCatalog } from '../presets/preset.catalog.js';
+import { KEYED_VENDORS, type ModelsConfig, PresetCatalog } from '../presets/preset.catalog.js';
 import type { AgentProviderOptions, ProvidersOptions } from '../providers.options.js';
 import { redactAll, type Secret, type SecretSource } from './secret.js';
 
@@ -71,7 +71,7 @@ export class Keyring {
 /** Returns the names of the variables that presets and vendors use. */
 function keysOf(models: ModelsConfig): Set<string> {
   const presets = new PresetCatalog(models);
-  const vendors = ['anthropic', 'openai', ...Object.keys(models.vendors ?? {})];
+  const vendors = [...KEYED_VENDORS, ...Object.keys(models.vendors ?? {})];
   const connections = [...presets.list(), ...vendors.map((vendor) => presets.connectionOf(vendor))];
   return new Set(connections.flatMap(({ keyEnv = [] }) => keyEnv));
 }

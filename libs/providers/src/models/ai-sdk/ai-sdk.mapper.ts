@@ -109,9 +109,9 @@ export function toFinish({ unified }: LanguageModelV4FinishReason): FinishReason
   }
 }
 
-/** Whether the vendor ended the answer before it was complete. */
-export function isIncomplete({ unified }: LanguageModelV4FinishReason): boolean {
-  return unified === 'error' || unified === 'interrupted';
+/** Whether the vendor ended the answer before it was complete. Some SDKs then report an unknown reason. */
+export function isIncomplete({ unified, raw }: LanguageModelV4FinishReason): boolean {
+  return unified === 'error' || unified === 'interrupted' || (unified === 'other' && raw === undefined);
 }
 
 function parseInput(text: string): Pick<ToolCallPart, 'input' | 'malformed'> {
@@ -125,11 +125,11 @@ function parseInput(text: string): Pick<ToolCallPart, 'input' | 'malformed'> {
 
 /** The names of each count in the answers of vendors. */
 const NAMES: Record<keyof ModelUsage, string[]> = {
-  inputTokens: ['input_tokens', 'prompt_tokens'],
-  outputTokens: ['output_tokens', 'completion_tokens'],
-  cacheReadTokens: ['cache_read_input_tokens', 'cached_tokens'],
-  cacheWriteTokens: ['cache_creation_input_tokens', 'cache_write_tokens'],
-  reasoningTokens: ['reasoning_tokens', 'thinking_tokens'],
+  inputTokens: ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokenCount'],
+  outputTokens: ['output_tokens', 'completion_tokens', 'outputTokens', 'candidatesTokenCount'],
+  cacheReadTokens: ['cache_read_input_tokens', 'cached_tokens', 'cacheReadInputTokens', 'cachedContentTokenCount'],
+  cacheWriteTokens: ['cache_creation_input_tokens', 'cache_write_tokens', 'cacheWriteInputTokens'],
+  reasoningTokens: ['reasoning_tokens', 'thinking_tokens', 'thoughtsTokenCount'],
 };
 
 /**

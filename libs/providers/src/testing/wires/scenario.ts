@@ -25,8 +25,12 @@ export type Unfinished = Extract<Scenario, { does: 'drop' | 'stop short' | 'hang
 
 /** The wire format of one vendor. */
 export interface Wire {
-  /** The path of its requests. */
+  /** The path of its requests, without the query. */
   path: string;
+  /** What a request asks for, if its path names the model; undefined if the path is wrong. */
+  requestOf?(path: string): { model: string; stream: boolean } | undefined;
+  /** The media type of a stream, and the bytes of one frame, if it does not consist of server-sent events. */
+  readonly binary?: { readonly type: string; encode(frame: object): Uint8Array };
   keyOf(headers: Record<string, string | string[] | undefined>): string;
   reply(scenario: Answered, model: string): object;
   /** The frames of a stream, until the scenario stops it. */

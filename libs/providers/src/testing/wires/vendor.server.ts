@@ -39,8 +39,10 @@ export class VendorServer {
 
   private answer(request: RecordedRequest, response: ServerResponse): void {
     const scenario = this.scenarios.shift();
-    if (request.path !== this.wire.path || !scenario) return send(response, 404, { unexpected: request.path });
-    const { model = '', stream = false } = request.body as { model?: string; stream?: boolean };
+    const [path = ''] = request.path.split('?');
+    const wanted = this.wire.requestOf ? this.wire.requestOf(path) : path === this.wire.path && request.body;
+    if (!wanted || !scenario) return send(response, 404, { unexpected: request.path });
+    const { model = '', stream = false } = wanted as { model?: string; stream?: boolean };
     if (scenario.does === 'fail') {
       const message = `refused (${scenario.status}) for ${this.wire.keyOf(request.headers)}`; // real vendors quote keys too
       return send(response, scenario.status, this.wire.failure(scenario.status, message), scenario.headers);
@@ -51,8 +53,14 @@ export class VendorServer {
   }
 
   private stream(response: ServerResponse, scenario: Exclude<Scenario, { does: 'fail' }>, model: string): void {
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+    const { binary } = this.wire;
+    const type = binary?.type ?? 'text/event-stream; charset=utf-8';
+    response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache' });
     for (const frame of this.wire.frames(scenario, model)) {
+      if (binary) {
+        response.write(binary.encode(frame));
+        continue;
+      }
       if (this.wire.namesEvents) response.write(`event: ${(frame as { type: string }).type}\n`);
       response.write(`data: ${JSON.stringify(frame)}\n\n`);
     }
