@@ -72,6 +72,35 @@ describe('an error message', () => {
     return [status, String(body['detail'])];
   };
 
+  it('N-8 a run by capability explains why each agent cannot be called, or that there is none', async () => {
+    const run = async (capability: string): Promise<Record<string, unknown>> =>
+      (await api.call('POST', '/v1/runs', { body: { capabilities: [capability], input: 'x' } })).body;
+    expect(await run('n8-none')).toMatchObject({
+      code: 'RUN_TARGET_UNAVAILABLE',
+      detail: 'No agent and no definition has the capability n8-none.',
+    });
+    await api.given.agent({ agentId: 'n8-silent', capabilities: ['n8'] });
+    const answer = await run('n8');
+    expect(answer['detail']).toContain('n8-silent: it has no endpoint, does not take tasks, and is not hosted');
+    expect(answer['excluded']).toMatchObject([{ agentId: 'n8-silent', exclusions: [{ code: 'not_callable' }] }]);
+  });
+
+  it('N-8 unknown agents, definitions and models suggest names, and an exhausted budget names its route', async () => {
+    const content = { description: 'd', instructions: 'i' };
+    await api.call('POST', '/v1/definitions', { body: { name: 'n8-clerk', content } });
+    const detail = async (path: string, body: object): Promise<string> =>
+      String((await api.call('POST', path, { body })).body['detail']);
+    expect(await detail('/v1/runs', { agent: 'n8-clrk', input: 'x' })).toContain('did you mean n8-clerk?');
+    expect(await detail('/v1/runs', { definition: 'n8-clrk', input: 'x' })).toContain('did you mean n8-clerk?');
+    const wrong = { name: 'n8-other', content: { ...content, model: 'dmeo', instruction: 'i' } };
+    expect(await detail('/v1/definitions', wrong)).toMatch(
+      /did you mean demo\?.*did you mean instructions\?|did you mean instructions\?.*did you mean demo\?/,
+    );
+    const body = { definition: 'n8-clerk', input: 'x', budget: { tokens: 5 } };
+    const run = await api.call<{ result: { detail: string } }>('POST', '/v1/runs?waitMs=30000', { body });
+    expect(run.body.result.detail).toMatch(/budget (\d+) of the run .* Top it up with POST \/v1\/budgets\/\1\/topup/);
+  });
+
   it('says that an endpoint without a protocol needs one (N11)', async () => {
     const body = registrationBody({ endpoint: 'localhost:3000' });
     const text = 'begin it with http:// or https://. Did you mean http://localhost:3000?';
@@ -84,6 +113,17 @@ describe('an error message', () => {
       expect(await detailOf('GET', path)).toEqual([405, `${path} supports POST, not GET.`]);
     },
   );
+
+  it('N-12 answers to programs in a terminal end with a line break, and others do not', async () => {
+    const text = async (agent: string, path: string): Promise<string> => {
+      const headers = { authorization: `Bearer ${api.adminKey}`, 'user-agent': agent };
+      return await (await fetch(`${api.url}${path}`, { headers })).text();
+    };
+    for (const path of ['/v1/me', '/v1/agents/nobody']) {
+      expect(await text('curl/8.7.1', path)).toMatch(/\}\n$/);
+      expect(await text('node', path)).toMatch(/\}$/);
+    }
+  });
 
   it('says how to send a body whose type or encoding is not supported', async () => {
     const xml = { body: '<name/>', headers: { 'content-type': 'application/xml' } };

@@ -84,7 +84,7 @@ describe('the first start on a new machine', () => {
       '"rank":1,"score":0,"marks":[],"reasons":["subscription, $0/task","376k tokens remaining"]',
     );
     expect(output).toContain('"code":"quarantined","text":"an operator has quarantined it"');
-    expect(output).toContain('"type":"agent.quarantined","subject":"builder-01"');
+    expect(output).toContain('"type":"dev.rollcall.agent.quarantined","subject":"builder-01"');
     expect(output).toContain('"code":"VALIDATION_FAILED"');
     expect(output).toContain('"action":"key.issued"');
   });
@@ -179,7 +179,7 @@ describe('a start on an existing database', () => {
     const loaded = readFileSync(file, 'utf8').split('\n');
     expect(loaded).toContain('@nestjs/core');
     const later =
-      /^(typeorm|undici|@langfuse\/|@ai-sdk\/(anthropic|openai)|@modelcontextprotocol\/|@nats-io\/|@opentelemetry\/sdk)/;
+      /^(typeorm|undici|@langfuse\/|@ai-sdk\/(anthropic|openai|google|amazon-bedrock)|@modelcontextprotocol\/|@nats-io\/|@opentelemetry\/sdk)/;
     expect(loaded.filter((name) => later.test(name))).toEqual([]);
   });
 });

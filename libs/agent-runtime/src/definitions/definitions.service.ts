@@ -142,13 +142,14 @@ export class DefinitionsService {
   async get({ namespace, name }: DefinitionKey): Promise<Definition> {
     const row = await this.store.find(namespace, name);
     if (!row) {
-      const known = await this.summaries(namespace);
-      throw new DefinitionNotFoundError(
-        name,
-        known.map((one) => one.name),
-      );
+      throw new DefinitionNotFoundError(name, await this.known(namespace));
     }
     return toDefinition(row);
+  }
+
+  /** The names of all definitions of a namespace, to suggest one. */
+  async known(namespace: string): Promise<string[]> {
+    return (await this.summaries(namespace)).map(({ name }) => name);
   }
 
   /** The name may be any text. */

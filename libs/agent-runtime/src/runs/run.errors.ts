@@ -1,5 +1,6 @@
 import type { Quota } from '#rollcall/platform';
 import { RuntimeError } from '../errors.js';
+import { suggestion } from '../tools/closest.name.js';
 import type { Run } from './run.js';
 import type { RunStatus, WaitingFor } from './run.status.js';
 
@@ -174,9 +175,11 @@ export class RunDecisionMismatchError extends RuntimeError {
 export class RunTargetUnknownError extends RuntimeError {
   readonly code = 'RUN_TARGET_UNKNOWN';
 
-  constructor(agentId: string) {
+  /** `known` are names that may have been meant. */
+  constructor(agentId: string, known: readonly string[] = []) {
+    const name = JSON.stringify(agentId.slice(0, 100));
     super(
-      `No agent ${JSON.stringify(agentId.slice(0, 100))} is registered. GET /v1/agents lists the registered agents.`,
+      `No agent ${name} is registered, and there is no definition of this name${suggestion(agentId, known)}. GET /v1/agents and GET /v1/definitions list them.`,
     );
   }
 }

@@ -266,7 +266,9 @@ describe('a durable run', () => {
     await one.budgets.open({ kind: 'namespace', subject: 'default', limit, by: 'test' });
     await expect(one.run('looker')).rejects.toMatchObject({
       code: 'SPENDING_LIMIT_REACHED',
-      message: expect.stringContaining('has 0 of 0 microUsd left, so nothing can be reserved. Top it up.') as string,
+      message: expect.stringContaining(
+        'has 0 of 0 microUsd left, so nothing can be reserved. Top it up with POST /v1/budgets/',
+      ) as string,
     });
     expect(await one.reader.list({ namespace: 'default' }, 10)).toEqual([]);
     expect(await one.budgets.list(10, 0, { kind: 'run' })).toEqual([]);

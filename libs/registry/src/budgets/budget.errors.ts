@@ -69,7 +69,8 @@ export class BudgetExhaustedError extends RegistryError {
 
   constructor(budget: Budget, unit: Unit, requested: Amount, now: number) {
     const { windowEnd } = budget;
-    const advice = windowEnd === null ? 'Top it up' : 'Wait for its next window, or top it up';
+    const topUp = `op it up with POST /v1/budgets/${budget.id}/topup`;
+    const advice = windowEnd === null ? `T${topUp}` : `Wait for its next window, or t${topUp}`;
     const consequence = requested[unit] === 0 ? ', so nothing can be reserved' : `; ${requested[unit]} are requested`;
     super(`${shortageOf(budget, unit)}${consequence}. ${advice}.`);
     this.details = { budget: detailsOf(budget, unit), asked: requested[unit] };

@@ -145,7 +145,7 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
       releaseOnAnswer(reply);
       timer.observe(reply.statusCode, ms, request.protocol);
       if (log.includes(reply.statusCode)) log.write(answered(request, reply, ms));
-      done(null, payload);
+      done(null, typeof payload === 'string' && isTerminal(request) ? lineOf(reply, payload) : payload);
     };
     route.onSend = [route.onSend ?? [], onSend].flat();
   });
@@ -154,6 +154,18 @@ function observeRequests(server: FastifyInstance, parts: ServerParts): void {
     done();
   });
   inFlight.start();
+}
+
+/** Programs that print an answer as it is: without a line break at its end, the prompt of the shell would follow it (N-12). */
+function isTerminal({ headers: { 'user-agent': agent = '' } }: FastifyRequest): boolean {
+  return agent.startsWith('curl/') || agent.startsWith('Wget/');
+}
+
+function lineOf(reply: FastifyReply, payload: string): string {
+  const isJson = String(reply.getHeader('content-type') ?? '').includes('json');
+  if (!isJson || payload === '' || payload.endsWith('\n')) return payload;
+  if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(payload) + 1);
+  return `${payload}\n`;
 }
 
 /** Checks the path and query of a request before they are parsed. Returns undefined when they are valid. */

@@ -37,11 +37,12 @@ interface CandidateQuery {
 /** The candidates of a query, best first. */
 export interface Candidates {
   readonly records: readonly AgentRecord[];
-  /** The error if none of them can be used. */
-  unavailable(): RunTargetUnavailableError;
+  /** The error if none of them can be used. `uncallable` are those that Rollcall cannot call. */
+  unavailable(uncallable: readonly AgentRecord[]): RunTargetUnavailableError;
 }
 
 const MAX_EXPLAINED = 20;
+const MAX_NAMED = 3;
 
 /** The registered agents that can execute a run now. */
 @Injectable()
@@ -97,15 +98,41 @@ export class RunCandidates {
       const record = this.directory.find(qualifiedId(agent.namespace, agent.agentId))?.record;
       return record ? [record] : [];
     });
-    return { records: await this.names.meant(records), unavailable: () => noneCapable(query.capabilities, ranking) };
+    return {
+      records: await this.names.meant(records),
+      unavailable: (uncallable) => noneCapable(query.capabilities, ranking, uncallable),
+    };
   }
 }
 
-function noneCapable(capabilities: readonly string[], ranking: Ranking): RunTargetUnavailableError {
-  const { excluded = [], unclaimed = [], retryAfterMs } = ranking;
-  const message = `No agent with the capabilities ${capabilities.join(', ')} can receive work now. The details explain why each agent was excluded.`;
-  const details = { excluded: excluded.slice(0, MAX_EXPLAINED), unclaimed };
+/** Why an agent that the ranking contains cannot execute a run. */
+const NOT_CALLABLE = {
+  code: 'not_callable',
+  text: 'it has no endpoint, does not take tasks, and is not hosted by Rollcall',
+  eligibleWhen: { text: 'it registers an endpoint or `work: "pull"`' },
+};
+
+function noneCapable(
+  capabilities: readonly string[],
+  ranking: Ranking,
+  uncallable: readonly AgentRecord[],
+): RunTargetUnavailableError {
+  const { unclaimed = [], retryAfterMs } = ranking;
+  const silent = uncallable.map(({ agentId, name }) => ({ agentId, name, exclusions: [NOT_CALLABLE] }));
+  const excluded = [...silent, ...(ranking.excluded ?? [])].slice(0, MAX_EXPLAINED);
+  const wanted =
+    capabilities.length === 1 ? `the capability ${capabilities[0]}` : `the capabilities ${capabilities.join(', ')}`;
+  const message =
+    excluded.length === 0
+      ? `No agent and no definition has ${wanted}.`
+      : `No agent with ${wanted} can receive work now: ${excluded.slice(0, MAX_NAMED).map(reasonOf).join('; ')}. The details explain why each agent was excluded.`;
+  const details = { excluded, unclaimed };
   return new RunTargetUnavailableError(message, details, retryAfterMs ?? undefined);
+}
+
+function reasonOf({ agentId, exclusions }: { agentId: string; exclusions: readonly { text: string }[] }): string {
+  const [first] = exclusions;
+  return `${agentId}: ${first?.text ?? 'it cannot receive work'}`;
 }
 
 /** The agent of a new run. */
@@ -146,7 +173,7 @@ export class RunTargets {
       const chosen = await this.callable(record);
       if (chosen) return chosen;
     }
-    throw unavailable();
+    throw unavailable(records);
   }
 
   /** Whether this agent of the registry can execute runs. */
@@ -172,7 +199,7 @@ export class RunTargets {
   private async named(key: DefinitionKey): Promise<ChosenAgent> {
     const [agent, hosting] = await Promise.all([this.names.find(key), this.hostOf(key)]);
     if (agent?.definition) return working(agent, hosting);
-    if (!agent) throw new RunTargetUnknownError(key.name);
+    if (!agent) throw new RunTargetUnknownError(key.name, await this.definitions.known(key.namespace));
     const chosen = await this.callable(receiving(key.name, agent).record);
     if (chosen) return chosen;
     throw new RunTargetUnavailableError(`The agent ${key.name} has no endpoint, so Rollcall cannot call it.`);
