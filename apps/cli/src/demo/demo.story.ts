@@ -351,11 +351,7 @@ export class DemoStory {
   }
 
   /** Does something, and waits for its event. */
-  private async after(
-    type: EventName,
-    cause: () => Promise<unknown>,
-    subject?: string,
-  ): Promise<FollowedEvent> {
+  private async after(type: EventName, cause: () => Promise<unknown>, subject?: string): Promise<FollowedEvent> {
     const { events } = this.stage;
     const position = events.position;
     await cause();

@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { CloudEventView } from '#rollcall/client';
+import { type CloudEventView, eventName, type EventName } from '#rollcall/client';
 import { count } from '../../parts/format.js';
 import { Ago, Json, Tag, type Tone } from '../../parts/parts.js';
 import { eventSubject, eventText } from '../event-text.js';
 
-const TONES: Partial<Record<CloudEventView['type'], Tone>> = {
+const TONES: Partial<Record<EventName, Tone>> = {
   'agent.joined': 'good',
   'agent.recovered': 'good',
   'agent.resumed': 'good',
@@ -35,7 +35,7 @@ export function EventList({ events }: { events: readonly CloudEventView[] }): Re
           <details>
             <summary>
               <Ago at={event.time} />
-              <Tag tone={TONES[event.type] ?? 'off'}>{event.type.split('.', 1)[0]}</Tag>
+              <Tag tone={TONES[eventName(event)] ?? 'off'}>{eventName(event).split('.', 1)[0]}</Tag>
               <b>{eventText(event)}</b>
               <span className="muted event-subject">{eventSubject(event)}</span>
               <span className="muted number secondary" title="sequence">
@@ -55,7 +55,7 @@ export function EventList({ events }: { events: readonly CloudEventView[] }): Re
 
 /** A link to the object of the event, if there is a page for it. */
 function About({ event }: { event: CloudEventView }): ReactNode {
-  const [kind] = event.type.split('.', 1);
+  const [kind] = eventName(event).split('.', 1);
   const { agentId } = event.data as { agentId?: unknown };
   if (kind === 'run')
     return (
