@@ -31,7 +31,9 @@ describe('the OpenAPI document', () => {
       .all()
       .filter(
         (route) =>
-          !/^HEAD |\/docs|\/console|\/openapi|\/ws$|^\w+ \/(a2a\b|mcp\b|ard\b|v0\.1\/|\.well-known\/)/.test(route),
+          !/^HEAD |\/docs|\/console|\/openapi|\/asyncapi|\/ws$|^\w+ \/(a2a\b|mcp\b|ard\b|v0\.1\/|\.well-known\/)/.test(
+            route,
+          ),
       )
       .map((route) => route.replaceAll(/:(\w+)/g, '{$1}'));
     expect(
@@ -108,6 +110,18 @@ describe('the documentation page', () => {
     await page.getByRole('button', { name: 'Execute' }).click();
     await page.locator('.live-responses-table', { hasText: '"kind": "key"' }).waitFor();
     expect(browserErrors).toEqual([]);
+  });
+
+  it('N-7 the page has its own links and a filter box, and shows the example of each error', async () => {
+    const page = await browser.newPage();
+    await page.goto(`${api.url}/docs`);
+    await page.getByRole('link', { name: 'WebSockets and streams as AsyncAPI' }).waitFor();
+    expect(await page.locator('.topbar').isVisible()).toBe(false);
+    await page.locator('.operation-filter-input').fill('webhooks');
+    await page.getByText('/v1/agents/query').waitFor({ state: 'detached' });
+    await page.locator('.operation-filter-input').fill('budgets');
+    await page.locator('.opblock-summary', { hasText: 'Get a budget' }).locator('.opblock-summary-control').click();
+    await page.getByText('urn:rollcall:problem:budget-not-found').first().waitFor();
   });
 
   it('opens at the root of a server without the console (N9)', async () => {

@@ -190,7 +190,7 @@ const CENSUS: RouteFacts[] = [
 const WITHOUT_CONTROLLER = [
   /^GET \/docs/,
   /^GET \/console/,
-  /^GET \/openapi\.json$/,
+  /^GET \/(openapi|asyncapi)\.json$/,
   /^GET \/v1\/(agents|events)\/ws$/,
 ];
 

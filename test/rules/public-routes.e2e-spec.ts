@@ -51,6 +51,7 @@ const PUBLIC: Record<string, PublicRoute> = {
   'GET /health/ready': { answer: 'prepared', cost: 0, document: 'health-ready' },
   'GET /mcp/server-card': { answer: 'prepared', cost: 1, document: 'mcp-server-card' },
   'GET /openapi.json': { answer: 'prepared', cost: 1, document: 'openapi' },
+  'GET /asyncapi.json': { answer: 'prepared', cost: 1, document: 'asyncapi' },
   'GET /v0.1/servers': { answer: 'bounded', cost: 10, document: 'mcp-servers' },
   'GET /v0.1/servers/:name/versions': {
     answer: 'prepared',

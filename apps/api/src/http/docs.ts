@@ -5,15 +5,21 @@ import { EVENT_STREAM_MESSAGES } from '../events/events.dto.js';
 import { RUN_STREAM_MESSAGES } from '../runs/run.stream.js';
 import { addUnion, classesOf } from './one.of.js';
 import { ApiError } from './problems/api.error.js';
-import { PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
+import { addProblemExamples, PROBLEM_CONTENT, ProblemView } from './problems/problem.docs.js';
 import { replyProblem } from './problems/problem.js';
+import { describeStreams } from '../streams/async.document.js';
 import { startPageFor } from './console.js';
 import { PublicUrl } from './public.url.js';
 import { PreparedDocuments } from './prepared.documents.js';
 
 const ABOUT = `Registry, discovery and runtime for AI agents.
 
-Every request needs \`Authorization: Bearer <API key or JWT>\`, except requests to /health, /docs, /openapi.json,
+[Web console](/console/) · [OpenAPI document](/openapi.json) · [WebSockets and streams as AsyncAPI](/asyncapi.json) · [Health](/health/ready)
+
+The box below filters the sections. **Authorize** takes an API key; **Try it out** then sends the example, which works on a new server if the sections
+are used from top to bottom.
+
+Every request needs \`Authorization: Bearer <API key or JWT>\`, except requests to /health, /docs, /openapi.json, /asyncapi.json,
 and to public cards and catalogs. Every error response is \`application/problem+json\` with a stable \`code\`. Every request
 that changes something accepts an \`Idempotency-Key\`. Lists are paged: send \`nextCursor\` as \`cursor\` to get the next page.`;
 
@@ -62,6 +68,7 @@ export function describeApi(app: NestFastifyApplication, version: string): OpenA
   describeEvents(document);
   addUnion(document, 'EventStreamMessage', 'event', EVENT_STREAM_MESSAGES);
   addUnion(document, 'RunStreamMessage', 'event', RUN_STREAM_MESSAGES);
+  addProblemExamples(document);
   allowNullInEnums(document);
   return document;
 }
@@ -94,7 +101,7 @@ const ASSETS = new Set([
 /** A change of the document needs another version of Rollcall, so the document is made once. */
 const CACHE = { 'cache-control': 'public, max-age=300' };
 
-/** Serves the OpenAPI document at /openapi.json and Swagger UI at /docs, and redirects / to it or to the console. The page does not store the credential. */
+/** Serves the OpenAPI document at /openapi.json, the AsyncAPI document at /asyncapi.json and Swagger UI at /docs, and redirects / to it or to the console. The page does not store the credential. */
 export function serveDocs(app: NestFastifyApplication, version: string, hasConsole: boolean): void {
   rejectOtherFiles(app);
   const documents = app.get(PreparedDocuments);
@@ -109,10 +116,16 @@ export function serveDocs(app: NestFastifyApplication, version: string, hasConso
     await documents.send(reply, request, () => ({ body: describe() }));
     return await reply;
   });
+  server.get('/asyncapi.json', { config: { access: 'public' } }, async (_request, reply) => {
+    const request = { kind: 'asyncapi', source: describe, key: 'asyncapi', headers: CACHE };
+    await documents.send(reply, request, () => ({ body: describeStreams(describe()) }));
+    return await reply;
+  });
   SwaggerModule.setup('docs', app, describe, {
     raw: [],
     customSiteTitle: 'Rollcall API',
-    swaggerOptions: { persistAuthorization: false },
+    customCss: '.swagger-ui .topbar { display: none }', // the logo of Swagger and a field for other documents
+    swaggerOptions: { persistAuthorization: false, filter: true },
   });
 }
 

@@ -1,6 +1,6 @@
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useEffect, useState, useSyncExternalStore } from 'react';
-import type { CloudEventView } from '#rollcall/client';
+import { type CloudEventView, eventName } from '#rollcall/client';
 import { type Caller, eventsAddress, isSignedOut, useCaller } from '../session/session.js';
 
 export type LiveState = 'connecting' | 'live' | 'paused' | 'off';
@@ -128,8 +128,8 @@ export class LiveFeed {
   }
 
   private onEvents(events: readonly CloudEventView[]): void {
-    for (const { type } of events)
-      for (const topic of TOPICS[type.split('.', 1)[0] ?? ''] ?? OTHERS) this.stale.add(topic);
+    for (const event of events)
+      for (const topic of TOPICS[eventName(event).split('.', 1)[0] ?? ''] ?? OTHERS) this.stale.add(topic);
     const { held } = this.snapshot;
     const sequence = events.at(-1)?.sequence;
     if (this.isPaused) return this.update({ held: held + events.length, sequence });

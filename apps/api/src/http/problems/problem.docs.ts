@@ -1,5 +1,12 @@
 import { applyDecorators } from '@nestjs/common';
-import { ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiProperty,
+  ApiPropertyOptional,
+  ApiResponse,
+  ApiSchema,
+  getSchemaPath,
+  type OpenAPIObject,
+} from '@nestjs/swagger';
 import type { FieldError } from './api.error.js';
 import { type ErrorCode, PROBLEMS } from './problem.table.js';
 
@@ -102,6 +109,46 @@ export function Problems(...codes: (ErrorCode | Explained)[]): MethodDecorator &
 function explain(code: ErrorCode | Explained): Explained {
   return typeof code === 'string' ? { [code]: `${PROBLEMS[code].title}.` } : code;
 }
+
+/** Gives each error of each operation an example of its own, which contains only the fields that every error has (N-7). */
+export function addProblemExamples({ paths, components }: OpenAPIObject): void {
+  const used = new Set<string>();
+  for (const operation of Object.values(paths).flatMap((item) => Object.values(item) as { responses?: object }[])) {
+    for (const response of Object.values(operation.responses ?? {}) as DocumentedProblem[]) {
+      const content = response.content?.['application/problem+json'];
+      const codes = [...(response.description ?? '').matchAll(/`([A-Z_]+)`/g)].map(([, code = '']) => code);
+      const known = codes.filter((code) => Object.hasOwn(PROBLEMS, code));
+      if (!content || known.length === 0) continue;
+      for (const code of known) used.add(code);
+      const examples = Object.fromEntries(known.map((code) => [code, { $ref: `#/components/examples/${code}` }]));
+      response.content = { 'application/problem+json': { ...content, examples } };
+    }
+  }
+  if (!components) return;
+  const all = [...used].toSorted().map((code) => [code, exampleOf(code as ErrorCode)] as const);
+  components.examples = { ...components.examples, ...Object.fromEntries(all) };
+}
+
+interface DocumentedProblem {
+  description?: string;
+  content?: Record<string, { schema?: object; examples?: object }>;
+}
+
+function exampleOf(code: ErrorCode): { summary: string; value: Pick<ProblemView, keyof typeof ALWAYS> } {
+  const { status, title } = PROBLEMS[code];
+  const type = `urn:rollcall:problem:${code.toLowerCase().replaceAll('_', '-')}`;
+  return { summary: title, value: { ...ALWAYS, type, title, status, code, detail: `${title}.` } };
+}
+
+/** The fields that every error has. */
+const ALWAYS = {
+  type: '',
+  title: '',
+  status: 0,
+  detail: '',
+  code: 'INTERNAL',
+  requestId: '5c0f3a9e-8a50-4a53-8a54-9c2d8a6a1b7e',
+} satisfies Partial<ProblemView>;
 
 /** The table of docs/errors.md. */
 export function problemTable(): string {
