@@ -346,7 +346,7 @@ export class DemoStory {
 
   private async completed(id: string, after: number): Promise<void> {
     const { type, data } = await this.stage.events.until('run.finished', id, after);
-    if (type !== 'run.finished' || data.state !== 'completed')
+    if (type !== 'dev.rollcall.run.finished' || data.state !== 'completed')
       throw new CommandError('DEMO_FAILED', `The run ${id} has not completed.`);
   }
 
