@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiClient } from './api.client.js';
 import type { FuzzServer } from './fuzz.server.js';
 import type { Operation } from './openapi.js';
@@ -34,6 +35,8 @@ const MAX_CREATED = 20;
 const NO_LIMIT = { tokens: null, microUsd: null };
 /** The number of the run that has finished. The others wait. */
 const FINISHED = 2;
+/** How many budgets of each kind get no limit at a time. */
+const MAX_LIFTED = 20;
 const BID = { price: 100, etaMs: 1_000, confidence: 0.9 };
 const A2A = { 'a2a-version': '1.0' };
 /** How long the auctions of the contracts that are won take. */
@@ -107,10 +110,23 @@ export class Fixtures {
       const { body } = await this.api.call('POST', '/v1/keys', { name: `fuzz ${role}`, roles: [role], namespace });
       this.secrets[role] = String(body['key']);
     }
+    await this.renewAll();
+    await this.readPin();
+  }
+
+  /** Restores all objects, and waits until the auctions of the contracts have ended. */
+  async restore(): Promise<void> {
+    await this.liftBudgets();
+    await this.renewAll();
+    await delay(2 * AUCTION_MS);
+    await this.renewContract(CONFIRMED); // confirms the one that was won
+  }
+
+  private async renewAll(): Promise<void> {
     for (let n = 0; n < AGENTS; n++) await this.renewAgent(n);
     await this.define();
     for (let n = 0; n < OTHERS; n++) await this.renewOthers(n);
-    await this.readPin();
+    await this.renewSession();
   }
 
   async close(): Promise<void> {
@@ -333,7 +349,7 @@ export class Fixtures {
   private async liftBudgets(): Promise<void> {
     for (const kind of ['fleet', 'namespace', 'caller']) {
       const { body } = await this.api.call('GET', `/v1/budgets?kind=${kind}`);
-      for (const { id } of ((body['items'] ?? []) as { id: string }[]).slice(0, 5))
+      for (const { id } of ((body['items'] ?? []) as { id: string }[]).slice(0, MAX_LIFTED))
         await this.api.call('POST', `/v1/budgets/${id}/adjust`, { limit: NO_LIMIT, note: 'fuzz' });
     }
   }

@@ -47,6 +47,12 @@ export class CaseGenerator {
     return httpCase(random, random.pick(this.operations));
   }
 
+  /** The index of the valid request of an operation in one of its turns. */
+  indexOfValid(operation: string, turn: number): number {
+    const position = this.operations.findIndex(({ id }) => id === operation);
+    return (turn * this.operations.length + position) * VALID_EVERY + 1;
+  }
+
   /** The turns of an operation have different senders and bodies. */
   private validCase(random: Random, count: number): HttpCase {
     const operation = this.operations[count % this.operations.length];

@@ -93,11 +93,15 @@ function isErrorOfProtocol(body: Buffer): boolean {
   }
 }
 
+/** An error at the top of the message, or the result of a tool that failed. Tasks in a list may contain errors of their own. */
+const PROTOCOL_ERROR =
+  /^(?:\w+:[^\n{]*\n)*(?:data: ?)?\{(?:"(?:jsonrpc|id)":(?:"[^"]*"|\w+),)*"error":\{|"isError":true/;
+
 /** Whether the operation did what was asked: over JSON-RPC, an error is a 200. */
 export function hasSucceeded(request: FuzzCase, { head, body }: Exchange): boolean {
   if (!head || (head.status !== 101 && Math.floor(head.status / 100) !== 2)) return false;
   const isRpc = request.kind === 'http' && request.isProtocol === true;
-  return !isRpc || !/"error":\{|"isError":true/.test(body.toString('latin1', 0, MAX_ERROR_BYTES));
+  return !isRpc || !PROTOCOL_ERROR.test(body.toString('latin1', 0, MAX_ERROR_BYTES));
 }
 
 function isHead(request: FuzzCase): request is HttpCase {
