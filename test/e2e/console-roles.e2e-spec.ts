@@ -120,7 +120,8 @@ const ACTIONS: readonly ActionRow[] = [
   },
   {
     at: ({ definition }) => `#/definitions/${definition}`,
-    control: 'Try…',
+    control: 'Try it',
+    kind: 'link',
     request: ({ definition }) => ['POST', '/v1/runs', { definition, input: 'x' }],
   },
   {
@@ -158,6 +159,11 @@ const ACTIONS: readonly ActionRow[] = [
     at: ({ ownContract }) => `#/contracts/${ownContract}`,
     control: 'Cancel…',
     request: ({ ownContract }) => ['POST', `/v1/contracts/${ownContract}/cancel`],
+  },
+  {
+    at: ({ definition }) => `#/try?definition=${definition}`,
+    control: 'Send',
+    request: () => ['POST', '/v1/runs', { definition: 'payer', input: 'x' }],
   },
   { at: () => '#/history', control: 'Audit log', kind: 'link', request: () => ['GET', '/v1/audit'] },
   {
@@ -337,11 +343,11 @@ async function offeredOf(tab: ConsolePage, expected: readonly boolean[], targets
   for (const [index, { at, control, kind = 'button', within }] of ACTIONS.entries()) {
     const screen = at(targets);
     if (screen !== shown) await tab.go(screen);
+    await tab.settled(); // the screen before may have a control of the same name
     shown = screen;
     const place = within ? tab.page.locator(within(targets)) : tab.page.locator('main');
     const found = place.getByRole(kind, { name: control, exact: true }).first();
     if (expected[index]) await found.waitFor({ timeout: 30_000 }).catch(() => undefined);
-    else await tab.settled();
     offered.push((await found.count()) > 0);
   }
   return offered;

@@ -194,6 +194,7 @@ interface ComposerProps {
 }
 
 function Composer({ isReady, isAsked, isBusy, error, onSend, onStop, command }: ComposerProps): ReactNode {
+  const { may } = useCaller();
   const id = useId();
   const [text, setText] = useState('');
   const input = text.trim();
@@ -207,6 +208,7 @@ function Composer({ isReady, isAsked, isBusy, error, onSend, onStop, command }: 
       // the error is shown below, and the text stays
     }
   };
+  if (!may('runs:start')) return <Empty>Your role may not start runs, so it can send no message.</Empty>;
   return (
     <form
       className="composer"

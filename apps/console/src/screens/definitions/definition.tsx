@@ -15,7 +15,6 @@ import { Editor } from './editor.js';
 import { Effective } from './effective.js';
 import { LiveAgents, Spawn, useLiveAgents } from './live-agents.js';
 import { RevisionDiff, Revisions } from './revisions.js';
-import { TryIt } from './try-it.js';
 
 /** One definition: the editor beside its dry run, its revisions, and its live agents. */
 export function Definition(): ReactNode {
@@ -146,7 +145,11 @@ function Operations({ definition }: { definition: DefinitionView }): ReactNode {
         ← Definitions
       </Link>
       <span className="space" />
-      {may('runs:start') && <TryIt definition={name} />}
+      {may('runs:start') && (
+        <Link to="/try" search={{ definition: name }} className="button primary">
+          Try it
+        </Link>
+      )}
       {may('agents:spawn') && <Spawn definition={name} />}
       {may('definitions:write') && isEditable(definition) && (
         <Action
