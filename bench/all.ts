@@ -17,6 +17,12 @@ await runSuite(
     { name: 'start', program: 'start.bench', about: 'the second start', smallArgs: ['1a688103', '3'] },
     { name: 'cli', program: 'cli.bench', about: 'the start of the command line' },
     { name: 'specs', program: 'specs.bench', about: 'reading of spec files' },
+    {
+      name: 'console',
+      program: 'console.bench',
+      about: 'the web console in a browser',
+      smallArgs: ['5000', '1000', '50', '2'],
+    },
     { name: 'loop', program: 'loop.bench', about: 'runs of an agent' },
   ],
   process.argv.slice(2),

@@ -195,24 +195,46 @@ function Numbers({ run, tree }: { run: RunView; tree: RunTreeView }): ReactNode 
   );
 }
 
-/** The steps of all runs of the tree. */
+/** Steps never change, so a run that grows is read from its last page on. */
+interface StepsRead {
+  readonly steps: readonly RunStepView[];
+  /** Where the last page began. */
+  readonly pageStart: number;
+  readonly pageCursor: string | undefined;
+}
+
+const STEPS_PAGE = 200;
+
+/** The steps of all runs of the tree. Those of the first page are shown before the others are read. */
 function useSteps(tree: RunTreeView): ReadonlyMap<string, readonly RunStepView[]> {
   const { api } = useCaller();
+  const queries = useQueryClient();
   const runs = runsOfTree(tree).slice(0, MAX_RUNS);
   return useQueries({
-    queries: runs.map((run) => ({
-      queryKey: ['run', 'steps', run.id],
-      queryFn: async ({ signal }: { signal: AbortSignal }) => {
-        const all: RunStepView[] = [];
-        for await (const step of api.runs.listSteps(run.id, { limit: 200 }, { signal })) all.push(step);
-        return all;
-      },
-    })),
+    queries: runs.map(({ id, redactedAt }) => {
+      const queryKey = ['run', 'steps', id, redactedAt];
+      return {
+        queryKey,
+        queryFn: async ({ signal }: { signal: AbortSignal }): Promise<StepsRead> => {
+          const before = queries.getQueryData<StepsRead>(queryKey);
+          const steps = before?.steps.slice(0, before.pageStart) ?? [];
+          for (let pageCursor = before?.pageCursor; ;) {
+            const input = { limit: STEPS_PAGE, ...(pageCursor !== undefined && { cursor: pageCursor }) };
+            const { items, nextCursor } = await api.runs.listSteps(id, input, { signal }).page();
+            const read: StepsRead = { steps: [...steps, ...items], pageStart: steps.length, pageCursor };
+            if (nextCursor === null) return read;
+            if (!before && steps.length === 0) queries.setQueryData(queryKey, read);
+            steps.push(...items);
+            pageCursor = nextCursor;
+          }
+        },
+      };
+    }),
     combine: (results) => {
       const found = new Map<string, readonly RunStepView[]>();
       for (const [index, { data }] of results.entries()) {
         const run = runs[index];
-        if (run && data) found.set(run.id, data);
+        if (run && data) found.set(run.id, data.steps);
       }
       return found;
     },
@@ -267,7 +289,7 @@ function Timeline({ rows, selected, onSelect, isLive }: TimelineProps): ReactNod
     overscan: 10,
   });
   const startMs = rows[0]?.startMs ?? 0;
-  const endMs = Math.max(startMs + 1, ...rows.map((row) => row.endMs ?? now));
+  const endMs = rows.reduce((latest, row) => Math.max(latest, row.endMs ?? now), startMs + 1);
   const span = endMs - startMs;
   return (
     <section className="card">
