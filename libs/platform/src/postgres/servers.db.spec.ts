@@ -107,6 +107,23 @@ describe('a cluster of two servers', () => {
     await single.close();
   });
 
+  it('B15 a commit that the synchronous standby does not confirm fails, although Postgres reports it as successful', async () => {
+    const single = new Database({ url: servers.other.url('postgres'), poolSize: 1, operationTimeoutMs: 1_500 });
+    await onServer('other', `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, 'SELECT pg_reload_conf()');
+    const names = async (): Promise<unknown> => await single.query('SHOW synchronous_standby_names');
+    await until('the setting applies', async () => JSON.stringify(await names()).includes('nobody'));
+    const write = async (table: string): Promise<unknown> =>
+      await single.transaction(async () => await single.query(`CREATE TABLE ${table} (id int)`));
+    await expect(write('unconfirmed')).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
+    await expect(single.query('CREATE TABLE unconfirmed_too (id int)')).rejects.toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+    });
+    await onServer('other', 'ALTER SYSTEM RESET synchronous_standby_names', 'SELECT pg_reload_conf()');
+    await until('the setting applies', async () => !JSON.stringify(await names()).includes('nobody'));
+    await write('confirmed');
+    await single.close();
+  });
+
   it('B15 migrations run on the server that accepts writes', async () => {
     const schema = { migrations: [] };
     expect(await migrate({ url, poolSize: 2, operationTimeoutMs: 5_000 }, schema)).toEqual([]);

@@ -6,6 +6,9 @@ const READ_ONLY = '25006';
 /** Postgres reports these settings when a connection opens, and when they change. */
 const READ_ONLY_SETTINGS = new Set(['in_hot_standby', 'default_transaction_read_only']);
 
+/** The function of Postgres that waits for the synchronous standby. Its name does not depend on the language of the messages. */
+const WAIT_FOR_STANDBY = 'SyncRepWaitForLSN';
+
 interface ParameterStatus {
   parameterName: string;
   parameterValue: string;
@@ -14,6 +17,7 @@ interface ParameterStatus {
 /** What this file uses of the connection of a client, which node-postgres does not type. */
 interface Connection {
   on(event: 'readyForQuery' | 'end', listener: () => void): void;
+  on(event: 'notice', listener: (notice: { routine?: string }) => void): void;
   on(event: 'parameterStatus', listener: (status: ParameterStatus) => void): void;
   removeAllListeners(event: string): void;
   emit(event: 'error', error: Error): void;
@@ -43,12 +47,27 @@ class ReadOnlyServerError extends Error {
 }
 
 /**
+ * The synchronous standby has not confirmed a commit in time. Postgres reports this as a warning only, and the commit as successful; but
+ * the standby may already be the primary, without this commit.
+ */
+class NotReplicatedError extends Error {
+  /** SQLSTATE of a transaction whose result is unknown. */
+  readonly code = '08007';
+
+  constructor() {
+    super('the synchronous standby has not confirmed the commit');
+  }
+}
+
+/**
  * The servers of a cluster, of which one accepts writes. All connections use the same server until it fails or is read-only; then
  * they use the next one.
  */
 export class PostgresServers {
   private readonly urls: readonly string[];
   private current = 0;
+  /** How to close each open connection, with the server that it leads to. */
+  private readonly open = new Map<(reason: Error) => void, string>();
 
   constructor(url: string) {
     this.urls = serversIn(url);
@@ -66,11 +85,25 @@ export class PostgresServers {
   leave(url: string): void {
     if (url === this.url) this.current = (this.current + 1) % this.urls.length;
   }
+
+  /** Closes all connections to a server that must not be used: it may contain changes that the new primary does not have. */
+  abandon(url: string, reason: Error): void {
+    this.leave(url);
+    for (const [close, server] of this.open) if (server === url) close(reason);
+  }
+
+  opened(url: string, close: (reason: Error) => void): void {
+    this.open.set(close, url);
+  }
+
+  closed(close: (reason: Error) => void): void {
+    this.open.delete(close);
+  }
 }
 
 /**
  * The class of the clients that connect to the current server. A client leaves the server, and is closed, when the server does not accept it,
- * or is or becomes read-only.
+ * is or becomes read-only, or cannot replicate a commit, which then fails. Then all other clients of that server are closed too.
  */
 export function clientOf(servers: PostgresServers): typeof Client {
   return class extends Client {
@@ -80,15 +113,22 @@ export function clientOf(servers: PostgresServers): typeof Client {
       const { connection } = this as unknown as { connection: Connection };
       let isAccepted = false;
       connection.on('readyForQuery', () => (isAccepted = true));
+      const close = (reason: Error): void => {
+        connection.removeAllListeners('readyForQuery'); // it may follow in the same packet, and the client would count as connected
+        connection.emit('error', reason);
+        connection.stream.destroy();
+      };
+      servers.opened(server, close);
       connection.on('end', () => {
+        servers.closed(close);
         if (!isAccepted) servers.leave(server);
       });
       connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-        if (!READ_ONLY_SETTINGS.has(parameterName) || parameterValue !== 'on') return;
-        servers.leave(server);
-        connection.removeAllListeners('readyForQuery'); // it may follow in the same packet, and the client would count as connected
-        connection.emit('error', new ReadOnlyServerError());
-        connection.stream.destroy();
+        if (READ_ONLY_SETTINGS.has(parameterName) && parameterValue === 'on')
+          servers.abandon(server, new ReadOnlyServerError());
+      });
+      connection.on('notice', ({ routine }) => {
+        if (routine === WAIT_FOR_STANDBY) servers.abandon(server, new NotReplicatedError());
       });
     }
   };
