@@ -32,6 +32,14 @@ await runSuite(
       smallArgs: ['5'],
     },
     {
+      name: 'failover',
+      program: 'failover-storm',
+      about:
+        'the primary of a Patroni cluster fails; no acknowledged write is lost, and no agent that beats is evicted',
+      args: ['10', '1'],
+      smallArgs: ['1', '1'],
+    },
+    {
       name: 'hostile',
       program: 'hostile-storm',
       about: 'hostile clients send expensive requests; others are served in time',
