@@ -29,6 +29,8 @@ let api: TestApi;
 let replicas: Record<'counts' | 'rate', TestApi>;
 beforeAll(async () => {
   const environment = {
+    ROLLCALL_HEARTBEAT_EVERY: '10m', // the agents send none
+
     ROLLCALL_RUNS_MAX: '0',
     ROLLCALL_SEALING_KEY: 'a'.repeat(32),
     ROLLCALL_AGENT: JSON.stringify({ description: 'Echoes.' }),
