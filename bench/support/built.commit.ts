@@ -26,12 +26,23 @@ export function hasCommit(ref: string): boolean {
   }
 }
 
+/** Hard links, because the build of the console rejects files outside of its tree. A symbolic link where they are not possible. */
+function linkDependencies(folder: string): void {
+  const from = join(ROOT, 'node_modules');
+  try {
+    execFileSync('cp', ['-al', from, folder], { stdio: 'pipe' });
+  } catch {
+    rmSync(join(folder, 'node_modules'), { recursive: true, force: true });
+    symlinkSync(from, join(folder, 'node_modules'));
+  }
+}
+
 /** Builds another commit of this repository in a temporary folder, with the dependencies that are installed here. */
 export function buildCommit(ref: string): BuiltCommit {
   const parent = mkdtempSync(join(tmpdir(), 'rollcall-against-'));
   const folder = join(parent, 'tree');
   git('worktree', 'add', '--detach', '--quiet', folder, ref);
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  linkDependencies(folder);
   execFileSync(process.execPath, ['bin/build.js'], { cwd: folder, stdio: 'inherit' });
   return {
     title: git('log', '-1', '--format=%h %s', ref),

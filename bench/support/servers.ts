@@ -47,7 +47,7 @@ async function startSupport(name: string, environment: Record<string, string>): 
 }
 
 /** The settings with which an older commit, in another folder, has the same limits. */
-const OLDER_SETTINGS = { ROLLCALL_QUOTA_AGENTS: '1000000', ROLLCALL_RUNS_MAX_PER_AGENT: '10000' };
+const OLDER_SETTINGS = { ROLLCALL_RUNS_MAX_PER_AGENT: '10000' };
 
 /** The application with its defaults, except for the limits per caller: one client produces the whole load. */
 export async function startRollcall(
