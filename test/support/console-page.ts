@@ -58,7 +58,7 @@ export class ConsolePage {
   async settled(): Promise<void> {
     await until('the page has loaded', async () => {
       if (this.open.size > 0) return false;
-      await this.page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))');
+      await this.page.evaluate('new Promise((resolve) => requestIdleCallback(resolve, { timeout: 1000 }))');
       return this.open.size === 0;
     });
   }
