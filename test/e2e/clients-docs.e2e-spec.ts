@@ -152,6 +152,11 @@ describe('the packed client in an empty folder', () => {
       return seen;`;
     const seen = await page.evaluate(`(async () => { ${program} })()`);
     await browser.close();
-    expect(seen).toEqual(['seen-in-browser', 'dev.rollcall.agent.joined seen-in-browser', 'UNAUTHENTICATED', 'draining']);
+    expect(seen).toEqual([
+      'seen-in-browser',
+      'dev.rollcall.agent.joined seen-in-browser',
+      'UNAUTHENTICATED',
+      'draining',
+    ]);
   });
 });

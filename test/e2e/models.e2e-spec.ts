@@ -16,7 +16,9 @@ afterAll(async () => await api.stop());
 describe('models', () => {
   it('S4.7 lists models with their aliases, prices in micro-dollars and the name of the key variable, without the key', async () => {
     const { body } = await api.call<{ items: unknown[]; vendors: string[] }>('GET', '/v1/models');
-    expect(body.vendors).toEqual(expect.arrayContaining(['anthropic', 'azure', 'bedrock', 'google', 'ollama', 'scripted']));
+    expect(body.vendors).toEqual(
+      expect.arrayContaining(['anthropic', 'azure', 'bedrock', 'google', 'ollama', 'scripted']),
+    );
     expect(body.items).toMatchObject([
       {
         name: 'fast',

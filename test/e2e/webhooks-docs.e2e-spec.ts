@@ -57,7 +57,10 @@ describe('docs/webhooks.md', () => {
     let output = '';
     receiver = spawn(process.execPath, [script], { env: { SECRET: secret, PORT } });
     receiver.stdout?.on('data', (chunk) => (output += String(chunk)));
-    await until('both events are received', () => output === '1 dev.rollcall.agent.joined builder-1\n2 dev.rollcall.agent.left builder-1\n');
+    await until(
+      'both events are received',
+      () => output === '1 dev.rollcall.agent.joined builder-1\n2 dev.rollcall.agent.left builder-1\n',
+    );
     await run(replay, { WEBHOOK: id });
     await until('both events are received again', () => output.split('\n').length === 5);
     const forged = await fetch(`http://127.0.0.1:${PORT}/`, {

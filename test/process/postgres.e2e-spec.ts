@@ -76,7 +76,9 @@ describe.each(['transaction', 'session'] as const)('two replicas behind PgBounce
     ).subscribe({ types: ['agent.*'] });
     await useEverything(async (method, path, body) => await one.call(method, path, { body }), `pooled-${mode}`);
     await until('the other replica delivers the events', () => events.events.length >= 2);
-    expect(new Set(events.events.map(({ type }) => type))).toEqual(new Set(['dev.rollcall.agent.joined', 'dev.rollcall.agent.left']));
+    expect(new Set(events.events.map(({ type }) => type))).toEqual(
+      new Set(['dev.rollcall.agent.joined', 'dev.rollcall.agent.left']),
+    );
     events.socket.close();
     const { rows } = await direct(
       origin.database.url,

@@ -113,7 +113,11 @@ describe('a webhook', () => {
     const seconds = Math.floor(now / 1_000);
     const [first, second] = requests;
     expect(first).toMatchObject({ url: FIELDS.url, headers: { 'webhook-id': event.id } });
-    expect(JSON.parse(first?.body ?? '')).toMatchObject({ specversion: '1.0', sequence: '000000000000001', type: 'dev.rollcall.agent.resumed' });
+    expect(JSON.parse(first?.body ?? '')).toMatchObject({
+      specversion: '1.0',
+      sequence: '000000000000001',
+      type: 'dev.rollcall.agent.resumed',
+    });
     expect(first?.headers['webhook-signature']?.split(' ')).toHaveLength(2);
     expect(second?.headers).toMatchObject(signedHeaders(event.id, seconds, second?.body ?? '', [current]));
     expect(second?.headers).not.toMatchObject(signedHeaders(event.id, seconds, second?.body ?? '', [old]));
