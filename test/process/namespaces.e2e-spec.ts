@@ -241,7 +241,7 @@ describe('the same agentIds in three namespaces, on two replicas that are killed
     'the consumer of %s receives each event of its namespace once and in order, and no other event',
     async (name) => {
       const { logged, received } = await eventsOf(name);
-      expect(received.map(({ sequence, id }) => `${sequence} ${id}`)).toEqual(logged);
+      expect(received.map(({ sequence, id }) => `${Number(sequence)} ${id}`)).toEqual(logged);
       expect(new Set(received.map(({ namespace }) => namespace))).toEqual(new Set([name]));
     },
   );
