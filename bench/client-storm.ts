@@ -55,7 +55,7 @@ let reconnects = 0;
 async function follow(): Promise<void> {
   const options = { after: 'oldest', types: ['agent.*'] as const, signal: stop.signal };
   for await (const event of rollcall.follow({ ...options, onReconnect: () => void (reconnects += 1) }))
-    if (event.type !== 'snapshot') followed.push(event.sequence);
+    if (event.type !== 'snapshot') followed.push(String(Number(event.sequence)));
 }
 
 const executed: string[] = [];
