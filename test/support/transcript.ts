@@ -65,7 +65,8 @@ export class TranscriptRecorder {
 
   /**
    * Rows that nothing relates are in an order of their own, and numbers that count commits are left out. So the transcript is
-   * equal whether rows were committed together or one after the other.
+   * equal whether rows were committed together or one after the other. Traces are left out too: another suite in the same process can have
+   * switched them on.
    */
   private async read(answers: FlowAnswers): Promise<Transcript> {
     const names = await this.names();
@@ -73,7 +74,7 @@ export class TranscriptRecorder {
       names.apply((await this.rows(sql, ...parameters)).map(({ row }) => withoutNulls(row)));
     return {
       answers: names.apply(answers),
-      runs: await all(`SELECT to_jsonb(r) - '{seq}'::text[] AS row FROM run AS r ORDER BY seq`),
+      runs: await all(`SELECT to_jsonb(r) - '{seq,trace}'::text[] AS row FROM run AS r ORDER BY seq`),
       steps: await all(
         `SELECT to_jsonb(s) AS row FROM run_step AS s JOIN run AS r ON r.id = s.run_id ORDER BY r.seq, s.seq`,
       ),

@@ -71,7 +71,7 @@ async function importPlugin({ use }: PluginUse, { loadMs }: PluginLimits): Promi
 }
 
 /** The first place in a file that a stack names. */
-const FRAME = /^\s*at (?:.*\()?((?:file:\/\/)?\/[^)\n]+?:\d+):\d+\)?$/m;
+const FRAME = /^ *at (?:.*\()?((?:file:\/\/)?\/[^)\n]+?:\d+):\d+\)?$/m;
 
 function explained(error: unknown, use: string): string {
   const { code, message } =
